@@ -19,6 +19,8 @@ numbers = st.integers(-(2**62), 2**62)
 floats = st.floats(allow_nan=False)
 BY_TYPE: dict[str, st.SearchStrategy[Any]] = {
     "int": numbers,
+    "int | None": st.none() | numbers,
+    "bool": st.booleans(),
     "float": floats,
     "str": st.text(),
     "Mapping[str, int]": st.dictionaries(st.text(), numbers),

@@ -14,7 +14,7 @@ KEYS = (
     *("too_few_gpus", "behind_head", "locality", "quota", "order", "behind_locality"),
     *("less_progress", "more_left", "too_few_cpus", "too_little_memory", "share", "outbid"),
     *("lease_over", "left_unknown", "fall_unknown", "restart_delayed"),
-    *("min_runtime", "preemption_rate"),
+    *("min_runtime", "preemption_rate", "queue_limit", "queue_guarantee", "queue_held"),
 )
 """As they are in files that were written before."""
 
@@ -51,7 +51,8 @@ def test_every_part_is_named_by_a_template_and_every_cause_and_rule_by_a_row() -
 
 def test_waits_that_compare_jobs_are_those_with_a_measure() -> None:
     assert {wait.key for wait in COMPARISONS} == {
-        *("less_progress", "more_left", "share", "outbid", "left_unknown", "fall_unknown")
+        *("less_progress", "more_left", "share", "outbid", "left_unknown", "fall_unknown"),
+        *("queue_limit", "queue_guarantee"),
     }
 
 

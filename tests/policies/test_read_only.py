@@ -24,7 +24,7 @@ WRITES = [
     "snapshot.memory['seen'] += 1",
     "snapshot.cluster.gpus[:] = 9",
     "snapshot.cluster.rack[:] = 9",
-    "snapshot.queues.quota_gpus[:] = 9",
+    "snapshot.queues.limits = ()",
     "snapshot.history.gpus.resize(3)",
     "snapshot.history.sorted_service_gpu_us.flags.writeable or 1 / 0",
 ]

@@ -79,6 +79,17 @@ class QueueAdded:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueLimited:
+    """A queue has other limits; fields as in `QueueLimits`."""
+
+    queue: int
+    guarantee: int = 0
+    borrow: int | None = None
+    lend: int | None = None
+    is_held: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Delayed:
     """A job may not start before this time; it keeps its place in line."""
 
@@ -257,6 +268,7 @@ Event: TypeAlias = (
     | Resumed
     | Updated
     | QueueAdded
+    | QueueLimited
     | Delayed
     | PolicyChanged
     | Started

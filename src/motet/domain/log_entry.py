@@ -46,7 +46,8 @@ class LogEntry(NamedTuple):
     Waits: `free_gpus` when the policy considered the job; `position`: number of waiting jobs before
     it (UNKNOWN: no order); `until_us`: time of the policy's next own decision; `measure`, `bar`:
     the values that the policy compared, NaN if it compared none; `usable_gpus`: if CPUs or memory
-    did not suffice, the free GPUs with enough of them (UNKNOWN: they sufficed).
+    did not suffice, the free GPUs with enough of them (UNKNOWN: they sufficed); `job_queue`: the
+    name of the job's queue if its limits are the reason.
 
     Elastic jobs: `team` from now on; `team_before` a resize, and in `exchange` the jobs that
     received GPUs from this job or released GPUs to it. `least_gpus`: the smallest number of GPUs
@@ -72,6 +73,7 @@ class LogEntry(NamedTuple):
     team: Team | None = None
     team_before: Team | None = None
     exchange: OtherJobs = NO_JOBS
+    job_queue: str = ""
 
 
 def is_wait(entry: LogEntry) -> bool:

@@ -7,8 +7,8 @@ of them with one sort; `number` breaks every tie.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import MotetError
 from motet.domain.estimates import Estimates, MachineSpeeds
 from motet.domain.model_profile import ModelProfile
+from motet.domain.queues.queue_limits import Queues as Queues  # Policy files import it from here.
 
 UNKNOWN = -1
 
@@ -107,19 +108,6 @@ class History:
     attained_gpu_us: Ints
     gpus: Ints
     sorted_service_gpu_us: Ints
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Queues:
-    """Queues (virtual clusters): `quota_gpus[q]` GPUs belong to `names[q]`; UNKNOWN: no quota."""
-
-    names: tuple[str, ...] = ("default",)
-    quota_gpus: Ints = field(default_factory=lambda: np.array([UNKNOWN], dtype=np.int64))
-
-    @classmethod
-    def without_quotas(cls, names: tuple[str, ...]) -> Self:
-        """Queues without quotas."""
-        return cls(names, np.full(len(names), UNKNOWN, dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -255,6 +255,40 @@ class Wait(IntEnum):
             is_timed=True,
         ),
     )
+    QUEUE_LIMIT = (
+        19,
+        WaitReason(
+            name="QueueLimitReached",
+            cause=DelayCause.FAIR_SHARE,
+            title="limit of its queue",
+            sentence="{its_queue} may hold {of_queue}{holders}; {needs}{place}",
+            blockers=BlockerRule.HOLDERS_OF_QUEUE,
+            compares="the GPUs that the job's queue holds; `bar`: guarantee + borrow",
+        ),
+    )
+    QUEUE_GUARANTEE = (
+        20,
+        WaitReason(
+            name="GuaranteedToOthers",
+            cause=DelayCause.FAIR_SHARE,
+            title="GPUs guaranteed to other queues",
+            sentence="{its_queue} has a guarantee of {of_queue}, and the rest is guaranteed to "
+            "other queues or in use; {needs}, {free}{place}{running}",
+            blockers=BlockerRule.ALL_HOLDERS,
+            compares="the GPUs that the job's queue holds; `bar`: its guarantee",
+        ),
+    )
+    QUEUE_HELD = (
+        21,
+        WaitReason(
+            name="QueueOnHold",
+            cause=DelayCause.POLICY_ORDER,
+            title="its queue is on hold",
+            sentence="{its_queue} is on hold: its jobs start after `motet queue resume`; {needs}"
+            "{place}",
+            blockers=BlockerRule.ALL_HOLDERS,
+        ),
+    )
 
     @property
     def key(self) -> str:
@@ -274,6 +308,14 @@ WAITS = tuple(wait for wait in Wait if wait is not Wait.RUNS)
 COMPARISONS = tuple(wait for wait in WAITS if wait.reason.compares)
 """Codes with a `measure` and a `bar`: the number by which the policy compares jobs, and that of the
 last job that it chose, unless `compares` states another."""
+
+QUEUE_WAITS = (Wait.QUEUE_LIMIT, Wait.QUEUE_GUARANTEE, Wait.QUEUE_HELD)
+"""Codes of jobs that wait for the limits of their queue."""
+FOR_GPUS = (
+    *(Wait.TOO_FEW_GPUS, Wait.BEHIND_HEAD, Wait.LESS_PROGRESS, Wait.MORE_LEFT),
+    *(Wait.SHARE, Wait.OUTBID, Wait.LEFT_UNKNOWN, Wait.FALL_UNKNOWN),
+)
+"""Codes of a policy for jobs that could run on GPUs which it gave to other jobs."""
 
 
 def wait_named(key: str) -> Wait:

@@ -10,6 +10,7 @@ import numpy as np
 from motet.domain import events
 from motet.domain.errors import BadInput
 from motet.domain.events import Event
+from motet.domain.queues.queue_limits import QueueLimits
 from motet.engine.actions.requests import Requests
 from motet.engine.actions.slots import Slots
 from motet.engine.measurements.job_measurements import Measurements
@@ -41,6 +42,7 @@ class Reducer:
             events.Resumed: self._resumed,
             events.Updated: self._updated,
             events.QueueAdded: self._queue_added,
+            events.QueueLimited: self._queue_limited,
             events.Delayed: self._delayed,
             events.Started: self._started,
             events.Resized: self._resized,
@@ -105,6 +107,13 @@ class Reducer:
     def _queue_added(self, event: events.QueueAdded) -> bool:
         self._state.add_queue(event.name)
         return False
+
+    def _queue_limited(self, event: events.QueueLimited) -> bool:
+        if not 0 <= event.queue < len(self._state.queues.names):
+            raise BadInput(f"there is no queue {event.queue}")
+        limits = QueueLimits(event.guarantee, event.borrow, event.lend, event.is_held)
+        self._state.limit_queue(event.queue, limits)
+        return True
 
     def _delayed(self, event: events.Delayed) -> bool:
         self._require(event.job, self._state.is_active(event.job))

@@ -6,7 +6,7 @@ Actions are requests: the driver reports their results as events (`motet.domain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from copy import deepcopy
 from dataclasses import replace
 
@@ -29,6 +29,7 @@ from motet.engine.actions.preemption_limits import (
     protection_of,
     without_early_preemptions,
 )
+from motet.engine.actions.queue_limits import within_queue_limits
 from motet.engine.actions.requests import Requests
 from motet.engine.actions.slots import Slots
 from motet.engine.capture import CapturedEngine
@@ -122,15 +123,8 @@ class Engine:
         if state.has_delays:
             delays = state.table.column("not_before_us")
             decision = without_delayed(decision, snapshot, delays)
-        if self._limits:
-            decision = without_early_preemptions(decision, snapshot, self._protection(snapshot))
-        partners = partners_of(decision, snapshot)
         try:
-            if state.has_demands or len(state.machines.closed):
-                changes = self._changes(decision, snapshot, partners)
-                fitting = Fitting(snapshot, decision, self._planner, state.machines.closed)
-                decision = fitting.fit(changes, partners)
-                partners = partners_of(decision, snapshot)
+            decision, partners = self._feasible(decision, snapshot)
             changes = self._changes(decision, snapshot, partners)
             self.changes = self._slots.carry_out(changes, decision, snapshot, partners)
         except Overcommitted as error:
@@ -139,6 +133,42 @@ class Engine:
         self.decision, self.recheck_at_us = decision, decision.recheck_at_us
         if self._journal is not None:
             self._journal.decided(snapshot.now_us, snapshot, decision, self.changes)
+
+    def _feasible(self, wanted: Decision, snapshot: Snapshot) -> tuple[Decision, dict[int, int]]:
+        """The decision within the limits of preemptions, queues and machines, and the jobs that
+        share GPUs.
+
+        A job that a queue's guarantee lets run, but that lacks CPUs or memory, does not run in the
+        place of others: the limits are applied again without it.
+        """
+        excluded = set[int]()
+        while True:
+            decision = self._limited(wanted, snapshot, excluded)
+            fitted = self._fitted(decision, snapshot)
+            lacks = (decision.gpus > 0) & (fitted.gpus == 0) & (wanted.gpus == 0)
+            if not lacks.any():
+                return fitted, partners_of(fitted, snapshot)
+            excluded |= {*np.flatnonzero(lacks).tolist()}
+
+    def _limited(
+        self, decision: Decision, snapshot: Snapshot, excluded: Container[int]
+    ) -> Decision:
+        if snapshot.queues.are_limited:
+            protection = self._protection(snapshot)
+            return within_queue_limits(decision, snapshot, protection, excluded)
+        if self._limits:
+            return without_early_preemptions(decision, snapshot, self._protection(snapshot))
+        return decision
+
+    def _fitted(self, decision: Decision, snapshot: Snapshot) -> Decision:
+        """Raises Overcommitted."""
+        state = self.state
+        if not (state.has_demands or len(state.machines.closed)):
+            return decision
+        partners = partners_of(decision, snapshot)
+        changes = self._changes(decision, snapshot, partners)
+        closed = state.machines.closed
+        return Fitting(snapshot, decision, self._planner, closed).fit(changes, partners)
 
     def try_policy(self, policy: Policy) -> None:
         """Ask a policy for a decision about the present state, which changes nothing.

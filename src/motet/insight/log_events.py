@@ -34,6 +34,7 @@ def story_event(
         team_before=_team(before),
         exchange=_others(entry.exchange, job_name),
         exchange_total=entry.exchange.total,
+        job_queue=entry.job_queue,
         **(_wait_fields(entry) if waits else {}),
     )
 

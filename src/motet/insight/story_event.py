@@ -36,7 +36,7 @@ class StoryEvent:
     policy's own, from 1. `until_us`: time of the policy's next decision. `overhead_us`: time in
     checkpoints and restores of a finished job. `measure`, `bar`: of a wait, the compared quantity
     and its value for the last chosen job. `left`: the machine that the job left because computing
-    took `times_as_long` there.
+    took `times_as_long` there. `job_queue`: of a wait for limits of the job's queue, its name.
 
     Of elastic jobs: `least_gpus`: the minimum of a waiting job; `usable_gpus`: free GPUs with
     sufficient CPUs and memory beside them; `team`: the new size; `team_before`: the size before a
@@ -67,3 +67,4 @@ class StoryEvent:
     team_before: TeamSize | None = None
     exchange: tuple[OtherJob, ...] = ()
     exchange_total: int = 0
+    job_queue: str = ""

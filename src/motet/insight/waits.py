@@ -144,6 +144,20 @@ def _short_of(what: str, each: StoryEvent) -> str:
     return f"{count} of them with enough {what} beside {'it' if each.usable_gpus == 1 else 'them'}"
 
 
+# -- queues ----------------------------------------------------------------------------------------
+
+
+def _its_queue(each: StoryEvent) -> str:
+    return f"queue {each.job_queue}" if each.job_queue else "its queue"
+
+
+def _of_queue(each: StoryEvent) -> str:
+    """ "4 GPUs and holds 3"."""
+    if each.measure is None or each.bar is None:
+        return "fewer GPUs"
+    return f"{gpus(round(each.bar))} and holds {each.measure:,.0f}"
+
+
 PARTS: Mapping[str, Callable[[StoryEvent], str]] = {
     "needs": asked,
     "needs_itself": _needs_itself,
@@ -166,6 +180,8 @@ PARTS: Mapping[str, Callable[[StoryEvent], str]] = {
     "fall": _fall,
     "left": _left,
     "left_assumed": _left_assumed,
+    "its_queue": _its_queue,
+    "of_queue": _of_queue,
     "short_of_cpus": partial(_short_of, "CPUs"),
     "short_of_memory": partial(_short_of, "memory"),
 }

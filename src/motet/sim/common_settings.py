@@ -12,6 +12,8 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput, UnknownName
 from motet.domain.model_profile import ModelProfile
 from motet.domain.policy import Policy
+from motet.domain.queues.queue_file import read_queue_file
+from motet.domain.queues.queue_limits import QueueLimits
 from motet.domain.units import LONGEST_S, microseconds
 from motet.engine.actions.preemption_limits import PreemptionLimits
 from motet.engine.policy_loading.engine_settings import ENGINE_SETTINGS, preemption_limits
@@ -36,10 +38,12 @@ from motet.sim.speeds.speed_model import Imbalance, SameEverywhere, SpeedModel
 from motet.sim.workload.workload import Workload
 
 PLACEMENTS = ("consolidate", "count", "fragments", "ilp", "random", "skew")
+NO_QUEUES = "none"
 COMMON_SETTINGS = {
     "placement": Policy.placement,
     "preemption_cost": "profile",
     **ENGINE_SETTINGS,
+    "queues": NO_QUEUES,
     "pack_limit": str(DEFAULT_PACK_LIMIT),
     "profiles": "bundled",
     "rescale_cost": "preemption",
@@ -48,7 +52,13 @@ COMMON_SETTINGS = {
 }
 """Names and defaults; a policy may declare another default placement."""
 
-_RECORDED_IF_CHANGED = (*ENGINE_SETTINGS, "rescale_cost", "server_balance", "slow_machines")
+_RECORDED_IF_CHANGED = (
+    *ENGINE_SETTINGS,
+    "queues",
+    "rescale_cost",
+    "server_balance",
+    "slow_machines",
+)
 
 
 @dataclass(frozen=True)
@@ -73,7 +83,7 @@ class CommonSettings:
         self.speeds(smallest, (), (), self.profiles())
         division_named(self.texts["server_balance"])
         self.spells()
-        _ = self.preemption_limits
+        _ = self.preemption_limits, self.queue_limits
 
     @property
     def placement(self) -> str:
@@ -84,6 +94,12 @@ class CommonSettings:
     def preemption_limits(self) -> PreemptionLimits:
         """What the engine obeys under any policy. Raises BadInput."""
         return preemption_limits(self.texts)
+
+    @property
+    def queue_limits(self) -> dict[str, QueueLimits]:
+        """Of the queues in the file that `queues` names. Raises BadInput."""
+        path = self.texts["queues"]
+        return {} if path == NO_QUEUES else read_queue_file(Path(path))
 
     def recorded(self) -> dict[str, str]:
         """The values for the record of a run; some only if they differ from the default."""

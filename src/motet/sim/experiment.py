@@ -22,7 +22,7 @@ from motet.sim.common_settings import COMMON_SETTINGS, CommonSettings
 from motet.sim.replay.outcome import Outcome
 from motet.sim.replay.simulation import ProgressCallback, Simulation
 from motet.sim.replay.slow_machines import DrawnSpells
-from motet.sim.workload.checks import check_sizes
+from motet.sim.workload.checks import check_queues, check_sizes
 from motet.sim.workload.interventions import TimedEvent
 from motet.sim.workload.workload import Workload
 
@@ -90,6 +90,8 @@ class Experiment:
         common, names = self._common(), workload.model_names
         profiles = common.profiles()
         models = tuple(profiles.profile(name) for name in names)
+        queues = Queues.with_limits(workload.queue_names, common.queue_limits)
+        check_queues(workload, cluster, queues)
         policy = self._policy()
         return Simulation(
             workload,
@@ -97,7 +99,7 @@ class Experiment:
             policy,
             common.planner(cluster, models),
             common.speeds(cluster, models, names, profiles),
-            queues=Queues.without_quotas(workload.queue_names),
+            queues=queues,
             journal=journal,
             measurements=_measurements(policy),
             models=models,
@@ -124,6 +126,11 @@ class Experiment:
             found.append(
                 f"no speeds are known for GPUs of type {', '.join(sorted(types))}: taken to be as "
                 f"fast as the fastest (known: {', '.join(sorted(known))}; more with --profiles)"
+            )
+        if idle := common.queue_limits.keys() - {*workload.queue_names}:
+            found.append(
+                f"queues: no job is in {', '.join(sorted(idle))}; the queues of the jobs are "
+                f"{', '.join(workload.queue_names)}"
             )
         if self._has_nothing_to_divide(workload):
             found.append(

@@ -18,6 +18,7 @@ from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.wait import Wait
 from motet.engine.actions.checks import DecisionProblem
 from motet.engine.actions.diff import SlotChange
+from motet.engine.actions.roles import JobSize, smaller_size
 from motet.placement.planner import Planner
 from motet.placement.room import ResourceDemand, Room
 
@@ -131,26 +132,14 @@ class Fitting:
                 raise Overcommitted(DecisionProblem(text, row))
 
     def _smaller(self, change: SlotChange) -> SlotChange | None:
-        """The change with as many workers as fit; None for a job that must not be changed.
-
-        If the minimum of workers does not fit beside all servers, the servers are reduced in about
-        the same proportion.
-        """
+        """The change with as many workers as fit; None for a job that must not be changed."""
         jobs, row = self._snapshot.jobs, change.row
         if not jobs.is_elastic[row] or row in self._decision.places:
             return None
-        worker_gpus, server_gpus = int(jobs.worker_gpus[row]), int(jobs.server_gpus[row])
-        least = int(jobs.min_workers[row])
         room = int(self._room.gpus_for(self._demand(row)).sum())
-        servers = change.servers
-        if server_gpus and least * worker_gpus + servers * server_gpus > room:
-            beside = (room - least * worker_gpus) // server_gpus
-            servers = min(servers * room // change.wanted, beside)
-            servers = max(servers, int(jobs.min_servers[row]))
-        workers = (room - servers * server_gpus) // worker_gpus
-        workers = max(min(change.workers, workers), least)
-        wanted = workers * worker_gpus + servers * server_gpus
-        return change._replace(wanted=wanted, workers=workers, servers=servers)
+        wanted = JobSize(change.workers, change.servers, change.wanted)
+        found = smaller_size(jobs, row, wanted, room)
+        return change._replace(wanted=found.gpus, workers=found.workers, servers=found.servers)
 
     def _keep_waiting(self, row: int, demand: ResourceDemand, gpus: int) -> None:
         """`gpus`: the smallest number with which the job could run."""

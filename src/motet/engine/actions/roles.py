@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -16,6 +16,36 @@ class Roles(NamedTuple):
 
     workers: Ints
     servers: Ints
+
+
+class JobSize(NamedTuple):
+    """Workers and servers of one job, and their GPUs together."""
+
+    workers: int
+    servers: int
+    gpus: int
+
+    @classmethod
+    def of(cls, jobs: JobTable, row: int, workers: int, servers: int) -> Self:
+        """The size of a job with these roles."""
+        gpus = workers * int(jobs.worker_gpus[row]) + servers * int(jobs.server_gpus[row])
+        return cls(workers, servers, gpus)
+
+
+def smaller_size(jobs: JobTable, row: int, wanted: JobSize, room: int) -> JobSize:
+    """The size of an elastic job with as many workers as fit into `room`, at least its minimum.
+
+    If the minimum of workers does not fit beside all servers, the servers are reduced in about the
+    same proportion. The smallest size may need more than `room`.
+    """
+    worker_gpus, server_gpus = int(jobs.worker_gpus[row]), int(jobs.server_gpus[row])
+    least, servers = int(jobs.min_workers[row]), wanted.servers
+    if server_gpus and least * worker_gpus + servers * server_gpus > room:
+        beside = (room - least * worker_gpus) // server_gpus
+        servers = min(servers * room // wanted.gpus, beside)
+        servers = max(servers, int(jobs.min_servers[row]))
+    workers = (room - servers * server_gpus) // worker_gpus
+    return JobSize.of(jobs, row, max(min(wanted.workers, workers), least), servers)
 
 
 def roles_of(decision: Decision, jobs: JobTable) -> Roles:

@@ -24,7 +24,7 @@ from motet.domain.events import (
 from motet.domain.log_entry import NO_JOBS, NOWHERE, LogEntry, OtherJobs, Team
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
 from motet.domain.units import NEVER_US
-from motet.domain.wait import COMPARISONS, Wait
+from motet.domain.wait import COMPARISONS, QUEUE_WAITS, Wait
 from motet.engine.journal.blockers import Turn
 from motet.engine.journal.handover import Handover
 
@@ -252,6 +252,7 @@ class DecisionLog:
                 bar=bar,
                 usable_gpus=_usable(reasons, row),
                 least_gpus=_least_gpus(jobs, row),
+                job_queue=snapshot.queues.names[jobs.queue[row]] if wait in QUEUE_WAITS else "",
             )
         )
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeVar
-
-import numpy as np
 
 from motet.domain.arrays import Ints, read_only
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.domain.model_profile import ModelProfile
+from motet.domain.queues.queue_limits import QueueLimits
 from motet.domain.snapshot import UNKNOWN, History, JobTable, Placement, Queues, Snapshot
 from motet.domain.units import NEVER_US
 from motet.domain.wait import Wait
@@ -74,7 +72,7 @@ class ClusterState:
         self.has_demands = False
         self.has_delays = False
         self._counts = {name for name in ("cpus", "memory_bytes") if getattr(cluster, name).any()}
-        self._queues = replace(queues, quota_gpus=read_only(queues.quota_gpus))
+        self.queues = queues
         self._models = tuple(models)
         self._see_room()
         self._seen_placements = MappingProxyType(self.placements)
@@ -93,9 +91,14 @@ class ClusterState:
         self._see_room()
 
     def add_queue(self, name: str) -> None:
-        """There is a further queue, without a quota."""
-        quotas = np.append(self._queues.quota_gpus, UNKNOWN)
-        self._queues = Queues((*self._queues.names, name), read_only(quotas))
+        """There is a further queue, without limits."""
+        self.queues = Queues((*self.queues.names, name), (*self.queues.limits, QueueLimits()))
+
+    def limit_queue(self, queue: int, limits: QueueLimits) -> None:
+        """A queue has other limits."""
+        every = [*self.queues.limits]
+        every[queue] = limits
+        self.queues = Queues(self.queues.names, tuple(every))
 
     # -- arrivals and departures -------------------------------------------------------------------
 
@@ -234,7 +237,7 @@ class ClusterState:
             self._seen_placements,
             table.seen_memory,
             self._finished.history,
-            self._queues,
+            self.queues,
             None,  # Estimates: added by the engine for policies that declare them.
             cpus,
             memory_bytes,

@@ -129,6 +129,7 @@ def _story_event(document: Mapping[str, Any]) -> StoryEvent:
         team_before=before,
         exchange=exchange,
         exchange_total=exchange_total,
+        job_queue=document.get("queue", ""),
     )
 
 

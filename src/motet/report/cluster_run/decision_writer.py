@@ -87,6 +87,7 @@ def _wait_fields(entry: LogEntry) -> dict[str, Any]:
         **_known("usable_gpus", entry.usable_gpus if entry.least_gpus != UNKNOWN else UNKNOWN),
         **place,
         **measure,
+        **({"queue": entry.job_queue} if entry.job_queue else {}),
     }
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
+from motet.domain.queues.queue_limits import Queues, check_guarantees, largest_job, limit_words
 from motet.domain.units import GIGA, NEVER_US
 from motet.placement.room import ResourceDemand, gpus_of_empty
 from motet.report.rendering.quantities import count_text
@@ -27,6 +28,24 @@ def check_sizes(workload: Workload, cluster: ClusterSpec) -> None:
             "larger --cluster; --skip-bad-rows leaves such jobs of a file out"
         )
     _check_demands(workload, cluster)
+
+
+def check_queues(workload: Workload, cluster: ClusterSpec, queues: Queues) -> None:
+    """Raises BadInput for guarantees above the cluster, and for a job that its queue never runs."""
+    limits = dict(zip(queues.names, queues.limits, strict=True))
+    check_guarantees(limits, cluster.gpu_count)
+    largest = np.array(
+        [largest_job(queue, queues.limits, cluster.gpu_count) for queue in range(len(limits))]
+    )
+    too_large = workload.gpus > largest[workload.queue]
+    if too_large.any():
+        number = int(too_large.argmax())
+        queue = int(workload.queue[number])
+        raise BadInput(
+            f"job {workload.ids[number]} needs {workload.gpus[number]} GPUs, a job of queue "
+            f"{queues.names[queue]} gets {largest[queue]} at most ({limit_words(queues, queue)}); "
+            "change --queues"
+        )
 
 
 def _check_demands(workload: Workload, cluster: ClusterSpec) -> None:

@@ -76,6 +76,12 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     metavar="FILE",
     help="Speeds and sizes of your models (CSV), in addition to the built-in ones.",
 )
+@input_option(
+    "--queues",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What is guaranteed to queues, and what they borrow and lend (YAML).",
+)
 @policy_option(
     "--policy",
     "policies",
@@ -157,7 +163,7 @@ def simulate_command(ctx: click.Context, /, **flags: Any) -> None:
 def _simulate(flags: Mapping[str, Any]) -> None:
     from motet.interfaces.cli.simulate.run import SimulateFlags, run_simulations
 
-    profiles = flags["profiles"]
-    own = () if profiles is None else (f"profiles={profiles}",)
-    others = {name: value for name, value in flags.items() if name != "profiles"}
+    files = {name: flags[name] for name in ("profiles", "queues")}
+    own = [f"{name}={path}" for name, path in files.items() if path is not None]
+    others = {name: value for name, value in flags.items() if name not in files}
     run_simulations(SimulateFlags(**others | {"settings": (*flags["settings"], *own)}))

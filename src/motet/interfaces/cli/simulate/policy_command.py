@@ -108,6 +108,7 @@ def _common_parameters(policy_class: type[Policy]) -> list[dict[str, Any]]:
         "preemptions_per_hour": "of one job at most, 3600 s / N apart; inf: no limit",
         "pack_limit": "a skew, 0 to 1, or auto, for placement=skew",
         "profiles": "a CSV file, or bundled",
+        "queues": "a YAML file with guarantees and limits of queues, or none",
         "rescale_cost": "seconds, profile, or preemption (the preemption cost)",
         "server_balance": "|".join(DIVISIONS),
         "slow_machines": "fraction of time,mean seconds,factor, or a CSV file",
