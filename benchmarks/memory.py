@@ -2,11 +2,10 @@
 
 Lasso with the Gram matrix of 5,790 columns: all workers pull and push all of it. The sum is sampled
 all the time; its largest value counts, the programs themselves included. Target: at most 6 x the
-model. Measured: 6.2 x with 1 worker and 1 server (4.3 x without checkpoints), 8.7 x with 2 and 2.
-6 models are necessary with dense deltas: the values and the sum at the servers, the pulled values
-and the delta of each worker (huge pages make it resident although most of it stays 0). 2 more are
-in shared memory that the controller reads into: the last checkpoint, for a recovery, and the model
-of the present epoch.
+model. Measured: 5.0 x with 1 worker and 1 server, 8.2 x with 2 and 2. Dense deltas need 4 models
+with 1 and 1, 6 with 2 and 2: the values and the sum at the servers, the pulled values and the delta
+of each worker (huge pages make it resident although most of it stays 0). 1 more is in shared memory
+that the controller reads into: the model of the present epoch, until its checkpoint is on disk.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from motet.domain.errors import JobFailed
+from motet.domain.errors import BadInput, JobFailed
 from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
 from motet.runtime.controller.progress import Progress
 from motet.runtime.core.options import StopRule, TrainOptions
@@ -97,3 +97,31 @@ def test_why_training_ended(residual: float, until: StopRule | None, ended_by: s
     found = converged_at(residual).convergence("norm", options(tol=0.2, until=until, epochs=1))
     assert found is not None
     assert (found.measure, found.residual, found.ended_by) == ("norm", residual, ended_by)
+
+
+class Damaged:
+    """A checkpoint on disk that cannot be read back, or only as the one of an earlier epoch."""
+
+    epoch_count, reports = 2, tuple(reports(3.0, 2.0))
+
+    def __init__(self, earlier: Checkpoint | None) -> None:
+        self._earlier = earlier
+
+    def read(self) -> Checkpoint:
+        if self._earlier is None:
+            raise BadInput("no checkpoint is whole")
+        return self._earlier
+
+
+def test_a_loss_leads_to_the_checkpoint_that_can_be_read_back() -> None:
+    job = progress(2, 3.0, 2.0, 1.0)
+    job.checkpoint = Damaged(progress(1, 3.0).checkpoint.read())
+    assert job.go_back("executor 1 died", 5) == Recovery(3, 1, "executor 1 died")
+    assert (job.checkpoint.epoch_count, job.losses) == (1, [3.0])
+
+
+def test_without_a_checkpoint_a_loss_ends_the_job() -> None:
+    job = progress(2, 3.0, 2.0, 1.0)
+    job.checkpoint = Damaged(None)
+    with pytest.raises(JobFailed, match="executor 1 died; no checkpoint to continue from: no ch"):
+        job.go_back("executor 1 died", 5)

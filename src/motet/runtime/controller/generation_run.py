@@ -106,7 +106,8 @@ class GenerationRun:
     def _start(self) -> None:
         job = self._job
         job.observer.preparing("distributing data and model")
-        self._generation.set_up(job.rows, self._progress.checkpoint)
+        self._generation.set_up(job.rows, self._progress.checkpoint.read())
+        self._progress.drop_from_memory(job.folder)
         job.observer.started(len(job.rows), job.plan.table.model.nbytes)
         self._generation.start(self._ended)
         job.queue.epochs_done(self._progress.checkpoint.epoch_count)

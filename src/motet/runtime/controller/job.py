@@ -216,7 +216,7 @@ class Job:
 
     def _result(self, progress: Progress, wall_s: float) -> TrainResult:
         """The application becomes a fitted estimator."""
-        final, app = progress.checkpoint, self._plan.app
+        final, app = progress.checkpoint.read(), self._plan.app
         rows = self._rows.ordered_by_id().with_columns(final.state.columns)
         app.become_fitted(np.array(final.model), rows)  # Not in memory shared with processes.
         return TrainResult(

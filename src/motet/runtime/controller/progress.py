@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from motet.domain.errors import JobFailed
-from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
+from motet.domain.errors import BadInput, JobFailed
+from motet.runtime.controller.checkpoints.checkpoint import Checkpoint, KeptCheckpoint
+from motet.runtime.controller.checkpoints.folder import CheckpointFolder
 from motet.runtime.core.convergence import Convergence, has_converged
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.reports import EpochReport, ReconfigurationReport, Recovery
@@ -16,7 +17,7 @@ from motet.runtime.core.reporting.reports import EpochReport, ReconfigurationRep
 class Progress:
     """What a restart needs, and what the job reports at its end."""
 
-    checkpoint: Checkpoint
+    checkpoint: KeptCheckpoint
     reports: list[EpochReport] = field(default_factory=list)
     recoveries: list[Recovery] = field(default_factory=list)
     resumed_from_epoch: int | None = None
@@ -38,8 +39,10 @@ class Progress:
     def go_back(self, cause: str, max_recoveries: int) -> Recovery:
         """Return to the checkpoint after a loss.
 
-        Raises JobFailed after `max_recoveries` returns to the same checkpoint.
+        Raises JobFailed after `max_recoveries` returns to the same checkpoint, and if no checkpoint
+        on disk is whole.
         """
+        self.checkpoint = self._read_back(cause)
         here = self.checkpoint.epoch_count
         if sum(each.resumed_from_epoch == here for each in self.recoveries) == max_recoveries:
             raise JobFailed(
@@ -50,6 +53,17 @@ class Progress:
         self.reports[:] = self.checkpoint.reports
         self.recoveries.append(Recovery(lost_at, here, cause))
         return self.recoveries[-1]
+
+    def drop_from_memory(self, folder: CheckpointFolder | None) -> None:
+        """Keep the checkpoint on disk only, if it lies in the folder."""
+        if folder is not None and isinstance(self.checkpoint, Checkpoint):
+            self.checkpoint = folder.without_memory(self.checkpoint)
+
+    def _read_back(self, cause: str) -> Checkpoint:
+        try:
+            return self.checkpoint.read()
+        except BadInput as error:
+            raise JobFailed(f"{cause}; no checkpoint to continue from: {error}") from error
 
     def convergence(self, measure: str, options: TrainOptions) -> Convergence | None:
         """At the end of training; None if `tol` is 0."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import weakref
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -258,3 +259,27 @@ def test_state_of_all_workers_is_merged_by_id() -> None:
     ]
     merged = merged_state(parts)
     assert (merged.ids.tolist(), merged["z"].tolist()) == ([1, 3, 5], [10, 30, 50])
+
+
+def test_a_written_checkpoint_needs_no_memory(tmp_path: Path) -> None:
+    checkpoints, written = folder(tmp_path), checkpoint(3)
+    assert checkpoints.without_memory(written) is written
+    checkpoints.write(written)
+    kept = checkpoints.without_memory(written)
+    model = weakref.ref(written.model)
+    del written
+    assert model() is None
+    assert (kept.epoch_count, len(kept.reports)) == (3, 3)
+    assert kept.read().model.tolist() == checkpoint(3).model.tolist()
+
+
+def test_a_checkpoint_that_is_damaged_later_is_replaced_by_the_one_before(tmp_path: Path) -> None:
+    checkpoints = folder(tmp_path)
+    for epoch_count in (1, 2):
+        checkpoints.write(checkpoint(epoch_count))
+    kept = checkpoints.without_memory(checkpoint(2))
+    shutil.rmtree(tmp_path / "epoch-000002")
+    assert kept.read().epoch_count == 1
+    shutil.rmtree(tmp_path / "epoch-000001")
+    with pytest.raises(BadInput, match="the checkpoints were removed"):
+        kept.read()

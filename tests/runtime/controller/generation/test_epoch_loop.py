@@ -248,3 +248,19 @@ def test_a_suspension_waits_for_an_epoch_at_which_all_workers_wait() -> None:
     with pytest.raises(Interrupted, match="after 3 epochs"):
         run(events, progress, epochs=9, consistency=Async(), checkpoint_every=3)
     assert progress.checkpoint.epoch_count == 3
+
+
+def test_only_the_final_state_stays_in_memory_where_checkpoints_are_on_disk(tmp_path: Path) -> None:
+    job = JobIdentity({}, ModelTable(1, (), np.dtype(np.float64)), lambda: TWO_INSTANCES)
+    folder = CheckpointFolder(tmp_path, job)
+    kept: list[bool] = []
+
+    class Kept(TrainObserver):
+        def epoch_done(self, report: EpochReport) -> None:
+            kept.append(isinstance(progress.checkpoint, Checkpoint))
+
+    progress = Progress(Checkpoint(0, np.zeros(1), NO_ROWS))
+    events = [event for number in range(3) for event in epoch(number)]
+    run(events, progress, folder, Kept(), epochs=3, checkpoint_every=1)
+    assert kept == [True, False, False]
+    assert isinstance(progress.checkpoint, Checkpoint)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from motet.domain.arrays import Array
 from motet.runtime.core.reporting.reports import EpochReport
@@ -22,6 +23,25 @@ class Checkpoint:
     state: Rows
     reports: tuple[EpochReport, ...] = ()
     spent_s: float = 0.0
+
+    def read(self) -> Checkpoint:
+        """Itself."""
+        return self
+
+
+class KeptCheckpoint(Protocol):
+    """The checkpoint that a job returns to: in memory, or on disk only."""
+
+    @property
+    def epoch_count(self) -> int:
+        """Number of epochs before it."""
+
+    @property
+    def reports(self) -> tuple[EpochReport, ...]:
+        """Of those epochs."""
+
+    def read(self) -> Checkpoint:
+        """The newest whole checkpoint. Raises BadInput if there is none."""
 
 
 def merged_state(parts: Sequence[Rows]) -> Rows:

@@ -14,10 +14,11 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from motet.domain.errors import BadInput, JobFailed
-from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
+from motet.runtime.controller.checkpoints.checkpoint import Checkpoint, KeptCheckpoint
 from motet.runtime.controller.checkpoints.checks import folder_name, implausible
 from motet.runtime.controller.checkpoints.files import (
     Damaged,
@@ -26,11 +27,31 @@ from motet.runtime.controller.checkpoints.files import (
     write_files,
 )
 from motet.runtime.controller.checkpoints.identity import JobIdentity, difference
+from motet.runtime.core.reporting.reports import EpochReport
 
 _KEPT = 2
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _START_OVER = "give --overwrite instead of --resume to train from the beginning"
 _NAME = re.compile(r"epoch-(\d{6,})")
+
+
+@dataclass(frozen=True)
+class CheckpointOnDisk:
+    """A checkpoint that is not in memory: a second copy of a large model would take its place."""
+
+    folder: CheckpointFolder
+    epoch_count: int
+    reports: tuple[EpochReport, ...]
+
+    def read(self) -> Checkpoint:
+        """The newest whole checkpoint; an earlier one if this one was damaged since.
+
+        Raises BadInput if there is none.
+        """
+        found = self.folder.latest()
+        if found is None:
+            raise BadInput(f"{self.folder}: the checkpoints were removed; {_START_OVER}")
+        return found
 
 
 class CheckpointFolder:
@@ -41,6 +62,15 @@ class CheckpointFolder:
         self._path = path
         self._began_s = time.perf_counter() - spent_s
         self._job = job
+
+    def __str__(self) -> str:
+        return str(self._path)
+
+    def without_memory(self, checkpoint: Checkpoint) -> KeptCheckpoint:
+        """The checkpoint as it lies on disk; itself if it was not written."""
+        if not (self._path / folder_name(checkpoint.epoch_count)).is_dir():
+            return checkpoint
+        return CheckpointOnDisk(self, checkpoint.epoch_count, checkpoint.reports)
 
     def write(self, checkpoint: Checkpoint) -> Path:
         """Add a checkpoint and drop all but the newest two. Raises JobFailed if that fails."""

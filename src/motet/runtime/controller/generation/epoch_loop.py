@@ -171,21 +171,24 @@ class EpochLoop:
         is_last = self._is_last(epoch)
         is_suspended = self._is_suspending and self._barrier.is_rendezvous(epoch)
         if is_last or is_suspended or self._barrier.is_checkpoint(epoch):
-            self._write_checkpoint(epoch + 1, model)
+            self._write_checkpoint(epoch + 1, model, is_last=is_last)
         if is_suspended and not is_last:
             raise Interrupted(f"the job was suspended after {epoch + 1} epochs")
-        return self._progress.checkpoint if is_last else None
+        return self._progress.checkpoint.read() if is_last else None
 
     def _is_last(self, epoch: int) -> bool:
         """Training can only end where all workers wait."""
         return self._barrier.is_rendezvous(epoch) and self._progress.is_last(epoch, self._options)
 
-    def _write_checkpoint(self, epoch_count: int, model: Array) -> None:
+    def _write_checkpoint(self, epoch_count: int, model: Array, *, is_last: bool) -> None:
+        """Keep the final state in memory, any other only on disk if there is a folder."""
         state = self._generation.read_state(epoch_count)
         checkpoint = Checkpoint(epoch_count, model, state, tuple(self._progress.reports))
         if self._folder is not None:
             self._folder.write(checkpoint)
         self._progress.checkpoint = checkpoint
+        if not is_last:
+            self._progress.drop_from_memory(self._folder)
 
 
 def _raise_end(event: ExecutorEnded) -> None:
