@@ -21,7 +21,7 @@ COMMANDS = {
     "compare": "motet.interfaces.cli.simulate.compare_command:compare_command",
     "policy": "motet.interfaces.cli.policy.command:policy_command",
     "trace": "motet.interfaces.cli.trace.command:trace_group",
-    "server": "motet.interfaces.cli.live.server_command:server_command",
+    "server": "motet.interfaces.cli.server.server_command:server_command",
     "submit": "motet.interfaces.cli.live.submit_command:submit_command",
     "list": "motet.interfaces.cli.live.job_commands:list_command",
     "describe": "motet.interfaces.cli.live.job_commands:describe_job_command",

@@ -13,6 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from motet import __version__
+from motet.domain.errors import BadInput
 from motet.interfaces.ray_launcher.command import ray_launcher
 from motet.interfaces.server.access import Access
 from motet.interfaces.server.accounts.account_routes import add_account_routes
@@ -48,6 +49,7 @@ from motet.live.master.launcher_process import local_launcher
 from motet.live.master.loop import MasterLoop
 from motet.live.master.requests import Workplace
 from motet.live.read_tables.read_tables import ReadTables
+from motet.live.upkeep.restore import MARKER
 
 _LOG = logging.getLogger("motet.server")
 
@@ -85,6 +87,7 @@ def serve(
     JournalInUse.
     """
     open_state_folder(options.folder)
+    _require_whole(options.folder)
     token = server_token(options.folder)
     line = EventLine(options.log_format or "text", (token,))
     level = logging.INFO if options.log_format else logging.WARNING
@@ -96,6 +99,12 @@ def serve(
             on_end(jobs)
 
         return _serve(options, token, on_ready, ended)
+
+
+def _require_whole(folder: Path) -> None:
+    """Raises BadInput after a restore that was interrupted."""
+    if (folder / MARKER).exists():
+        raise BadInput(f"{folder}: a restore was interrupted; repeat 'motet server restore FILE'")
 
 
 def _serve(

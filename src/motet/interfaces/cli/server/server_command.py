@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from motet.interfaces.cli.live.connection import state_option
+from motet.interfaces.cli.server.backup_commands import backup_command, restore_command
 from motet.interfaces.cli.shell.exposure_options import exposure_options
 from motet.interfaces.cli.shell.port_number import PortNumber
 from motet.interfaces.cli.shell.server_extra import require_server_extra
@@ -19,7 +20,12 @@ if TYPE_CHECKING:
     from motet.interfaces.server.network.exposure import Exposure
 
 
-@click.command("server", short_help="Run the master of a live cluster.")
+@click.group(
+    "server",
+    invoke_without_command=True,
+    short_help="Run the master of a live cluster; backups.",
+)
+@click.pass_context
 @click.option(
     "--policy",
     metavar="P",
@@ -75,6 +81,7 @@ if TYPE_CHECKING:
 @click.option("--demo", is_flag=True, help="Submit the jobs of `motet demo`, to look around.")
 @state_option
 def server_command(
+    context: click.Context,
     policy: str | None,
     settings: tuple[str, ...],
     cluster: str | None,
@@ -88,14 +95,16 @@ def server_command(
     demo: bool,
     exposure: Exposure,
     state_folder: Path | None,
-) -> int:
+) -> int | None:
     """Run the master: it accepts jobs, queues them under a policy, and runs them on this computer
     or on a Ray cluster.
 
     A killed server loses nothing: its jobs keep running, and the next server finds them.
     """
+    if context.invoked_subcommand is not None:
+        return None
     require_server_extra()
-    from motet.interfaces.cli.live.server_start import ClusterChoice, ended, requested, started
+    from motet.interfaces.cli.server.server_start import ClusterChoice, ended, requested, started
     from motet.interfaces.demo_jobs.submitter import submit_demo_jobs
     from motet.interfaces.server.serve import serve
 
@@ -113,3 +122,7 @@ def server_command(
             submit_demo_jobs(None, options.folder, echo_note)
 
     return serve(options, ready, ended if is_told else lambda jobs: None)
+
+
+server_command.add_command(backup_command)
+server_command.add_command(restore_command)

@@ -1,0 +1,1 @@
+"""The command `motet server`: start a server, back its journal up, and restore it."""

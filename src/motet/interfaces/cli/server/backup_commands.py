@@ -1,0 +1,50 @@
+"""`motet server backup` and `motet server restore`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from motet.interfaces.cli.live.connection import state_option
+from motet.interfaces.cli.shell.server_extra import require_server_extra
+
+_JOURNAL = "journal.db"
+
+
+@click.command("backup", short_help="Copy the journal while the server runs.")
+@click.argument("file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
+@state_option
+def backup_command(file: Path, state_folder: Path | None) -> None:
+    """Copy the journal, with users and the audit log, into the new FILE; the server may run.
+
+    Logs, checkpoints and results are files of their own in the state folder.
+    """
+    require_server_extra()
+    from motet.interfaces.server_address import default_server_folder
+    from motet.live.upkeep.backup import back_up
+
+    folder = state_folder or default_server_folder()
+    count = back_up(folder / _JOURNAL, file)
+    click.echo(f"{file}  {count:,} records, {file.stat().st_size:,} bytes")
+
+
+@click.command("restore", short_help="Put a backup of the journal in force.")
+@click.argument("file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
+@state_option
+def restore_command(file: Path, state_folder: Path | None) -> None:
+    """Put the journal of FILE in force; no server may run on the state folder.
+
+    The journal before, and what jobs have left that the backup does not know, are moved into a
+    folder before-restore-TIME.
+    """
+    require_server_extra()
+    from motet.interfaces.server.state_folder import open_state_folder
+    from motet.interfaces.server_address import default_server_folder
+    from motet.live.upkeep.restore import restore
+
+    folder = (state_folder or default_server_folder()).absolute()
+    open_state_folder(folder)
+    restored = restore(file, folder)
+    jobs = "1 job" if restored.jobs == 1 else f"{restored.jobs:,} jobs"
+    click.echo(f"restored {jobs}; what was there before is in {restored.aside}")

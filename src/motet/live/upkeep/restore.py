@@ -1,0 +1,149 @@
+"""Restoring a backup of a journal into a state folder.
+
+The folder may know more than the backup: jobs that were submitted later. Their numbers will be
+given again, so what they left must not be taken for that of the new jobs; it is moved aside.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from motet.domain.errors import BadInput
+from motet.live.journal.database import JournalDatabase
+from motet.live.journal.reading import JournalReader
+from motet.live.journal.record import Record
+from motet.live.launcher.leftovers import marked_processes
+from motet.live.master.facts import ClusterDeclared, facts_from_json
+from motet.live.master.replay import ReplayedCluster
+from motet.live.master.state import LiveState
+from motet.live.upkeep.backup import copy_database, make_durable
+
+MARKER = "restore.incomplete"
+"""A server does not start while it is there: journal and folders may not belong together."""
+_NAME = "journal.db"
+_EPOCHS_BETWEEN = 1000
+"""Masters that have begun after the backup, at most: shepherds obey no earlier epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """`aside`: the folder with the journal before and with what later jobs left."""
+
+    jobs: int
+    aside: Path
+
+
+def restore(backup: Path, folder: Path) -> Restored:
+    """Put a backup in force. `folder`: of the state, whose server has ended.
+
+    It can be repeated after an interruption. Raises BadInput, JournalDamaged, JournalDiverged, and
+    JournalInUse while a server runs.
+    """
+    state = _replayed(backup)
+    lock = JournalDatabase(str(folder / _NAME)).lock()
+    try:
+        later = list(_later(folder, state))
+        _require_ended(later)
+        aside = folder / datetime.now(UTC).strftime("before-restore-%Y%m%dT%H%M%S%fZ")
+        aside.mkdir(mode=0o700)
+        (folder / MARKER).touch(mode=0o600)
+        make_durable(folder / MARKER)
+        _replace_journal(backup, folder, aside)
+        for each in later:
+            place = aside / each.relative_to(folder)
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            each.rename(place)
+        (folder / MARKER).unlink()
+        make_durable(folder / _NAME)
+    finally:
+        lock.close()
+    return Restored(len(state.jobs), aside)
+
+
+def _replayed(backup: Path) -> LiveState:
+    """The state that the backup leads to: it can be read, and by this version."""
+    if not backup.is_file():
+        raise BadInput(f"{backup}: there is no such file")
+    with JournalReader(str(backup)) as reader:
+        cluster: ReplayedCluster | None = None
+        for record in reader.records():
+            if cluster is None:
+                cluster = ReplayedCluster(_declared(backup, record))
+            cluster.replay(record)
+    if cluster is None:
+        raise BadInput(f"{backup}: holds no record of a journal")
+    return cluster.state
+
+
+def _declared(backup: Path, first: Record) -> ClusterDeclared:
+    for fact in facts_from_json(first.facts)[:1]:
+        if isinstance(fact, ClusterDeclared):
+            return fact
+    raise BadInput(f"{backup}: does not begin as the journal of a live cluster")
+
+
+def _later(folder: Path, state: LiveState) -> Iterator[Path]:
+    """Folders of jobs and attempts that the state does not know."""
+    for kind in ("attempts", "checkpoints", "results"):
+        for job in _numbered(folder / kind):
+            known = state.jobs.get(int(job.name))
+            if known is None:
+                yield job
+            elif kind == "attempts":
+                yield from (each for each in _numbered(job) if int(each.name) > len(known.attempts))
+
+
+def _numbered(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return sorted(each for each in folder.iterdir() if each.name.isdecimal())
+
+
+def _require_ended(folders: list[Path]) -> None:
+    """Raises BadInput while processes of these attempts run on this machine."""
+    for folder in folders:
+        attempts = [folder, *_numbered(folder)]
+        if pids := [pid for each in attempts for pid in marked_processes(str(each))]:
+            raise BadInput(
+                f"{folder}: the backup does not know this job, whose processes run "
+                f"({', '.join(map(str, pids[:5]))}); start the server, cancel it, and end the "
+                "server; or kill the processes"
+            )
+
+
+def _replace_journal(backup: Path, folder: Path, aside: Path) -> None:
+    """The new one takes the name in one step, when the one before has another name."""
+    prepared, journal = folder / f".{_NAME}.restoring", folder / _NAME
+    prepared.unlink(missing_ok=True)
+    os.close(os.open(prepared, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    copy_database(backup, prepared)
+    with closing(sqlite3.connect(prepared, isolation_level=None)) as connection:
+        (epoch,) = connection.execute("SELECT epoch FROM journal").fetchone()
+        latest = max(epoch, _epoch_of(journal)) + _EPOCHS_BETWEEN
+        connection.execute("UPDATE journal SET epoch = ?", (latest,))
+    make_durable(prepared)
+    for suffix in ("", "-wal", "-shm"):
+        before = folder / (_NAME + suffix)
+        if before.exists():
+            shutil.copy2(before, aside / before.name)
+            make_durable(aside / before.name)
+            if suffix:
+                before.unlink()
+    prepared.replace(journal)
+    make_durable(journal)
+
+
+def _epoch_of(journal: Path) -> int:
+    """Zero for one that cannot be read."""
+    with suppress(sqlite3.Error, TypeError), closing(sqlite3.connect(journal)) as connection:
+        if journal.stat().st_size:
+            (epoch,) = connection.execute("SELECT epoch FROM journal").fetchone()
+            return int(epoch)
+    return 0

@@ -1,0 +1,129 @@
+"""Restoring backups of real servers: what they knew is there, and nothing of later jobs is taken
+for that of new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from live_server import LiveServer
+from live_trainings import ended
+from motet.domain.errors import BadInput
+from motet.interfaces.cli.commands import motet
+from motet.interfaces.client import LiveClient
+from motet.live.journal.database import JournalInUse
+from motet.live.journal.tables import JournalDamaged
+from motet.live.upkeep.restore import MARKER
+from waiting import wait_until
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[LiveServer]:
+    found = LiveServer(tmp_path / "state", "--cluster", "1x1")
+    yield found
+    found.kill_everything()
+
+
+def run(server: LiveServer, *words: str) -> str:
+    arguments = ["server", *words, "--state-dir", str(server.folder)]
+    return (
+        CliRunner().invoke(motet, arguments, catch_exceptions=False, standalone_mode=False).output
+    )
+
+
+def submit(client: LiveClient, text: str) -> str:
+    job: str = client.submit({"name": "job", "run": text, "workdir": "/"})["id"]
+    return job
+
+
+def log_of(client: LiveClient, job: str) -> bytes:
+    return client.log_part(job, rank=0, attempt=0, offset=0)[0]
+
+
+def test_a_restored_server_gives_numbers_of_lost_jobs_again(
+    server: LiveServer, tmp_path: Path
+) -> None:
+    save = (
+        'mkdir -p "$MOTET_CHECKPOINT_DIR"; cd "$MOTET_CHECKPOINT_DIR"; cat saved; echo {} > saved'
+    )
+    with server.start() as client:
+        first = submit(client, "echo first")
+        ended(client, first)
+        client.create_user("bob", "user")
+        client.create_token("bob")
+        assert "records" in run(server, "backup", str(tmp_path / "backup"))
+        lost = submit(client, save.format("lost"))
+        assert ended(client, lost)["state"] == "SUCCEEDED"
+        with pytest.raises(JournalInUse):
+            run(server, "restore", str(tmp_path / "backup"))
+        server.end()
+    assert "restored 1 job" in run(server, "restore", str(tmp_path / "backup"))
+    with server.start() as client:
+        assert [each["id"] for each in client.jobs()] == [first]
+        assert log_of(client, first) == b"first\n"
+        assert [each["user"] for each in client.tokens()] == ["bob"]
+        again = submit(client, save.format("again"))
+        assert again == lost
+        assert ended(client, again)["state"] == "SUCCEEDED"
+        assert b"lost" not in log_of(client, again)
+    (aside,) = server.folder.glob("before-restore-*")
+    assert (aside / "checkpoints" / lost / "saved").read_text() == "lost\n"
+    assert (aside / "journal.db").is_file()
+
+
+def test_a_job_that_runs_is_adopted_after_a_restore(server: LiveServer, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    with server.start() as client:
+        job = submit(client, f"while [ ! -e {go} ]; do sleep 0.05; done; echo end")
+        wait_until(lambda: client.job(job)["state"] == "RUNNING")
+        run(server, "backup", str(tmp_path / "backup"))
+        server.end()
+    run(server, "restore", str(tmp_path / "backup"))
+    with server.start() as client:
+        assert client.job(job)["state"] == "RUNNING"
+        go.touch()
+        assert ended(client, job)["attempts"] == 1
+
+
+def test_processes_that_the_backup_does_not_know_must_end_first(
+    server: LiveServer, tmp_path: Path
+) -> None:
+    with server.start() as client:
+        run(server, "backup", str(tmp_path / "backup"))
+        job = submit(client, "sleep 600")
+        wait_until(lambda: client.job(job)["state"] == "RUNNING")
+        server.end()
+    before = (server.folder / "journal.db").read_bytes()
+    with pytest.raises(BadInput, match="does not know this job, whose processes run"):
+        run(server, "restore", str(tmp_path / "backup"))
+    assert (server.folder / "journal.db").read_bytes() == before
+
+
+def test_what_is_no_backup_changes_nothing(server: LiveServer, tmp_path: Path) -> None:
+    server.start().__exit__(None, None, None)
+    server.end()
+    before = (server.folder / "journal.db").read_bytes()
+    (tmp_path / "text").write_text("not a journal" * 100)
+    with pytest.raises(JournalDamaged):
+        run(server, "restore", str(tmp_path / "text"))
+    with pytest.raises(BadInput, match="there is no such file"):
+        run(server, "restore", str(tmp_path / "nothing"))
+    assert (server.folder / "journal.db").read_bytes() == before
+
+
+def test_a_server_does_not_start_on_half_a_restore(server: LiveServer, tmp_path: Path) -> None:
+    with server.start() as client:
+        ended(client, submit(client, "true"))
+        run(server, "backup", str(tmp_path / "backup"))
+        server.end()
+    (server.folder / MARKER).touch()
+    with pytest.raises(AssertionError, match="a restore was interrupted; repeat"):
+        server.start()
+    run(server, "restore", str(tmp_path / "backup"))
+    with server.start() as client:
+        assert len([*client.jobs()]) == 1
