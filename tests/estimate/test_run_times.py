@@ -103,9 +103,9 @@ def test_the_narrowest_group_with_enough_jobs_counts() -> None:
     narrow = RunTimePredictor([*own, *observed(5.0), *others]).forecast(GROUPS)
     assert wide is not None
     assert narrow is not None
-    assert (wide.basis, wide.jobs) == ("all", 20 + FEWEST_JOBS - 1)
+    assert (wide.basis, wide.sample.ended) == ("all", 20 + FEWEST_JOBS - 1)
     assert wide.median_s == pytest.approx(50)
-    assert (narrow.basis, narrow.jobs) == ("ann", FEWEST_JOBS)
+    assert (narrow.basis, narrow.sample.ended) == ("ann", FEWEST_JOBS)
     assert narrow.median_s == pytest.approx(5)
 
 

@@ -100,6 +100,11 @@ class LiveClient:
         """Why a job waited and where it ran: the fields of `motet explain --json`."""
         return self._json("GET", f"{_path(job)}/explain")
 
+    def prediction_coverage(self) -> dict[str, Any] | None:
+        """How many starts were within the ranges predicted for them; None: none was predicted."""
+        found: dict[str, Any] | None = self._json("GET", "/predictions")["coverage"]
+        return found
+
     def change(self, job: str, verb: str) -> dict[str, Any]:
         """Cancel, suspend or resume a job."""
         return self._json("POST", f"{_path(job)}/{verb}")

@@ -3,13 +3,14 @@ from what is known of the jobs. Pure, but for the time that simulating takes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from motet.domain.actions import Action, Start
+from motet.domain.arrays import Floats
 from motet.domain.decision import Decision
 from motet.domain.events import Drained, Event, Submitted
 from motet.domain.snapshot import Snapshot
@@ -74,6 +75,8 @@ class PossibleFutures:
         """`now_us`: Unix time, at least that of the last step. `submitted`: a further job."""
         state, engine = live.state, live.engine
         self._seed, self._now_us = seed, now_us
+        self._weights_of: dict[tuple[int, Hashable], Floats] = {}
+        self._bases: dict[Hashable, int] = {}
         self._start = SimulationStart.of(engine)
         rows = self._start.rows
         self._holds = frozenset(number for number, row in rows.items() if row["held_gpus"])
@@ -117,8 +120,7 @@ class PossibleFutures:
     @property
     def are_equal(self) -> bool:
         """Whether all futures are the same: no run time is uncertain."""
-        known = (each for each in self.run_times.values() if each is not None)
-        return all(np.ptp(each.quantile([0.0, 0.99])) == 0 for each in known)
+        return all(each.is_exact for each in self.run_times.values() if each is not None)
 
     @property
     def waiting(self) -> frozenset[int]:
@@ -152,5 +154,18 @@ class PossibleFutures:
         if forecast is None:
             return LEAST_US if unknown == "at once" else _NEVER_US
         share = np.random.default_rng([self._seed, future, job.number]).random()
-        total_us = round(float(forecast.quantile(share)) * SECOND_US)
+        weights = self._weights(future, forecast)
+        total_us = round(float(forecast.quantile(share, weights)) * SECOND_US)
         return min(max(total_us - self._runs.run_us(job), LEAST_US), _NEVER_US)
+
+    def _weights(self, future: int, forecast: RunTimeForecast) -> Floats | None:
+        """The same for all jobs of a future that are predicted from the same jobs: that run times
+        may have another distribution than those known matters most where many add up."""
+        if forecast.is_exact:
+            return None
+        key = future, forecast.basis
+        if key not in self._weights_of:
+            stream = self._bases.setdefault(forecast.basis, len(self._bases))
+            generator = np.random.default_rng([self._seed, future, 0, stream])
+            self._weights_of[key] = generator.exponential(size=len(forecast.sample.times))
+        return self._weights_of[key]

@@ -22,6 +22,7 @@ from motet.interfaces.server.accounts.job_access import require_use
 from motet.interfaces.server.logs import LogPart, LogPlace, read_log
 from motet.interfaces.server.machine_routes import add_machine_routes
 from motet.interfaces.server.policy_routes import add_policy_routes
+from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.queue_routes import add_queue_routes
 from motet.interfaces.server.views import job_explanation, job_line, job_page
 from motet.live.accounts.roles import Forbidden
@@ -50,14 +51,16 @@ _LONGEST_WAIT_S = 60.0
 _LARGEST_PAGE = 1000
 
 
-def create_app(master: MasterLoop, workplace: Workplace, access: Access) -> FastAPI:
+def create_app(
+    master: MasterLoop, workplace: Workplace, access: Access, predictions: StartPredictions
+) -> FastAPI:
     """The application."""
     app = FastAPI(title="Motet", version=__version__, docs_url=None, redoc_url=None)
     app.middleware("http")(access)
     app.exception_handler(MotetError)(_refuse)
     app.exception_handler(RequestValidationError)(_refuse_arguments)
     app.exception_handler(HTTPException)(_refuse_request)
-    routes, jobs = JobRoutes(master, workplace), "/api/v1/jobs"
+    routes, jobs = JobRoutes(master, workplace, predictions), "/api/v1/jobs"
     app.add_api_route("/api/v1/health", health)
     add_policy_routes(app, master)
     add_machine_routes(app, master)
@@ -80,8 +83,10 @@ async def health() -> dict[str, str]:
 class JobRoutes:
     """What the API does with jobs."""
 
-    def __init__(self, master: MasterLoop, workplace: Workplace) -> None:
-        self._master, self._workplace = master, workplace
+    def __init__(
+        self, master: MasterLoop, workplace: Workplace, predictions: StartPredictions
+    ) -> None:
+        self._master, self._workplace, self._predictions = master, workplace, predictions
 
     async def submit(
         self,
@@ -114,9 +119,11 @@ class JobRoutes:
         return found if caller.may_use(found["user"]) else {**found, **_HIDDEN}
 
     async def explain(self, number: int) -> dict[str, Any]:
-        """Why a job waited and where it ran, until now."""
+        """Why a job waited and where it ran, until now. `expected_start`: None: it does not wait,
+        or there is no prediction yet."""
         now_us = time.time_ns() // 1000
-        return await self._read(lambda state: job_explanation(state, number, now_us))
+        document = await self._read(lambda state: job_explanation(state, number, now_us))
+        return {**document, "expected_start": self._predictions.of(number, now_us)}
 
     async def wait(
         self,

@@ -32,6 +32,7 @@ from motet.interfaces.server.network.listening import HttpServer, listener_at, t
 from motet.interfaces.server.network.root_path import RootPath
 from motet.interfaces.server.predictions.program import ForecastProgram
 from motet.interfaces.server.predictions.routes import add_forecast_routes
+from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.state_folder import open_state_folder, server_token
 from motet.interfaces.server.web.changes import Changes
 from motet.interfaces.server.web.renderer import PageRenderer
@@ -135,11 +136,14 @@ def _serve(
 
     tables, changes, metrics = ReadTables(folder), Changes(), ServerMetrics()
 
+    journal = options.database or str(folder / "journal.db")
+    predictions = StartPredictions(journal, folder, changes.changed)
+
     def follow(jobs: Sequence[LiveJob]) -> None:
         tables.follow(jobs)
+        predictions.follow(jobs)
         changes.changed()
 
-    journal = options.database or str(folder / "journal.db")
     master = MasterLoop(
         journal,
         options.cluster,
@@ -151,14 +155,14 @@ def _serve(
         follow,
         [metrics, MasterLog()],
     )
-    app = create_app(master, workplace, access)
+    app = create_app(master, workplace, access, predictions)
     add_account_routes(app, accounts, audit)
     add_accounting_routes(app, master)
-    add_forecast_routes(app, ForecastProgram(journal))
+    add_forecast_routes(app, ForecastProgram(journal), predictions)
     add_metrics(app, metrics)
     renderer = PageRenderer(place.root_path)
     SigningIn(accounts, sessions, renderer, is_encrypted=place.is_encrypted).add_to(app)
-    WebPages(master, tables, workplace, changes, renderer).add_to(app)
+    WebPages(master, tables, workplace, changes, renderer, predictions).add_to(app)
 
     def ended() -> None:
         if not failures:
@@ -167,6 +171,7 @@ def _serve(
 
     server = HttpServer(_configured(RootPath(app, place.root_path), place), changes, ended)
     master.start()
+    predictions.start()
     gc.freeze()  # Else a collection walks the whole history: 0.8 s for a million events.
     try:
         accounts.open(journal)

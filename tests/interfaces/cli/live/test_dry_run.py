@@ -13,7 +13,6 @@ from click.testing import CliRunner, Result
 from live_server import LiveServer, running_server
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.commands import motet
-from motet.interfaces.cli.screens.dry_run import start_words
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
 from waiting import wait_until
@@ -69,11 +68,3 @@ def test_the_text_says_when_and_whom(server: LiveServer) -> None:
     assert "nothing was submitted" in told
     with pytest.raises(BadInput, match="the cluster has 3 slots"):
         submit(server, "--processes", "4", "--", "true")
-
-
-def test_a_range_names_its_ends_and_its_middle() -> None:
-    known = {"unknown_because": "", "low_s": 0.0, "median_s": 90.0, "high_s": 7200.0}
-    told = start_words(known, 1_700_000_000.0)
-    assert told.startswith("at once to 2 h, in half of all cases within 1 min 30 s (")
-    unknown = {"unknown_because": "no", "low_s": None, "median_s": None, "high_s": None}
-    assert start_words(unknown, 0.0) == "unknown: no"

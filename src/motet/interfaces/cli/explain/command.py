@@ -31,17 +31,24 @@ def complete_jobs(ctx: click.Context, param: click.Parameter, incomplete: str) -
     help="Folder of one run that 'motet simulate --log-decisions --out DIR' wrote; without it, the "
     "job is one of the live cluster.",
 )
-@click.argument("job", shell_complete=complete_jobs)
+@click.argument("job", shell_complete=complete_jobs, required=False)
 @click.option(
     "--all", "is_whole", is_flag=True, help="Show all rows of a long story, and every time slice."
+)
+@click.option(
+    "--coverage",
+    "wants_coverage",
+    is_flag=True,
+    help="Instead of a job: how many starts were within the ranges predicted for them.",
 )
 @server_option
 @state_option
 @json_option()
 def explain_command(
     run: Path | None,
-    job: str,
+    job: str | None,
     is_whole: bool,
+    wants_coverage: bool,
     server: str | None,
     state_folder: Path | None,
     as_json: bool,
@@ -59,7 +66,11 @@ def explain_command(
       motet explain --run runs/las 17     a job of a simulation
       motet explain --run runs/las 17 --json
     """
-    if run is None:
+    if (job is None) is not wants_coverage or (wants_coverage and run is not None):
+        raise click.UsageError("give a JOB, or --coverage of the live cluster")
+    if job is None:
+        _show_coverage(server, state_folder, as_json=as_json)
+    elif run is None:
         _explain_live(server, state_folder, job, is_whole=is_whole, as_json=as_json)
     elif server is not None or state_folder is not None:
         raise BadInput("--run is a folder of a simulation; leave out --server and --state-dir")
@@ -94,3 +105,17 @@ def _explain_live(
         print_json(document)
     else:
         print_result(explanation_page(document, is_whole=is_whole))
+
+
+def _show_coverage(server: str | None, state_folder: Path | None, *, as_json: bool) -> None:
+    from motet.interfaces.cli.explain.live_job import coverage_page
+    from motet.interfaces.cli.shell.streams.results import print_json, print_result
+    from motet.interfaces.client import LiveClient
+    from motet.interfaces.server_address import ServerAddress
+
+    with LiveClient(ServerAddress.find(server, state_folder)) as client:
+        found = client.prediction_coverage()
+    if as_json:
+        print_json({"coverage": found})
+    else:
+        print_result(coverage_page(found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -12,8 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from motet.domain.units import microseconds
+from motet.insight.expected_start import expected_start_words, rough_words
 from motet.insight.sentences import reason_title
 from motet.insight.wording import counted, duration_words, in_slots, job_name
+from motet.interfaces.cli.screens.dry_run import local_clock
 from motet.interfaces.cli.shell.streams.visible import visible_text
 
 MOST_ROWS = 40
@@ -25,6 +28,9 @@ def explanation_page(document: Mapping[str, Any], *, is_whole: bool) -> Renderab
     parts: list[RenderableType] = [_heading(document)]
     if document["message"]:
         parts.append(Text(visible_text(document["message"])))
+    if (start := document.get("expected_start")) is not None:
+        told = expected_start_words(start, time.time(), local_clock)
+        parts.append(Text(visible_text(f"expected start: {told}")))
     parts += [
         Padding(_chapters(document["chapters"], is_whole=is_whole), (1, 0)),
         _totals(document),
@@ -74,3 +80,15 @@ def _words(seconds: float) -> str:
 
 def _clock(unix_s: float) -> str:
     return datetime.fromtimestamp(unix_s).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def coverage_page(coverage: Mapping[str, Any] | None) -> Text:
+    """How good the predictions of starts were."""
+    if coverage is None or not coverage["known"]:
+        return Text("no start that was predicted with a range has come about yet")
+    share = f"{coverage['inside']:,} of {coverage['known']:,} starts ({coverage['share']:.0%})"
+    width = rough_words(coverage["median_width_s"])
+    return Text(
+        f"{share} were within the first range that was predicted for them, at least 90 % are "
+        f"aimed at; the median width of these ranges is {width}"
+    )

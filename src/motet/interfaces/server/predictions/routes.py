@@ -1,7 +1,8 @@
-"""Routes of what is simulated from the journal: `POST /api/v1/whatif`, `/api/v1/dry-run`."""
+"""Routes of what is simulated from the journal: what-if, dry runs, coverage of predictions."""
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Annotated, Any
 
@@ -11,6 +12,10 @@ from starlette.responses import Response
 
 from motet.interfaces.server.accounts.caller_of_request import RequestCaller
 from motet.interfaces.server.predictions.program import ForecastProgram
+from motet.interfaces.server.predictions.start_predictions import StartPredictions
+from motet.live.accounts.roles import UserRole
+
+_NAME = re.compile("[A-Za-z0-9-]+")
 
 
 class WhatIfRequest(BaseModel):
@@ -23,11 +28,20 @@ class WhatIfRequest(BaseModel):
     since: AwareDatetime | None = None
 
 
-def add_forecast_routes(app: FastAPI, program: ForecastProgram) -> None:
+def add_forecast_routes(
+    app: FastAPI, program: ForecastProgram, predictions: StartPredictions
+) -> None:
     """Add the routes."""
 
-    async def what_if(wanted: WhatIfRequest) -> Response:
-        """The journal replayed under another policy."""
+    async def coverage() -> dict[str, Any]:
+        """How good the predictions of starts were; `coverage`: None: there are none yet."""
+        return {"coverage": predictions.coverage}
+
+    async def what_if(wanted: WhatIfRequest, caller: RequestCaller) -> Response:
+        """The journal replayed under another policy. Only an admin may name a file: its code runs
+        as the server."""
+        if _names_file(wanted):
+            caller.require(UserRole.ADMIN)
         since_us = None if wanted.since is None else round(wanted.since.timestamp() * 1e6)
         values = {
             "policy": wanted.policy,
@@ -42,5 +56,11 @@ def add_forecast_routes(app: FastAPI, program: ForecastProgram) -> None:
         values = {"spec": spec, "user": caller.user, "now_us": time.time_ns() // 1000}
         return Response(await program.ask("dry_run", values), media_type="application/json")
 
+    app.add_api_route("/api/v1/predictions", coverage)
     app.add_api_route("/api/v1/dry-run", dry_run, methods=["POST"])
     app.add_api_route("/api/v1/whatif", what_if, methods=["POST"])
+
+
+def _names_file(wanted: WhatIfRequest) -> bool:
+    values = wanted.settings.values()
+    return not _NAME.fullmatch(wanted.policy) or any(each.startswith("@") for each in values)

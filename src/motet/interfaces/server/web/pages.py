@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from motet.domain.units import seconds
+from motet.insight.expected_start import expected_start_words
 from motet.insight.wording import in_slots
 from motet.interfaces.server.explanation import explained
 from motet.interfaces.server.moments import policy_text
@@ -87,6 +90,13 @@ def job(state: LiveState, number: int, workplace: Workplace, now_us: int) -> dic
         "is_final": found.state.is_final,
         "is_waiting": found.state in (JobState.PENDING, JobState.PREEMPTED),
     }
+
+
+def expected_start(start: Mapping[str, Any] | None, now_us: int) -> str:
+    """In words; empty: there is no prediction."""
+    if start is None:
+        return ""
+    return expected_start_words(start, seconds(now_us), lambda at: local_time(round(at * 1e6)))
 
 
 def largest_free(machines: list[MachineSlots]) -> int:

@@ -23,6 +23,7 @@ from motet.interfaces.server.accounts.caller_of_request import (
 )
 from motet.interfaces.server.accounts.job_access import require_use
 from motet.interfaces.server.logs import LogPlace, read_log
+from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.web import pages
 from motet.interfaces.server.web.changes import Changes
 from motet.interfaces.server.web.decided import decided
@@ -57,9 +58,10 @@ class WebPages:
         workplace: Workplace,
         changes: Changes,
         renderer: PageRenderer,
+        predictions: StartPredictions,
     ) -> None:
         self._master, self._tables, self._workplace = master, tables, workplace
-        self._changes, self._pages = changes, renderer
+        self._changes, self._predictions, self._pages = changes, predictions, renderer
 
     def add_to(self, app: FastAPI) -> None:
         """Add the routes."""
@@ -136,6 +138,7 @@ class WebPages:
             "attempt": attempt,
             "losses": losses,
             "spec": spec,
+            "expected_start": pages.expected_start(self._predictions.of(number, now_us), now_us),
         }
         return self._pages.render(request, "job.html", {**document, **more})
 

@@ -1,0 +1,46 @@
+"""Sentences about when a job is expected to start. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from motet.domain.units import microseconds
+from motet.insight.wording import duration_words
+
+_AT_ONCE_S = 1.0
+_EXACT_BELOW_S = 10.0
+
+
+def expected_start_words(
+    start: Mapping[str, Any], now_s: float, clock: Callable[[float], str]
+) -> str:
+    """`at once`, a time or a range from now on; `unknown` with the reason.
+
+    `start`: `low_s`, `median_s`, `high_s` from `now_s` (Unix time) on, and `unknown_because`.
+    `clock`: a Unix time in words.
+    """
+    if start["high_s"] is None:
+        return f"unknown: {start['unknown_because']}"
+    if start["high_s"] < _AT_ONCE_S:
+        return "at once"
+    low, median, high = (rough_words(start[f"{name}_s"]) for name in ("low", "median", "high"))
+    first, last = clock(now_s + start["low_s"]), clock(now_s + start["high_s"])
+    if low == high:
+        return f"in {low} ({first})"
+    soonest = "at once" if start["low_s"] < _AT_ONCE_S else f"in {low}"
+    return f"{soonest} to {high}, in half of all cases within {median} ({first} to {last})"
+
+
+def rough_words(seconds: float) -> str:
+    """A duration without fractions of a second, unless it is short."""
+    whole = seconds if seconds < _EXACT_BELOW_S else round(seconds)
+    return duration_words(microseconds(str(whole)))
+
+
+def later_view(start: Mapping[str, Any], passed_s: float) -> dict[str, Any]:
+    """The same expectation when some time has passed; what lies in the past is now."""
+    names = ("low_s", "median_s", "high_s")
+    times = {name: start[name] for name in names}
+    later = {name: None if at is None else max(at - passed_s, 0.0) for name, at in times.items()}
+    return {**later, "unknown_because": start["unknown_because"]}

@@ -1,0 +1,68 @@
+"""Follows a journal and predicts the starts of all waiting jobs whenever it is asked.
+
+A line `{"now_us": ...}` on stdin is answered by a line `{"starts": {JOB: ...}, "coverage": ...,
+"cpu_s": ...}`. Arguments: the journal, the folder of the server's state, the process to end with.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any, TextIO
+
+from motet.interfaces.forecasts.dry_run import start_document
+from motet.interfaces.forecasts.expected_starts import expected_starts, within
+from motet.interfaces.forecasts.followed_journal import FollowedJournal
+from motet.interfaces.forecasts.futures import PossibleFutures
+from motet.interfaces.forecasts.prediction_store import PredictionStore
+from motet.runtime.executor.process_control import die_with_parent
+
+BUDGET_S = 10.0
+_NICENESS = 10
+
+
+def predict_starts(journal: FollowedJournal, store: PredictionStore, now_us: int) -> dict[str, Any]:
+    """One round: settle what was predicted before, and predict all waits.
+
+    While a joined cluster is out of reach nothing is predicted.
+    """
+    journal.read()
+    state, engine = journal.cluster.state, journal.cluster.engine
+    now_us = max(now_us, engine.state.now_us)
+    store.settle(state.jobs)
+    starts = {}
+    if not state.refusal:
+        futures = PossibleFutures(journal.cluster, now_us, journal.position)
+        starts = expected_starts(futures, futures.waiting, within(BUDGET_S))
+    store.add(state.jobs, starts, now_us, state.policy.policy)
+    return {
+        "starts": {
+            str(job): {"made_us": now_us, **start_document(start, now_us)}
+            for job, start in starts.items()
+        },
+        "coverage": store.coverage(now_us).document(),
+    }
+
+
+def follow(address: str, folder: Path, questions: TextIO, answers: TextIO) -> None:
+    """Answer until the end of the input."""
+    journal = store = None
+    for line in questions:
+        with redirect_stdout(sys.stderr):  # Of user's policies.
+            journal = journal or FollowedJournal(address)
+            store = store or PredictionStore(folder)
+            began_s = time.process_time()
+            answer = predict_starts(journal, store, json.loads(line)["now_us"])
+        took = {"cpu_s": time.process_time() - began_s}
+        answers.write(json.dumps(answer | took) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    die_with_parent(int(sys.argv[3]))
+    os.nice(_NICENESS)
+    follow(sys.argv[1], Path(sys.argv[2]), sys.stdin, sys.stdout)

@@ -1,0 +1,116 @@
+"""Predicted starts of waiting jobs, kept current by a process that follows the journal."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from motet.domain.units import seconds
+from motet.insight.expected_start import later_view
+from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job_state import JobState
+
+FIRST_PAUSE_S = 5.0
+"""Jobs that wait for less have no prediction."""
+_SHORTEST_PAUSE_S = 2.0
+_PAUSE_RATIO = 20
+"""Pauses are so many times as long as rounds: predictions take a twentieth of a core."""
+_WAITING = (JobState.PENDING, JobState.PREEMPTED)
+_MODULE = "motet.interfaces.forecasts.follower"
+_NOTHING: Mapping[str, Any] = {"starts": {}, "coverage": None}
+
+
+class StartPredictions:
+    """A thread that asks the process after changes, while jobs wait; the process starts with the
+    first question and starts again if it ends."""
+
+    def __init__(self, journal: str, folder: Path, on_change: Callable[[], None]) -> None:
+        """`journal`: a database URL, or the path of a SQLite file; `folder`: of the server's state.
+        `on_change`: called after every round."""
+        self._command = (sys.executable, "-P", "-m", _MODULE, journal, str(folder))
+        self._on_change = on_change
+        self._waiting: set[int] = set()
+        self._found: Mapping[str, Any] = _NOTHING
+        self._process: subprocess.Popen[str] | None = None
+        self._changed, self._closing = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="predictions", daemon=True)
+
+    def start(self) -> None:
+        """Begin to predict."""
+        self._thread.start()
+
+    def follow(self, jobs: Sequence[LiveJob]) -> None:
+        """Jobs have changed; called on the thread of the master."""
+        for job in jobs:
+            waits = job.state in _WAITING
+            (self._waiting.add if waits else self._waiting.discard)(job.number)
+        if self._waiting or self._found["starts"]:
+            self._changed.set()
+
+    def of(self, number: int, now_us: int) -> dict[str, Any] | None:
+        """The latest prediction of a waiting job: `made` (Unix seconds), `low_s`, `median_s` and
+        `high_s` from now on, `unknown_because`; None: there is none yet."""
+        found = self._found["starts"].get(str(number))
+        if found is None or number not in self._waiting:
+            return None
+        passed_s = seconds(now_us - found["made_us"])
+        return {"made": seconds(found["made_us"]), **later_view(found, passed_s)}
+
+    @property
+    def coverage(self) -> Mapping[str, Any] | None:
+        """How many starts were within their ranges; None: nothing was predicted since the start."""
+        found: Mapping[str, Any] | None = self._found["coverage"]
+        return found
+
+    def close(self) -> None:
+        """End thread and process."""
+        self._closing.set()
+        self._changed.set()
+        if self._process is not None:
+            self._process.kill()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    # -- the thread --------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        pause_s = FIRST_PAUSE_S
+        while not self._closing.is_set():
+            self._changed.wait()
+            if self._closing.wait(pause_s):
+                return
+            self._changed.clear()
+            if not (self._waiting or self._found["starts"]):
+                continue  # The jobs have started meanwhile.
+            answer = self._ask()
+            if answer is None:
+                self._changed.set()  # The process has ended: ask another one.
+                pause_s = FIRST_PAUSE_S
+            else:
+                self._found = answer
+                self._on_change()
+                pause_s = max(_PAUSE_RATIO * answer["cpu_s"], _SHORTEST_PAUSE_S)
+
+    def _ask(self) -> Mapping[str, Any] | None:
+        """None: the process has ended; the next round starts another one."""
+        if self._process is None or self._process.poll() is not None:
+            pipe = subprocess.PIPE
+            self._process = subprocess.Popen(
+                [*self._command, str(os.getpid())], stdin=pipe, stdout=pipe, encoding="utf-8"
+            )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with suppress(BrokenPipeError, ValueError):
+            self._process.stdin.write(json.dumps({"now_us": time.time_ns() // 1000}) + "\n")
+            self._process.stdin.flush()
+            found: Mapping[str, Any] = json.loads(self._process.stdout.readline())
+            return found
+        return None

@@ -1,0 +1,85 @@
+"""Stored predictions and their coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from motet.domain.units import SECOND_US
+from motet.interfaces.forecasts.expected_starts import ExpectedStart
+from motet.interfaces.forecasts.followed_journal import FollowedJournal
+from motet.interfaces.forecasts.follower import predict_starts
+from motet.interfaces.forecasts.prediction_store import Coverage, PredictionStore
+from motet.live.master.intake import Change
+from scripted_cluster import ScriptedCluster
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[ScriptedCluster]:
+    found = ScriptedCluster(tmp_path)
+    yield found
+    found.close()
+
+
+def span(cluster: ScriptedCluster, low_s: float, high_s: float) -> ExpectedStart:
+    low_us, high_us = (round(cluster.now_us + at * SECOND_US) for at in (low_s, high_s))
+    return ExpectedStart(low_us, (low_us + high_us) // 2, high_us)
+
+
+def test_starts_are_compared_with_the_first_prediction_of_their_wait(
+    cluster: ScriptedCluster, tmp_path: Path
+) -> None:
+    store, jobs = PredictionStore(tmp_path), cluster.master.state.jobs
+    holder = cluster.submit(processes=4)
+    for _ in range(3):
+        cluster.submit(processes=4)
+    first, second = span(cluster, 0, 20), span(cluster, 100, 130)
+    store.add(jobs, {2: first, 3: second, 4: span(cluster, 0, 1000)}, cluster.now_us, "fifo")
+    store.add(jobs, {2: span(cluster, 500, 600)}, cluster.now_us, "fifo")
+    assert store.coverage(cluster.now_us) == Coverage(3, 0, 0, None)
+    cluster.ask(cluster.launcher.ended(f"{holder}.1"))
+    cluster.ask(cluster.launcher.ended("2.1"))
+    cluster.ask(Change(4, "cancel", "ann"))
+    store.settle(jobs)
+    assert store.coverage(cluster.now_us) == Coverage(2, 2, 1, 25.0)
+    store.close()
+    assert PredictionStore(tmp_path).coverage(cluster.now_us).document()["share"] == 0.5
+
+
+def test_a_job_that_still_waits_after_its_range_was_not_within_it(
+    cluster: ScriptedCluster, tmp_path: Path
+) -> None:
+    store, jobs = PredictionStore(tmp_path), cluster.master.state.jobs
+    cluster.submit(processes=4)
+    cluster.submit(processes=4)
+    unknown = ExpectedStart(None, None, None, "nothing is known")
+    store.add(jobs, {2: span(cluster, 0, 10), 1: unknown}, cluster.now_us, "fifo")
+    assert store.coverage(cluster.now_us + 9 * SECOND_US) == Coverage(2, 0, 0, None)
+    assert store.coverage(cluster.now_us + 13 * SECOND_US) == Coverage(2, 1, 0, 10.0)
+
+
+def test_a_round_predicts_waiting_jobs_and_settles_those_that_have_started(
+    cluster: ScriptedCluster, tmp_path: Path
+) -> None:
+    store, journal = PredictionStore(tmp_path), FollowedJournal(str(tmp_path / "journal.db"))
+    cluster.submit(processes=4, duration_s=100)
+    cluster.submit(processes=4, duration_s=100)
+    paused = cluster.submit(processes=1)
+    cluster.ask(Change(paused, "suspend", "ann"))
+    found = predict_starts(journal, store, cluster.now_us)
+    assert set(found["starts"]) == {"2"}
+    low_s, high_s = (found["starts"]["2"][name] for name in ("low_s", "high_s"))
+    assert low_s == high_s == 100 - 3
+    cluster.now_us += 96 * SECOND_US
+    cluster.ask(cluster.launcher.ended("1.1"))
+    found = predict_starts(journal, store, cluster.now_us)
+    assert found["starts"] == {}
+    assert found["coverage"] == {
+        "waits": 1,
+        "known": 1,
+        "inside": 1,
+        "share": 1.0,
+        "median_width_s": 0.0,
+    }
