@@ -145,14 +145,15 @@ def test_waits_for_quota_are_fair_share_delay_and_waits_for_locality_fragmentati
 
     causes = delay_causes_s(outcome)
 
-    assert causes["fair_share"] == 4**Wait.QUOTA + 4**Wait.SHARE
+    queues = Wait.QUOTA, Wait.SHARE, Wait.QUEUE_LIMIT, Wait.QUEUE_GUARANTEE
+    assert causes["fair_share"] == sum(4**code for code in queues)
     beside = 4**Wait.TOO_FEW_CPUS + 4**Wait.TOO_LITTLE_MEMORY
     near = 4**Wait.LOCALITY + 4**Wait.BEHIND_LOCALITY
     assert causes["fragmentation"] == near + beside
     guessed = Wait.LEFT_UNKNOWN, Wait.FALL_UNKNOWN
     compared = Wait.LESS_PROGRESS, Wait.MORE_LEFT, Wait.OUTBID, Wait.LEASE_OVER, *guessed
-    delayed = Wait.RESTART_DELAYED
-    others = (Wait.TOO_FEW_GPUS, Wait.BEHIND_HEAD, Wait.ORDER, delayed, *compared)
+    delayed = Wait.RESTART_DELAYED, Wait.MIN_RUNTIME, Wait.PREEMPTION_RATE, Wait.QUEUE_HELD
+    others = (Wait.TOO_FEW_GPUS, Wait.BEHIND_HEAD, Wait.ORDER, *delayed, *compared)
     assert causes["policy_order"] == sum(4**code for code in others)
 
 

@@ -1,22 +1,26 @@
-"""`motet machine`: the machines of the live cluster; drain and resume."""
+"""`motet machine`: the machines of the live cluster; join, drain and resume."""
 
 from __future__ import annotations
 
+import os
+import socket
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from motet.domain.errors import BadInput
-from motet.interfaces.cli.live.connection import with_client
+from motet.interfaces.cli.live.connection import state_option, with_client
 from motet.interfaces.cli.shell.group import HelpfulGroup
 from motet.interfaces.cli.shell.option_groups import json_option
+from motet.interfaces.server_address import default_server_folder
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
 
 
-@click.group("machine", cls=HelpfulGroup, short_help="List, drain and resume machines.")
+@click.group("machine", cls=HelpfulGroup, short_help="List, join, drain and resume machines.")
 def machine_command() -> None:
     """The machines of the live cluster."""
 
@@ -27,6 +31,40 @@ def machine_command() -> None:
 def list_machines(client: LiveClient, as_json: bool) -> None:
     """List the machines of the live cluster."""
     _print(client.machines(), as_json=as_json)
+
+
+@machine_command.command("join", short_help="Offer this machine to the live cluster.")
+@click.option("--name", metavar="NAME", help="Default: the name of the host.")
+@click.option("--slots", type=click.IntRange(1), metavar="N", help="Default: a slot per CPU core.")
+@state_option
+def join_cluster(name: str | None, slots: int | None, state_folder: Path | None) -> None:
+    """Offer this machine to the live cluster of a server that was started with --head, until
+    Ctrl-C.
+
+    --state-dir is that of the server, on storage that all machines share.
+    """
+    from motet.interfaces.cli.shell.process.signals import raise_on_signals
+    from motet.interfaces.ray_nodes.node_process import joined_node, stay_joined
+
+    folder = (state_folder or default_server_folder()).absolute()
+    name, slots = name or socket.gethostname(), slots or len(os.sched_getaffinity(0))
+    with raise_on_signals():
+        node = joined_node(folder, name, slots)
+        what = "1 slot" if slots == 1 else f"{slots} slots"
+        click.echo(f"{name} offers {what} until Ctrl-C; log {folder}/ray-{name}.log", err=True)
+        stay_joined(node)
+
+
+@machine_command.command("leave", short_help="End the cluster that `motet server --head` started.")
+@state_option
+def leave_cluster(state_folder: Path | None) -> None:
+    """End the head of the cluster on this machine: all its machines leave, and their jobs wait."""
+    from motet.interfaces.ray_nodes.node_process import end_head
+
+    folder = (state_folder or default_server_folder()).absolute()
+    if not end_head(folder):
+        raise BadInput(f"{folder}: no head of a cluster runs on this machine")
+    click.echo("the head has ended; its machines leave", err=True)
 
 
 @machine_command.command("drain", short_help="Let a machine take no further jobs.")

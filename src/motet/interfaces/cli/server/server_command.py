@@ -47,6 +47,12 @@ if TYPE_CHECKING:
     help="A Ray cluster, whose nodes are the machines: the address that `ray start` prints.",
 )
 @click.option(
+    "--head",
+    metavar="HOST[:PORT]",
+    help="Start a Ray cluster with its head at this address of this machine, unless it runs; other "
+    "machines join it with `motet machine join`. Default port: 6379.",
+)
+@click.option(
     "--lease",
     "lease_s",
     type=click.FloatRange(min=5.0),
@@ -86,6 +92,7 @@ def server_command(
     settings: tuple[str, ...],
     cluster: str | None,
     address: str | None,
+    head: str | None,
     lease_s: float,
     drain_after: int,
     port: int,
@@ -104,10 +111,18 @@ def server_command(
     if context.invoked_subcommand is not None:
         return None
     require_server_extra()
-    from motet.interfaces.cli.server.server_start import ClusterChoice, ended, requested, started
+    from motet.interfaces.cli.server.server_start import (
+        ClusterChoice,
+        address_of_head,
+        ended,
+        requested,
+        started,
+    )
     from motet.interfaces.demo_jobs.submitter import submit_demo_jobs
     from motet.interfaces.server.serve import serve
 
+    if head is not None:
+        address = address_of_head(head, state_folder, cluster or address)
     place = ClusterChoice(cluster, address, lease_s, drain_after)
     options = requested(policy, settings, place, port, database, state_folder)
     options = replace(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +14,16 @@ import click
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.live.policy_option import policy_and_settings
+from motet.interfaces.ray_nodes.cluster_record import node_environment
+from motet.interfaces.ray_nodes.node_process import started_head
 from motet.interfaces.server.serve import ServerOptions
+from motet.interfaces.server.state_folder import open_state_folder
 from motet.interfaces.server_address import TOKEN_FILE, default_server_folder
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.policy_choice import policy_of
+
+DEFAULT_PORT = 6379
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +38,46 @@ class ClusterChoice:
     def declared(self) -> ClusterDeclared:
         """Raises BadInput."""
         if self.address is not None:
-            self._check_address(self.address)
+            if self.cluster is not None:
+                raise BadInput(
+                    "--cluster describes this computer; the machines of --address are Ray's"
+                )
+            check_address("--address", self.address)
             return ClusterDeclared((), (), joins=True)
         if self.cluster is None:
-            return ClusterDeclared(("m0",), (len(os.sched_getaffinity(0)),))
+            return ClusterDeclared(("m0",), (usable_cpus(),))
         spec = ClusterSpec.parse(self.cluster)
         return ClusterDeclared(spec.names, tuple(spec.gpus.tolist()))
 
-    def _check_address(self, address: str) -> None:
-        if self.cluster is not None:
-            raise BadInput("--cluster describes this computer; the machines of --address are Ray's")
-        host, _, port = address.rpartition(":")
-        if not host or not (port.isascii() and port.isdecimal() and 0 < int(port) < 65536):
-            raise BadInput(f"--address {address}: write HOST:PORT, as `ray start` prints it")
+
+def check_address(option: str, address: str) -> None:
+    """Raises BadInput."""
+    host, _, port = address.rpartition(":")
+    if not host or not (port.isascii() and port.isdecimal() and 0 < int(port) < 65536):
+        raise BadInput(f"{option} {address}: write HOST:PORT, as `ray start` prints it")
+
+
+def usable_cpus() -> int:
+    """Of this process."""
+    return len(os.sched_getaffinity(0))
+
+
+def address_of_head(head: str, state_folder: Path | None, other: str | None) -> str:
+    """Start the head of a Ray cluster unless it runs. Raises BadInput, Unreachable.
+
+    `other`: what was given of `--cluster` and `--address`. The variables of this process become
+    those of the cluster's processes.
+    """
+    if other is not None:
+        raise BadInput(f"--head starts a cluster of its own; leave out {other}")
+    host, colon, port = head.rpartition(":") if ":" in head else (head, "", "")
+    folder = (state_folder or default_server_folder()).absolute()
+    address = f"{host}:{port if colon else DEFAULT_PORT}"
+    check_address("--head", address)
+    open_state_folder(folder)
+    record = started_head(folder, address, socket.gethostname(), usable_cpus())
+    os.environ |= node_environment(folder)
+    return record.address
 
 
 def requested(
