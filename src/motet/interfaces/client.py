@@ -84,11 +84,18 @@ class LiveClient:
         except ValueError as error:
             raise self._is_no_server() from error
 
-    def jobs(self, states: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
-        """All jobs, or those in one of the states, in the order of their ids."""
+    def jobs(
+        self, states: tuple[str, ...] = (), array: str | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """All jobs, or those in one of the states, in the order of their ids.
+
+        `array`: the jobs of this one; "0": all jobs; None: an array is a row.
+        """
         after: str | None = "0"
+        only = {} if array is None else {"array": _number(array)}
         while after is not None:
-            page = self._json("GET", "/jobs", params={"state": list(states), "after": after})
+            query = {"state": list(states), "after": after, **only}
+            page = self._json("GET", "/jobs", params=query)
             yield from page["jobs"]
             after = page["next"]
 
@@ -272,9 +279,13 @@ def _trusted(ca_file: Path | None) -> ssl.SSLContext:
 
 def _path(job: str) -> str:
     """Raises BadInput for an id that could name another path."""
+    return f"/jobs/{_number(job)}"
+
+
+def _number(job: str) -> str:
     if not _JOB.fullmatch(job):
         raise BadInput(f"job {job[:20]!r}: give the number of a job, as 'motet list' shows it")
-    return f"/jobs/{job}"
+    return job
 
 
 def _detail(answer: httpx.Response) -> str:

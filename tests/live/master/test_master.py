@@ -23,6 +23,7 @@ from hypothesis.stateful import (
 import moving_policy
 from example_count import examples
 from motet.domain.errors import BadInput, NotFound
+from motet.live.jobs.array_file import array_spec
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
@@ -35,7 +36,7 @@ from motet.live.master.job_updates import CreateQueue, UpdateJob
 from motet.live.master.master import Master
 from motet.live.master.replay import JournalDiverged
 from motet.live.master.requests import Workplace
-from motet.live.master.submissions.submission import Submit
+from motet.live.master.submissions.submission import Submit, SubmitArray
 from scripted_cluster import CLUSTER, SECOND_US, ScriptedCluster
 
 
@@ -255,6 +256,12 @@ class KilledMasters(RuleBasedStateMachine):
         values = {"name": "job", "run": "true", "workdir": "/", "duration_s": 5, "after": after}
         self.cluster.handle(Submit(job_spec(values), "ann"))
 
+    @rule(jobs=st.integers(1, 5), most=st.integers(1, 3))
+    def submit_array(self, jobs: int, most: int) -> None:
+        values = {"name": "sweep", "run": "true", "workdir": "/", "duration_s": 5}
+        spec = array_spec({**values, "array": f"1-{jobs}%{most}"})
+        self.cluster.handle(SubmitArray(spec, "ann"))
+
     @rule(name=st.sampled_from(CLUSTER.names), in_s=st.none() | st.integers(-1, 9))
     def drain(self, name: str, in_s: int | None) -> None:
         from_us = None if in_s is None else self.cluster.now_us + in_s * SECOND_US
@@ -340,6 +347,14 @@ class KilledMasters(RuleBasedStateMachine):
                 assert job.state is JobState.CANCELLED
 
     @invariant()
+    def arrays_keep_their_limits(self) -> None:
+        for array in self.cluster.master.state.arrays.values():
+            unfinished = [job for job in array.jobs if not job.state.is_final]
+            released = [job for job in unfinished if not job.is_held]
+            assert array.most_open is not None
+            assert len(released) == min(array.most_open, len(unfinished)) == array.open
+
+    @invariant()
     def the_launcher_and_the_master_agree(self) -> None:
         expected = {
             f"{job.number}.{job.attempt.number}"
@@ -367,6 +382,8 @@ class KilledMasters(RuleBasedStateMachine):
 
 
 def _rests(job: LiveJob, jobs: Mapping[int, LiveJob]) -> bool:
+    if job.is_held and job.array is not None:
+        return any(each.is_suspended for each in job.array.jobs if not each.is_held)
     if job.is_held:
         waits_for = [jobs[each] for each in job.spec.after]
         return any(not each.state.is_final and _rests(each, jobs) for each in waits_for)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from motet.domain.snapshot import Placement
 from motet.live.jobs.attempt import Attempt, AttemptPhase
-from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job import JobArray, LiveJob
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.read_tables.read_tables import SORT_COLUMNS, JobQuery, ReadTables
@@ -135,6 +135,24 @@ def test_a_job_that_changes_replaces_its_row(tables: ReadTables) -> None:
     tables.follow([changing])
     assert tables.counts() == {JobState.CANCELLED: 1}
     assert tables.find(JobQuery()).numbers == (1,)
+
+
+def test_an_array_is_a_row_with_the_state_of_its_jobs(tables: ReadTables) -> None:
+    array = JobArray(1, "sweep", "ann", 5, None)
+    spec = job_spec({"name": "sweep", "run": "true", "workdir": "/"})
+    array.jobs = [LiveJob(number, spec, "ann", 5, array=array) for number in (2, 3)]
+    alone = LiveJob(4, spec, "ann", 6)
+    tables.follow([*array.jobs, alone])
+    assert tables.find(JobQuery()).numbers == (4, 1)
+    assert tables.find(JobQuery(array=1, descending=False)).numbers == (2, 3)
+    array.jobs[0].end, array.jobs[0].ended_us = JobState.FAILED, 9
+    tables.follow([array.jobs[0]])
+    pending = frozenset([JobState.PENDING])
+    assert tables.find(JobQuery(states=pending)).numbers == (4, 1)
+    array.jobs[1].end, array.jobs[1].ended_us = JobState.SUCCEEDED, 10
+    tables.follow([array.jobs[1]])
+    assert tables.find(JobQuery(states=frozenset([JobState.FAILED]))).numbers == (1,)
+    assert tables.counts() == {JobState.FAILED: 1, JobState.PENDING: 1, JobState.SUCCEEDED: 1}
 
 
 def test_the_tables_begin_empty_after_a_restart(tmp_path: Path) -> None:

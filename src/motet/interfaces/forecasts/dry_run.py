@@ -23,6 +23,7 @@ from motet.interfaces.forecasts.expected_starts import (
 )
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.futures import PossibleFutures
+from motet.live.jobs.array_file import is_array
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_file import job_spec
 from motet.live.master.intake import intake
@@ -53,6 +54,8 @@ def dry_run(journal: FollowedJournal, asked: DryRunQuestion) -> dict[str, Any]:
     journal.read()
     live = journal.cluster
     now_us = max(asked.now_us, live.engine.state.now_us)
+    if is_array(asked.spec):
+        raise BadInput("array, matrix: the start of an array is not predicted; leave them out")
     spec = job_spec(dict(asked.spec))
     if spec.after:
         raise BadInput("after: the start of a job that waits for others is not predicted")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Annotated, Any, TypeVar
 
@@ -19,13 +19,15 @@ from motet.domain.errors import BadInput, MotetError, NotFound
 from motet.interfaces.server.access import Access, problem
 from motet.interfaces.server.accounts.caller_of_request import RequestCaller, note_target
 from motet.interfaces.server.accounts.job_access import require_use
+from motet.interfaces.server.job_rows import jobs_document
 from motet.interfaces.server.logs import LogPart, LogPlace, read_log
 from motet.interfaces.server.machine_routes import add_machine_routes
 from motet.interfaces.server.policy_routes import add_policy_routes
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.queue_routes import add_queue_routes
-from motet.interfaces.server.views import job_explanation, job_line, job_page
+from motet.interfaces.server.views import array_page, job_explanation, job_page
 from motet.live.accounts.roles import Forbidden
+from motet.live.jobs.array_file import array_spec, is_array
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_spec import PATTERNS
 from motet.live.jobs.job_state import JobState
@@ -36,7 +38,7 @@ from motet.live.master.intake import Change
 from motet.live.master.loop import MasterLoop, MasterStopped
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
-from motet.live.master.submissions.submission import Submit
+from motet.live.master.submissions.submission import Submit, SubmitArray
 
 T = TypeVar("T")
 
@@ -96,9 +98,7 @@ class JobRoutes:
         idempotency_key: Annotated[str, Header(max_length=200)] = "",
     ) -> dict[str, Any]:
         """Submit a job; a repeated request with the same key returns the same job."""
-        wanted = job_spec(spec)
-        await asyncio.to_thread(require_visible_files, wanted)
-        given = Submit(wanted, caller.user, idempotency_key)
+        given = await asyncio.to_thread(_submission, spec, caller.user, idempotency_key)
         number: int = await asyncio.wrap_future(self._master.ask(given))
         note_target(request, f"job {number}")
         return await self.describe(number, caller)
@@ -108,14 +108,22 @@ class JobRoutes:
         state: Annotated[list[JobState] | None, Query()] = None,
         after: Annotated[int, Query(ge=0)] = 0,
         limit: Annotated[int, Query(ge=1, le=_LARGEST_PAGE)] = 100,
+        array: Annotated[int | None, Query(ge=0)] = None,
     ) -> dict[str, Any]:
-        """Jobs in the order of their ids. `after`: the id of the last job of the page before."""
+        """Jobs in the order of their ids; an array is a row in their place.
+
+        `after`: the id of the last row of the page before. `array`: only its jobs; 0: all jobs, and
+        no rows of arrays.
+        """
         states = frozenset(state or ())
-        return await self._read(lambda live: _list(live, states, after, limit))
+        return await self._read(lambda live: jobs_document(live, states, after, limit, array))
 
     async def describe(self, number: int, caller: RequestCaller) -> dict[str, Any]:
-        """A job with its attempts; `spec` and `results` are for its user."""
-        found = await self._read(lambda state: job_page(state, number, self._workplace))
+        """A job with its attempts, or an array with its jobs; `spec` and `results` are for its
+        user."""
+        found = await self._read(lambda state: _page(state, number, self._workplace))
+        if found["kind"] == "array":
+            return found
         return found if caller.may_use(found["user"]) else {**found, **_HIDDEN}
 
     async def explain(self, number: int) -> dict[str, Any]:
@@ -160,15 +168,22 @@ class JobRoutes:
         return await asyncio.wrap_future(self._master.read(function))
 
 
-def _list(live: LiveState, states: frozenset[JobState], after: int, limit: int) -> dict[str, Any]:
-    lines: list[dict[str, Any]] = []
-    for number in range(after + 1, live.next_job):
-        job = live.jobs[number]
-        if not states or job.state in states:
-            if len(lines) == limit:
-                return {"jobs": lines, "next": lines[-1]["id"]}
-            lines.append(job_line(live, job))
-    return {"jobs": lines, "next": None}
+def _submission(spec: Mapping[str, Any], user: str, key: str) -> Submit | SubmitArray:
+    """Raises BadInput. An array may have a thousand jobs: not in the thread of the event loop."""
+    if not is_array(spec):
+        wanted = job_spec(spec)
+        require_visible_files(wanted)
+        return Submit(wanted, user, key)
+    array = array_spec(spec)
+    for _, each in array.jobs:
+        require_visible_files(each)
+    return SubmitArray(array, user, key)
+
+
+def _page(state: LiveState, number: int, workplace: Workplace) -> dict[str, Any]:
+    if number in state.arrays:
+        return array_page(state, number)
+    return job_page(state, number, workplace)
 
 
 def _log_of(state: LiveState, number: int, attempt: int, rank: int) -> LogPlace:

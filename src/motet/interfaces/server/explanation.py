@@ -23,6 +23,8 @@ CLUSTER_UNREACHABLE = "ClusterUnreachable"
 """The reason of all waits while a joined cluster is out of reach."""
 DEPENDENCY = "Dependency"
 """The reason of a job that waits for others to succeed."""
+ARRAY_LIMIT = "ArrayLimit"
+"""The reason of a job whose array has as many unfinished jobs as it may have."""
 _SHOWN = 5
 
 
@@ -52,7 +54,7 @@ def explained(state: LiveState, number: int, now_us: int) -> JobStory:
 def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
     """The name of the reason for which a job waits, and its sentence; empty: it does not wait."""
     if job.is_held and not job.is_suspended:
-        return DEPENDENCY, _dependency_sentence(state.held.waits_for(job))
+        return _held_reason(state, job)
     entries = state.history.of(job.number)
     if state.refusal and job.attempt is None and not (job.is_suspended or job.state.is_final):
         return CLUSTER_UNREACHABLE, f"the cluster cannot be reached: {state.refusal}"
@@ -65,6 +67,13 @@ def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
 def _slots_name(reason: str) -> str:
     """`InsufficientSlots` for `InsufficientGpus`: machines of the live cluster offer slots."""
     return reason.replace("Gpus", "Slots")
+
+
+def _held_reason(state: LiveState, job: LiveJob) -> tuple[str, str]:
+    if waits_for := state.held.waits_for(job):
+        return DEPENDENCY, _dependency_sentence(waits_for)
+    assert job.array is not None
+    return ARRAY_LIMIT, f"waits until fewer than {job.array.most_open} jobs of its array are open"
 
 
 def _dependency_sentence(jobs: Sequence[int]) -> str:

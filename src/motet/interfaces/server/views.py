@@ -9,7 +9,7 @@ from motet.insight.wording import in_slots
 from motet.interfaces.server.explanation import explained, why_waiting
 from motet.interfaces.server.moments import with_moments
 from motet.live.jobs.attempt import Attempt
-from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job import JobArray, LiveJob
 from motet.live.jobs.job_spec import TrainingSpec
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.requests import Workplace
@@ -26,6 +26,8 @@ def job_line(state: LiveState, job: LiveJob) -> dict[str, Any]:
         "user": job.user,
         "queue": job.spec.queue,
         "priority": job.spec.priority,
+        "array": job.array and str(job.array.number),
+        "index": job.index if job.array else None,
         "kind": job.spec.kind,
         "processes": job.spec.processes if job.attempt is None else job.attempt.processes,
         "state": job.state.value,
@@ -37,6 +39,35 @@ def job_line(state: LiveState, job: LiveJob) -> dict[str, Any]:
         "started_at": iso(_first_start_us(job)),
         "ended_at": iso(job.ended_us),
     }
+
+
+def array_line(state: LiveState, array: JobArray) -> dict[str, Any]:
+    """An array in a list of jobs. `counts`: how many of its jobs have each state."""
+    first, counts = array.jobs[0], array.counts
+    starts = [each for each in map(_first_start_us, array.jobs) if each is not None]
+    return {
+        **job_line(state, first),
+        "id": str(array.number),
+        "array": None,
+        "index": None,
+        "kind": "array",
+        "processes": array.processes,
+        "state": array.state.value,
+        "reason": ", ".join(f"{count} {state}" for state, count in counts.items()),
+        "message": "",
+        "counts": counts,
+        "attempts": sum(len(each.attempts) for each in array.jobs),
+        "progress": None,
+        "started_at": iso(min(starts, default=None)),
+        "ended_at": iso(array.ended_us),
+    }
+
+
+def array_page(state: LiveState, number: int) -> dict[str, Any]:
+    """An array with its jobs."""
+    array = state.arrays[number]
+    jobs = [job_line(state, each) for each in array.jobs]
+    return {**array_line(state, array), "most_open": array.most_open, "jobs": jobs}
 
 
 def job_page(state: LiveState, number: int, workplace: Workplace) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""A job of the live cluster: its specification, its attempts and its state."""
+"""A job of the live cluster: its specification, its attempts and its state; arrays of jobs."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from motet.live.jobs.attempt import Attempt, AttemptOutcome, AttemptPhase, StopCause
@@ -22,6 +23,7 @@ class LiveJob:
     """`number`: the id. `submitted_us`, `ended_us`: Unix time. `end`: the final state, set before
     its last process has ended if the user cancels it. `reason`: of a failure, for people.
     `progress`: as far as the job has reported it. `is_held`: the engine does not know it yet.
+    `array`: to which the job belongs, with the number `index`.
     """
 
     number: int
@@ -35,6 +37,8 @@ class LiveJob:
     reason: str = ""
     progress: ReportedProgress | None = None
     is_held: bool = False
+    array: JobArray | None = field(default=None, repr=False, compare=False)
+    index: int = 0
 
     @property
     def attempt(self) -> Attempt | None:
@@ -66,3 +70,60 @@ _STATES = {
     AttemptPhase.RUNNING: JobState.RUNNING,
     AttemptPhase.STOPPING: JobState.RUNNING,
 }
+
+
+@dataclass(slots=True)
+class JobArray:
+    """Jobs that were submitted as one: one experiment, one row in lists. `number`: its id, which no
+    job has.
+
+    `jobs`: by index. `most_open`: how many of them may be unfinished once they have been released,
+    `open`: how many are; `ready`: those that only wait for that. `since_us`: when the first was
+    released: all of them have its place in line.
+    """
+
+    number: int
+    name: str
+    user: str
+    submitted_us: int
+    most_open: int | None
+    jobs: list[LiveJob] = field(default_factory=list)
+    ready: dict[int, LiveJob] = field(default_factory=dict, repr=False)
+    open: int = 0
+    since_us: int | None = None
+
+    @property
+    def counts(self) -> dict[JobState, int]:
+        """How many jobs have each state; states without a job are left out."""
+        found = Counter(job.state for job in self.jobs)
+        return {state: found[state] for state in JobState if found[state]}
+
+    @property
+    def state(self) -> JobState:
+        """The first of these that a job has: running, waiting in any way, failed, cancelled."""
+        counts = self.counts
+        return next(state for state in _OF_ARRAYS if state in counts)
+
+    @property
+    def processes(self) -> int:
+        """Of the jobs that hold slots."""
+        attempts = (job.attempt for job in self.jobs)
+        return sum(attempt.processes for attempt in attempts if attempt is not None)
+
+    @property
+    def ended_us(self) -> int | None:
+        """When its last job ended; None: it has not."""
+        ends = [job.ended_us for job in self.jobs if job.ended_us is not None]
+        return max(ends) if len(ends) == len(self.jobs) else None
+
+    @property
+    def releasable(self) -> list[LiveJob]:
+        """Jobs that can be released now."""
+        ready = [*self.ready.values()]
+        return ready if self.most_open is None else ready[: max(self.most_open - self.open, 0)]
+
+
+_OF_ARRAYS = (
+    *(JobState.RUNNING, JobState.STARTING, JobState.PREEMPTED, JobState.PENDING),
+    *(JobState.SUSPENDED, JobState.FAILED, JobState.CANCELLED, JobState.SUCCEEDED),
+)

@@ -92,13 +92,30 @@ class PolicyChosen:
 
 
 @dataclass(frozen=True, slots=True)
+class ArrayAccepted:
+    """A user submitted an array of jobs, which follow. `key`: see JobAccepted. `most_open`: how
+    many of them may be unfinished at a time; None: all."""
+
+    array: int
+    name: str
+    user: str
+    key: str
+    most_open: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class JobAccepted:
-    """A user submitted a job. `key`: of the request; a repeated request submits nothing."""
+    """A user submitted a job. `key`: of the request; a repeated request submits nothing.
+
+    `array`: to which it belongs, with the number `index`; 0: to none.
+    """
 
     job: int
     spec: Mapping[str, Any]
     user: str
     key: str
+    array: int = 0
+    index: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +213,7 @@ Fact: TypeAlias = (
     | MachineResumed
     | PolicyChosen
     | QueueCreated
+    | ArrayAccepted
     | JobFact
 )
 

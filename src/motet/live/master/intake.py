@@ -56,7 +56,7 @@ from motet.live.master.facts import (
     JobProgressed,
     Verb,
 )
-from motet.live.master.intake_result import Intake
+from motet.live.master.intake_result import Intake, one_intake
 from motet.live.master.job_updates import (
     CreateQueue,
     UpdateJob,
@@ -65,7 +65,11 @@ from motet.live.master.job_updates import (
 from motet.live.master.machine_drains import failing_machine
 from motet.live.master.policy_choice import choose_policy
 from motet.live.master.state import LiveState
-from motet.live.master.submissions.submission import Submit, accept_job
+from motet.live.master.submissions.submission import (
+    Submit,
+    SubmitArray,
+    accept_submission,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,7 @@ class ChoosePolicy:
 
 Input: TypeAlias = (
     Submit
+    | SubmitArray
     | Change
     | UpdateJob
     | CreateQueue
@@ -102,8 +107,8 @@ Input: TypeAlias = (
 def intake(state: LiveState, now_us: int, given: Input) -> Intake:
     """Check an input against the state. Raises BadInput, NotFound for an input of a user."""
     match given:
-        case Submit():
-            return accept_job(state, now_us, given)
+        case Submit() | SubmitArray():
+            return accept_submission(state, now_us, given)
         case Change():
             return _change(state, given)
         case ChoosePolicy(policy, settings, user):
@@ -126,13 +131,22 @@ def intake(state: LiveState, now_us: int, given: Input) -> Intake:
 
 
 def _change(state: LiveState, given: Change) -> Intake:
-    job = state.job(given.job)
+    """A job, or those of an array that have not ended."""
+    if given.job not in state.arrays:
+        return _change_job(state.job(given.job), given)
+    jobs = [job for job in state.jobs_of(given.job) if not job.state.is_final]
+    if not jobs and given.verb != "cancel":
+        raise BadInput(f"all jobs of {given.job} have ended; they cannot be {_PAST[given.verb]}")
+    return one_intake([_change_job(job, given) for job in jobs])
+
+
+def _change_job(job: LiveJob, given: Change) -> Intake:
     if not _has_effect(job, given.verb):
         return Intake(reply=job.state)
     if job.state.is_final:
         raise BadInput(f"job {job.number} is {job.state}; it can no longer be {_PAST[given.verb]}")
-    changed = JobChanged(given.job, given.verb, given.user)
-    events = () if job.is_held else (_EVENTS[given.verb](given.job),)
+    changed = JobChanged(job.number, given.verb, given.user)
+    events = () if job.is_held else (_EVENTS[given.verb](job.number),)
     return Intake((changed,), events)
 
 

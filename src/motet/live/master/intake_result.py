@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,3 +17,9 @@ class Intake:
     facts: tuple[Fact, ...] = ()
     events: tuple[Event, ...] = ()
     reply: Any = None
+
+
+def one_intake(parts: Sequence[Intake]) -> Intake:
+    """One input that means several things."""
+    facts = tuple(fact for each in parts for fact in each.facts)
+    return Intake(facts, tuple(event for each in parts for event in each.events))

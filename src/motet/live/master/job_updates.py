@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from motet.domain.errors import BadInput, UnknownName
 from motet.domain.events import QueueAdded, Updated
+from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import NAME_PATTERN
 from motet.live.master.facts import JobUpdated, QueueCreated
-from motet.live.master.intake_result import Intake
+from motet.live.master.intake_result import Intake, one_intake
 from motet.live.master.state import LiveState
 
 
@@ -54,8 +55,17 @@ def create_or_update(state: LiveState, given: CreateQueue | UpdateJob) -> Intake
 
 
 def _update(state: LiveState, given: UpdateJob) -> Intake:
+    """A job, or those of an array that have not ended."""
+    if given.job not in state.arrays:
+        return _update_job(state, state.job(given.job), given)
+    jobs = [job for job in state.jobs_of(given.job) if not job.state.is_final]
+    if not jobs:
+        raise BadInput(f"all jobs of {given.job} have ended; they can no longer be changed")
+    return one_intake([_update_job(state, job, given) for job in jobs])
+
+
+def _update_job(state: LiveState, job: LiveJob, given: UpdateJob) -> Intake:
     """The job keeps its time of submission, and so its place among those of equal priority."""
-    job = state.job(given.job)
     if job.state.is_final:
         raise BadInput(f"job {job.number} is {job.state}; it can no longer be changed")
     columns: dict[str, int] = {}
@@ -65,6 +75,6 @@ def _update(state: LiveState, given: UpdateJob) -> Intake:
         columns["queue"] = queue_number(state, given.queue)
     if not columns:
         return Intake()
-    fact = JobUpdated(given.job, given.user, given.priority, given.queue)
-    events = () if job.is_held else (Updated(given.job, columns),)
+    fact = JobUpdated(job.number, given.user, given.priority, given.queue)
+    events = () if job.is_held else (Updated(job.number, columns),)
     return Intake((fact,), events)

@@ -271,7 +271,7 @@ def _answer(future: Future[Any], reply: Answer) -> None:
 
 def _is_over(waiting: _AwaitFinal, state: LiveState) -> bool:
     """Whether the wait has ended; an unknown job ends it, too."""
-    job = state.jobs.get(waiting.job)
+    job = state.arrays.get(waiting.job) or state.jobs.get(waiting.job)
     if waiting.reply.cancelled():
         return True
     if job is None or job.state.is_final:

@@ -135,6 +135,7 @@ def _variables(
         **job.spec.envs,
         "MOTET_JOB_ID": str(job.number),
         "MOTET_JOB_NAME": job.spec.name,
+        **_array_variables(job),
         "MOTET_ATTEMPT_NUMBER": str(attempt.number),
         "MOTET_RANK": str(rank),
         "MOTET_WORLD_SIZE": world,
@@ -146,4 +147,14 @@ def _variables(
         "LOCAL_WORLD_SIZE": str(len(local)),
         "GROUP_RANK": str(list(dict.fromkeys(machines)).index(machine)),
         "OMP_NUM_THREADS": job.spec.envs.get("OMP_NUM_THREADS", "1"),
+    }
+
+
+def _array_variables(job: LiveJob) -> dict[str, str]:
+    if job.array is None:
+        return {}
+    return {
+        "MOTET_ARRAY_ID": str(job.array.number),
+        "MOTET_ARRAY_INDEX": str(job.index),
+        "MOTET_ARRAY_COUNT": str(len(job.array.jobs)),
     }

@@ -6,15 +6,16 @@ from dataclasses import replace
 from typing import assert_never
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
-from motet.domain.errors import NotFound, UnknownName
+from motet.domain.errors import BadInput, NotFound, UnknownName
 from motet.domain.snapshot import Queues
 from motet.live.jobs.attempt import Attempt, AttemptOutcome, AttemptPhase, StopCause
 from motet.live.jobs.held_jobs import HeldJobs
-from motet.live.jobs.job import LiveJob, ReportedProgress
+from motet.live.jobs.job import JobArray, LiveJob, ReportedProgress
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.master.decision_history import DecisionHistory
 from motet.live.master.facts import (
+    ArrayAccepted,
     AttemptOver,
     AttemptRan,
     ClusterDeclared,
@@ -42,7 +43,7 @@ from motet.live.master.machine_drains import MachineDrains, failing_machine
 class LiveState:
     """Jobs, attempts and policies. `policies`: since when each was in force, the last one is.
 
-    `held`: jobs that the engine does not know yet.
+    `held`: jobs that the engine does not know yet. `arrays`: by id; no job has the id of an array.
     `active`: jobs with an attempt that has not ended; `history`: what the engine decided.
     `queues`: names by number. `conditions`: of the machines, `drains`: those that were drained;
     `drain_after`: failures in a row that drain a machine, 0: none do. `refusal`: why a joined
@@ -61,6 +62,7 @@ class LiveState:
         self.jobs: dict[int, LiveJob] = {}
         self.active: dict[int, LiveJob] = {}
         self.held = HeldJobs()
+        self.arrays: dict[int, JobArray] = {}
         self.history = DecisionHistory()
         self._by_key: dict[tuple[str, str], int] = {}
         self._moves: dict[int, Start | Migrate] = {}
@@ -72,14 +74,25 @@ class LiveState:
 
     @property
     def next_job(self) -> int:
-        """The id of the next job."""
-        return len(self.jobs) + 1
+        """The id of the next job or array."""
+        return len(self.jobs) + len(self.arrays) + 1
 
     def job(self, number: int) -> LiveJob:
-        """The job of an id that a user gave. Raises NotFound."""
+        """The job of an id that a user gave. Raises NotFound, BadInput for an array."""
+        if number in self.arrays:
+            jobs = self.arrays[number].jobs
+            raise BadInput(
+                f"{number} is an array of jobs; give one of them, {jobs[0].number} to "
+                f"{jobs[-1].number}"
+            )
         if number not in self.jobs:
             raise NotFound(f"there is no job {number}")
         return self.jobs[number]
+
+    def jobs_of(self, number: int) -> list[LiveJob]:
+        """The job of an id that a user gave, or all jobs of an array. Raises NotFound."""
+        found = self.arrays.get(number)
+        return [self.job(number)] if found is None else found.jobs
 
     def job_of_key(self, user: str, key: str) -> int | None:
         """The job that a request with this key has submitted."""
@@ -120,6 +133,10 @@ class LiveState:
                 self.policies.append((at_us, fact))
             case QueueCreated(name):
                 self.queues.append(name)
+            case ArrayAccepted(number, name, user, key, most_open):
+                self.arrays[number] = JobArray(number, name, user, at_us, most_open)
+                if key:
+                    self._by_key[user, key] = number
             case _:
                 self._fold_job(at_us, fact)
 
@@ -127,12 +144,10 @@ class LiveState:
         match fact:
             case JobUpdated():
                 self._updated(fact)
-            case JobAccepted(number, spec, user, key):
-                self._accepted(LiveJob(number, job_spec(spec), user, at_us))
-                if key:
-                    self._by_key[user, key] = number
+            case JobAccepted():
+                self._accepted(at_us, fact)
             case JobReleased(number):
-                self.held.released(self.jobs[number])
+                self.held.released(at_us, self.jobs[number])
             case DependencyFailed(number, reason):
                 self.jobs[number].reason = reason
                 self._end(at_us, self.jobs[number], JobState.CANCELLED)
@@ -166,10 +181,16 @@ class LiveState:
         self.cluster = replace(cluster, names=names, slots=slots)
         self.conditions.append(fact.condition)
 
-    def _accepted(self, job: LiveJob) -> None:
+    def _accepted(self, at_us: int, fact: JobAccepted) -> None:
+        job = LiveJob(fact.job, job_spec(fact.spec), fact.user, at_us)
         self.jobs[job.number] = job
-        if job.spec.after:
-            self.held.add(job, [self.jobs[each] for each in job.spec.after])
+        if fact.key:
+            self._by_key[fact.user, fact.key] = job.number
+        if fact.array:
+            job.array, job.index = self.arrays[fact.array], fact.index
+            job.array.jobs.append(job)
+        if job.spec.after or fact.array:
+            self.held.add(job, [self.arrays.get(it) or self.jobs[it] for it in job.spec.after])
 
     def _end(self, at_us: int, job: LiveJob, end: JobState) -> None:
         job.end, job.ended_us = end, at_us

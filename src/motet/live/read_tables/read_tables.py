@@ -14,7 +14,14 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState
-from motet.live.read_tables.rows import AttemptRow, JobRow, attempt_row, job_row
+from motet.live.read_tables.rows import (
+    ARRAY,
+    AttemptRow,
+    JobRow,
+    array_row,
+    attempt_row,
+    job_row,
+)
 
 SortColumn: TypeAlias = Literal[
     "number", "name", "user", "queue", "priority", "processes", "state", "submitted_us",
@@ -37,6 +44,7 @@ CREATE INDEX attempts_by_end ON attempts (coalesce(ended_us, {2**62}), requested
 @dataclass(frozen=True, slots=True)
 class JobQuery:
     """A page of the list. `states`: empty for all; `queue`, `user`: exact; `name`: its beginning.
+    `array`: only its jobs; 0: jobs that belong to none, and a row for each array.
 
     `page`: from 1; -1 is the last one.
     """
@@ -45,6 +53,7 @@ class JobQuery:
     queue: str = ""
     user: str = ""
     name: str = ""
+    array: int = 0
     sort: SortColumn = "number"
     descending: bool = True
     page: int = 1
@@ -88,7 +97,9 @@ class ReadTables:
     def _put(self, jobs: Sequence[LiveJob], attempts: Sequence[AttemptRow]) -> None:
         assert self._writer is not None
         self._writer.execute("BEGIN")
-        self._writer.executemany(_replace("jobs", JobRow._fields), map(job_row, jobs))
+        arrays = {job.array.number: job.array for job in jobs if job.array is not None}
+        rows = [*map(job_row, jobs), *map(array_row, arrays.values())]
+        self._writer.executemany(_replace("jobs", JobRow._fields), rows)
         self._writer.executemany(_replace("attempts", AttemptRow._fields), attempts)
         self._writer.execute("COMMIT")
 
@@ -109,7 +120,8 @@ class ReadTables:
 
     def counts(self) -> dict[JobState, int]:
         """How many jobs have each state; states without a job are left out."""
-        found = self._read("SELECT state, count(*) FROM jobs GROUP BY state", [])
+        counted = "SELECT state, count(*) FROM jobs WHERE kind != ? GROUP BY state"
+        found = self._read(counted, [ARRAY])
         return {JobState(state): count for state, count in found}
 
     def attempts_between(self, begin_us: int, end_us: int, most_jobs: int) -> list[AttemptRow]:
@@ -145,7 +157,7 @@ def _replace(table: str, columns: Sequence[str]) -> str:
 
 def _condition(query: JobQuery) -> tuple[str, list[object]]:
     """WHERE and its values."""
-    terms, values = list[str](), list[object]()
+    terms, values = ["array = ?"], list[object]([query.array])
     if query.states:
         terms.append(f"state IN ({', '.join('?' * len(query.states))})")
         values += sorted(state.value for state in query.states)
@@ -156,4 +168,4 @@ def _condition(query: JobQuery) -> tuple[str, list[object]]:
     if query.name:  # Not LIKE, whose wildcards a name may contain; by this an index can be used.
         terms.append("name >= ? AND name < ?")
         values += [query.name, query.name + "\U0010ffff"]
-    return (f"WHERE {' AND '.join(terms)}" if terms else ""), values
+    return f"WHERE {' AND '.join(terms)}", values

@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from motet.live.jobs.attempt import Attempt
-from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job import JobArray, LiveJob
+
+ARRAY = "array"
 
 
 class JobRow(NamedTuple):
-    """A job by what people look for. Times are Unix microseconds; None: not yet."""
+    """A job by what people look for, or an array as a job of its own (`kind` is ARRAY).
+
+    `array`: to which it belongs; 0: to none. Times are Unix microseconds; None: not yet.
+    """
 
     number: int
     name: str
@@ -23,6 +28,7 @@ class JobRow(NamedTuple):
     started_us: int | None
     ended_us: int | None
     attempts: int
+    array: int
 
 
 class AttemptRow(NamedTuple):
@@ -55,6 +61,23 @@ def job_row(job: LiveJob) -> JobRow:
         started_us,
         job.ended_us,
         len(job.attempts),
+        0 if job.array is None else job.array.number,
+    )
+
+
+def array_row(array: JobArray) -> JobRow:
+    """The row of an array as it is now: its first job with sums over all."""
+    rows = [job_row(each) for each in array.jobs]
+    starts = [row.started_us for row in rows if row.started_us is not None]
+    return rows[0]._replace(
+        number=array.number,
+        kind=ARRAY,
+        processes=array.processes,
+        state=array.state.value,
+        started_us=min(starts, default=None),
+        ended_us=array.ended_us,
+        attempts=sum(row.attempts for row in rows),
+        array=0,
     )
 
 

@@ -281,3 +281,31 @@ def test_what_cannot_pass_is_not_run_again(run: Shell, tmp_path: Path) -> None:
     assert "import_error" in run("describe", job).stdout
     told = " ".join(run("explain", job).stdout.split())
     assert "attempt 1 failed (import_error): the process exited" in told
+
+
+def test_an_array_is_submitted_listed_awaited_and_cancelled_as_one(
+    run: Shell, tmp_path: Path
+) -> None:
+    path = tmp_path / "grid.yaml"
+    path.write_text(
+        "matrix: {lr: [0.1, 0.2], opt: [sgd, adam]}\n"
+        'run: echo {{lr}} "$MOTET_MATRIX_OPT" "$MOTET_ARRAY_INDEX"\n'
+    )
+    array = run("submit", "-f", str(path)).stdout.strip()
+    assert run("wait", array).stdout == f"{array}  grid  SUCCEEDED: 4 SUCCEEDED\n"
+    listed = run("list").stdout
+    assert "4 SUCCEEDED" in listed
+    assert "grid[0]" not in listed
+    jobs = json.loads(run("list", "--array", array, "--json").stdout)["jobs"]
+    logs = [run("logs", job["id"]).stdout for job in jobs]
+    assert logs == ["0.1 sgd 0\n", "0.1 adam 1\n", "0.2 sgd 2\n", "0.2 adam 3\n"]
+    described = run("describe", array).stdout
+    assert "grid[3]" in described
+    first = jobs[0]["id"]
+    with pytest.raises(BadInput, match=f"{array} is an array of jobs; give one of them, {first}"):
+        run("logs", array)
+    path.write_text("array: 0-9%2\nrun: sleep 1000\n")
+    array = run("submit", "-f", str(path)).stdout.strip()
+    assert run("cancel", array).stdout.startswith(f"{array}  grid  CANCELLED\n")
+    states = {job["state"] for job in json.loads(run("describe", array, "--json").stdout)["jobs"]}
+    assert states == {"CANCELLED"}

@@ -22,6 +22,7 @@ texts = st.text(st.characters(codec="utf-8"), max_size=20).map(str.strip)
         queue=texts,
         user=texts,
         name=texts,
+        array=st.integers(0, 10**9 - 1),
         sort=st.sampled_from(SORT_COLUMNS),
         descending=st.booleans(),
         page=st.integers(-1, 10_000),
@@ -35,7 +36,14 @@ def test_an_address_leads_back_to_its_query(query: JobQuery) -> None:
 
 @pytest.mark.parametrize(
     "given_values",
-    [{"sort": "password"}, {"page": "1e9"}, {"page": "-"}, {"page": "9" * 50}, {"order": "?"}],
+    [
+        {"sort": "password"},
+        {"page": "1e9"},
+        {"page": "-"},
+        {"page": "9" * 50},
+        {"order": "?"},
+        {"array": "-1"},
+    ],
 )
 def test_what_is_not_understood_is_left_out(given_values: dict[str, str]) -> None:
     assert job_query(given_values, ["SLEEPING"]) == JobQuery()

@@ -215,3 +215,19 @@ def test_a_server_with_an_open_stream_ends(tmp_path: Path) -> None:
                 assert server.end() == 143
     finally:
         server.kill_everything()
+
+
+def test_an_array_is_a_row_of_the_list_that_opens(
+    browser: httpx.Client, client: LiveClient
+) -> None:
+    array = submit(client, "grid", "exit 0", array="3-5%1")
+    wait_until(lambda: client.job(array)["state"] == "SUCCEEDED")
+    (first, *_, last) = [job["id"] for job in client.jobs(array=array)]
+    rows = browser.get("/jobs?name=grid").text
+    assert "3 SUCCEEDED" in rows
+    assert f'href="/jobs/{first}"' not in rows
+    opened = browser.get(f"/jobs/{array}", follow_redirects=True)
+    assert str(opened.url).endswith(f"/jobs?array={array}")
+    assert "grid[3]" in opened.text
+    assert f'href="/jobs/{last}"' in opened.text
+    assert browser.get(f"/jobs/{last}").status_code == 200

@@ -28,14 +28,17 @@ _job_argument = click.argument("job", metavar="JOB")
     type=click.Choice([*JobState], case_sensitive=False),
     help="Only jobs in this state; repeatable.",
 )
+@click.option("--array", metavar="ID", help="The jobs of this array, which is one row otherwise.")
 @json_option()
 @with_client
-def list_command(client: LiveClient, states: tuple[str, ...], as_json: bool) -> None:
+def list_command(
+    client: LiveClient, states: tuple[str, ...], array: str | None, as_json: bool
+) -> None:
     """List jobs in the order of submission."""
     from motet.interfaces.cli.live.screens import jobs_table
     from motet.interfaces.cli.shell.streams.results import print_json, print_result
 
-    jobs = list(client.jobs(states))
+    jobs = list(client.jobs(states, array))
     if as_json:
         print_json({"jobs": jobs})
     elif jobs:
@@ -110,7 +113,7 @@ def cancel_command(
         raise click.UsageError("give ids of jobs, or --queue, --user, --state")
     if chosen:
         states = tuple(each.value for each in JobState if not each.is_final)
-        found = client.jobs(states)
+        found = client.jobs(states, array="0")
         jobs = tuple(job["id"] for job in found if chosen.items() <= job.items())
     _echo_changed([client.change(job, "cancel") for job in jobs], as_json=as_json)
 
@@ -182,7 +185,8 @@ def _exit_code(job: dict[str, Any]) -> int:
     """That of the first failed process, as a shell would give it."""
     if job["state"] == "SUCCEEDED":
         return 0
-    ends = job["attempt_list"][-1]["exits"] if job["attempt_list"] else []
+    attempts = job.get("attempt_list")  # An array has none.
+    ends = attempts[-1]["exits"] if attempts else []
     return next((code for code in map(_code_of_end, ends) if code), ExitCode.FAILED)
 
 

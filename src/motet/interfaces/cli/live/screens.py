@@ -30,7 +30,7 @@ def jobs_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
     for job in jobs:
         table.add_row(
             job["id"],
-            Text(visible_text(job["name"])),
+            Text(visible_text(_name(job))),
             Text(visible_text(job["user"])),
             str(job["processes"]),
             Text(job["state"], style=_STYLES.get(job["state"], "")),
@@ -40,8 +40,30 @@ def jobs_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
+def _name(job: Mapping[str, Any]) -> str:
+    """`sweep[3]`: a job of an array."""
+    return f"{job['name']}[{job['index']}]" if job["array"] else str(job["name"])
+
+
+def array_screen(array: Mapping[str, Any]) -> RenderableType:
+    """An array and its jobs."""
+    facts = Table(box=None, show_header=False, pad_edge=False)
+    facts.add_row("array", Text(visible_text(f"{array['id']} {array['name']}")))
+    facts.add_row("state", Text(array["state"], style=_STYLES.get(array["state"], "")))
+    facts.add_row("jobs", Text(array["reason"]))
+    if array["most_open"] is not None:
+        facts.add_row("at a time", str(array["most_open"]))
+    for name in ("user", "queue"):
+        facts.add_row(name, Text(visible_text(str(array[name]))))
+    facts.add_row("submitted", _local(array["submitted_at"]))
+    facts.add_row("ended", _local(array["ended_at"]))
+    return Group(facts, Text(), jobs_table(array["jobs"]))
+
+
 def job_screen(job: Mapping[str, Any]) -> RenderableType:
     """A job and its attempts."""
+    if job["kind"] == "array":
+        return array_screen(job)
     facts = Table(box=None, show_header=False, pad_edge=False)
     facts.add_row("job", Text(visible_text(f"{job['id']} {job['name']}")))
     facts.add_row("state", Text(job["state"], style=_STYLES.get(job["state"], "")))

@@ -10,23 +10,29 @@ from typing import Any
 from motet.apps import APPLICATIONS, load_application
 from motet.datasets.opening import check_dataset
 from motet.interfaces.cli.apps.settings import default_epochs, read_training_settings
+from motet.live.jobs.array_file import array_spec, is_array
 from motet.live.jobs.job_file import job_spec
-from motet.live.jobs.job_spec import TrainingSpec
+from motet.live.jobs.job_spec import JobSpec, TrainingSpec
 
 
 def checked_training(values: Mapping[str, Any], source: str) -> dict[str, Any]:
     """The values with the number of epochs; those of a command as they are. Raises BadInput.
 
-    Policies that predict the end of a job need the number of its epochs.
+    Policies that predict the end of a job need the number of its epochs. Of an array, whose jobs
+    differ in some values only, the first is checked.
     """
-    spec = job_spec(values, source)
+    spec = _first_job(values, source)
     if not isinstance(spec, TrainingSpec):
         return dict(values)
     place = spec.app if spec.app in APPLICATIONS else _in_folder(spec.app, spec.workdir)
     app = load_application(place)
     read_training_settings(app, spec.settings)
     _check_data(app.dataset_kind, spec)
-    return {**values, "epochs": spec.epochs or default_epochs(app)}
+    return {**values, "epochs": values.get("epochs") or default_epochs(app)}
+
+
+def _first_job(values: Mapping[str, Any], source: str) -> JobSpec:
+    return array_spec(values, source).jobs[0][1] if is_array(values) else job_spec(values, source)
 
 
 def _check_data(kind: str, spec: TrainingSpec) -> None:

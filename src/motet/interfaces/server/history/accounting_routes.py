@@ -37,7 +37,8 @@ def add_accounting_routes(app: FastAPI, master: MasterLoop) -> None:
 def accounting_part(state: LiveState, after: int, since_us: int, now_us: int) -> dict[str, Any]:
     """`lines` of the next jobs; `next`: `after` of the next part, None: there is none."""
     last = min(after + _MOST_JOBS, state.next_job - 1)
-    jobs = (state.jobs[number] for number in range(after + 1, last + 1))
+    numbers = range(after + 1, last + 1)
+    jobs = (state.jobs[number] for number in numbers if number in state.jobs)
     chosen = (job for job in jobs if job.submitted_us >= since_us)
     return {
         "fields": [*ACCOUNTING_FIELDS],

@@ -23,10 +23,15 @@ def job_query(given: Mapping[str, str], states: list[str]) -> JobQuery:
         queue=given.get("queue", "").strip()[:_LONGEST],
         user=given.get("user", "").strip()[:_LONGEST],
         name=given.get("name", "").strip()[:_LONGEST],
+        array=_number(given.get("array", "")),
         sort=sort if sort in SORT_COLUMNS else "number",
         descending=given.get("order", "desc") != "asc",
         page=int(page) if page.lstrip("-").isdecimal() and len(page) < 10 else 1,
     )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
 
 
 def address(query: JobQuery, **changes: Any) -> str:
@@ -35,7 +40,7 @@ def address(query: JobQuery, **changes: Any) -> str:
     values = [("state", state.value) for state in sorted(wanted.states)]
     values += [
         (name, str(getattr(wanted, name)))
-        for name in ("queue", "user", "name", "sort", "page")
+        for name in ("queue", "user", "name", "array", "sort", "page")
         if getattr(wanted, name) != getattr(usual, name)
     ]
     if not wanted.descending:

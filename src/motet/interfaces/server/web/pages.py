@@ -11,9 +11,9 @@ from motet.insight.expected_start import expected_start_words
 from motet.insight.wording import in_slots
 from motet.interfaces.server.explanation import explained
 from motet.interfaces.server.moments import policy_text
-from motet.interfaces.server.views import job_line, job_page
+from motet.interfaces.server.views import array_line, job_line, job_page
 from motet.interfaces.server.web.drawings import MachineSlots, colour_of, machine_slots
-from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job import JobArray, LiveJob
 from motet.live.jobs.job_state import JobState
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
@@ -47,9 +47,33 @@ def overview(state: LiveState) -> dict[str, Any]:
     }
 
 
+def jobs_page(state: LiveState, numbers: tuple[int, ...], array: int) -> dict[str, Any]:
+    """A page of the list. `array`: whose jobs they are; 0, or an unknown one: of no array."""
+    found = state.arrays.get(array)
+    shown = None if found is None else array_in_table(state, found)
+    return {**common(state), "jobs": lines(state, numbers), "array": shown}
+
+
 def lines(state: LiveState, numbers: tuple[int, ...]) -> list[dict[str, Any]]:
     """Jobs of a table, in this order."""
-    return [line(state, state.jobs[number]) for number in numbers]
+    return [
+        array_in_table(state, state.arrays[number])
+        if number in state.arrays
+        else line(state, state.jobs[number])
+        for number in numbers
+    ]
+
+
+def array_in_table(state: LiveState, found: JobArray) -> dict[str, Any]:
+    """An array in a table."""
+    is_open = any(not each.state.is_final for each in found.jobs)
+    return {
+        **array_line(state, found),
+        "colour": colour_of(found.number),
+        "submitted": local_time(found.submitted_us),
+        "ended": local_time(found.ended_us),
+        "verbs": ["suspend", "resume", "cancel"] if is_open else [],
+    }
 
 
 def line(state: LiveState, job: LiveJob) -> dict[str, Any]:

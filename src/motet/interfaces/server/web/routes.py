@@ -98,7 +98,7 @@ class WebPages:
         query = job_query(given, given.getlist("state"))
         found = await asyncio.to_thread(self._tables.find, query)
         document = await self._read(
-            lambda state: {**pages.common(state), "jobs": pages.lines(state, found.numbers)}
+            lambda state: pages.jobs_page(state, found.numbers, query.array)
         )
         return self._pages.render(
             request, "jobs.html", {**document, "query": query, "found": found}
@@ -121,6 +121,8 @@ class WebPages:
                 "ticks": ticks(begin_us, end_us),
             }
 
+        if await self._read(lambda state: number in state.arrays):
+            return RedirectResponse(f"{self._pages.root_path}/jobs?array={number}", 303)
         try:
             document = await self._read(read)
         except NotFound as error:

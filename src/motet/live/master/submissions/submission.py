@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from motet.domain.errors import BadInput
 from motet.domain.events import Event, Goal, Submitted, Suspended
 from motet.domain.units import microseconds
+from motet.live.jobs.array_file import ArraySpec
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import CommandSpec, JobSpec, TrainingSpec
 from motet.live.jobs.job_state import JobState
-from motet.live.master.facts import DependencyFailed, Fact, JobAccepted, JobReleased
+from motet.live.master.facts import ArrayAccepted, DependencyFailed, Fact, JobAccepted, JobReleased
 from motet.live.master.intake_result import Intake
 from motet.live.master.job_updates import queue_number
 from motet.live.master.policy_choice import LEAST_US, check_duration
@@ -28,18 +29,50 @@ class Submit:
     key: str = ""
 
 
-def accept_job(state: LiveState, now_us: int, given: Submit) -> Intake:
-    """Accept a job. Raises BadInput for one that could never start."""
+@dataclass(frozen=True, slots=True)
+class SubmitArray:
+    """A user submits an array of jobs. `key`: see Submit."""
+
+    spec: ArraySpec
+    user: str
+    key: str = ""
+
+
+def accept_submission(state: LiveState, now_us: int, given: Submit | SubmitArray) -> Intake:
+    """Accept a job, or all jobs of an array. Raises BadInput for one that could never start."""
     if given.key and (known := state.job_of_key(given.user, given.key)) is not None:
         return Intake(reply=known)
-    _check_size(state, given.spec)
-    check_duration(state.policy, given.spec)
-    _check_dependencies(state, given.spec)
-    queue_number(state, given.spec.queue)
-    job, spec = state.next_job, given.spec
-    accepted = JobAccepted(job, spec.model_dump(mode="json"), given.user, given.key)
-    events = () if spec.after else (_arrival(state, now_us, job, spec),)
-    return Intake((accepted,), events, job)
+    if isinstance(given, SubmitArray):
+        return _accept_array(state, given)
+    return _accept_job(state, now_us, given)
+
+
+def _accept_job(state: LiveState, now_us: int, given: Submit) -> Intake:
+    _check(state, given.spec)
+    job = LiveJob(state.next_job, given.spec, given.user, now_us)
+    document = job.spec.model_dump(mode="json")
+    accepted = JobAccepted(job.number, document, given.user, given.key)
+    events = () if job.spec.after else (_arrival(state, now_us, job),)
+    return Intake((accepted,), events, job.number)
+
+
+def _accept_array(state: LiveState, given: SubmitArray) -> Intake:
+    for _, spec in given.spec.jobs:
+        _check(state, spec)
+    array, user = state.next_job, given.user
+    facts: list[Fact] = [
+        ArrayAccepted(array, given.spec.name, user, given.key, given.spec.most_open)
+    ]
+    for job, (index, spec) in enumerate(given.spec.jobs, start=array + 1):
+        facts.append(JobAccepted(job, spec.model_dump(mode="json"), user, "", array, index))
+    return Intake(tuple(facts), (), array)
+
+
+def _check(state: LiveState, spec: JobSpec) -> None:
+    _check_size(state, spec)
+    check_duration(state.policy, spec)
+    _check_dependencies(state, spec)
+    queue_number(state, spec.queue)
 
 
 def release_held(state: LiveState, now_us: int) -> Intake:
@@ -56,25 +89,29 @@ def release_held(state: LiveState, now_us: int) -> Intake:
 
 
 def _arrivals(state: LiveState, now_us: int, job: LiveJob) -> list[Event]:
-    events: list[Event] = [_arrival(state, now_us, job.number, job.spec)]
+    events: list[Event] = [_arrival(state, now_us, job)]
     if job.is_suspended:
         events.append(Suspended(job.number))
     return events
 
 
-def _arrival(state: LiveState, now_us: int, job: int, spec: JobSpec) -> Submitted:
-    """The job as the engine gets it. A held one takes its place in line when it is released."""
+def _arrival(state: LiveState, now_us: int, job: LiveJob) -> Submitted:
+    """The job as the engine gets it. A held one takes its place in line when it is released, those
+    of an array that of the first of them."""
     assert state.cluster is not None
+    spec, array = job.spec, job.array
     columns = {
         **_request_of(spec, sum(state.cluster.slots)),
         "queue": queue_number(state, spec.queue),
         "priority": spec.priority,
-        "submit_us": now_us,
+        "submit_us": now_us if array is None else array.since_us or now_us,
         "model": _NO_MODEL,
     }
+    if array is not None:
+        columns["experiment"] = array.number
     if spec.duration_s is not None:
         columns["remaining_us"] = max(microseconds(spec.duration_s), LEAST_US)
-    return Submitted(job, columns, None if isinstance(spec, CommandSpec) else _goal(spec))
+    return Submitted(job.number, columns, None if isinstance(spec, CommandSpec) else _goal(spec))
 
 
 _SIZE = {"command": "processes", "ps": "workers + servers"}
@@ -93,11 +130,11 @@ def _check_size(state: LiveState, spec: JobSpec) -> None:
 
 def _check_dependencies(state: LiveState, spec: JobSpec) -> None:
     for number in spec.after:
-        if number not in state.jobs:
+        if number not in state.jobs and number not in state.arrays:
             raise BadInput(f"after: there is no job {number}")
-        found = state.jobs[number]
-        if found.state.is_final and found.state is not JobState.SUCCEEDED:
-            raise BadInput(f"after: job {number} is {found.state}; the job could never start")
+        for job in state.jobs_of(number):
+            if job.state.is_final and job.state is not JobState.SUCCEEDED:
+                raise BadInput(f"after: job {job.number} is {job.state}; the job could never start")
 
 
 def _request_of(spec: JobSpec, slots: int) -> dict[str, int]:
