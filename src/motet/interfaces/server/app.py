@@ -19,6 +19,7 @@ from motet.domain.errors import BadInput, MotetError, NotFound
 from motet.interfaces.server.access import Access, problem
 from motet.interfaces.server.accounts.caller_of_request import RequestCaller, note_target
 from motet.interfaces.server.accounts.job_access import require_use
+from motet.interfaces.server.api_description import API_DOCUMENT, BYTES, PROBLEMS
 from motet.interfaces.server.job_rows import jobs_document
 from motet.interfaces.server.logs import LogPart, LogPlace, read_log
 from motet.interfaces.server.machine_routes import add_machine_routes
@@ -57,7 +58,14 @@ def create_app(
     master: MasterLoop, workplace: Workplace, access: Access, predictions: StartPredictions
 ) -> FastAPI:
     """The application."""
-    app = FastAPI(title="Motet", version=__version__, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="Motet",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=API_DOCUMENT,
+        responses=PROBLEMS,
+    )
     app.middleware("http")(access)
     app.exception_handler(MotetError)(_refuse)
     app.exception_handler(RequestValidationError)(_refuse_arguments)
@@ -72,7 +80,9 @@ def create_app(
     app.add_api_route(jobs + "/{number}", routes.describe)
     app.add_api_route(jobs + "/{number}/explain", routes.explain)
     app.add_api_route(jobs + "/{number}/wait", routes.wait)
-    app.add_api_route(jobs + "/{number}/logs", routes.logs)
+    app.add_api_route(
+        jobs + "/{number}/logs", routes.logs, response_class=Response, responses=BYTES
+    )
     app.add_api_route(jobs + "/{number}/{verb}", routes.change, methods=["POST"])
     return app
 
@@ -156,7 +166,7 @@ class JobRoutes:
         caller: RequestCaller,
         rank: Annotated[int, Query(ge=0)] = 0,
         attempt: Annotated[int, Query(ge=0)] = 0,
-        offset: Annotated[int, Query(ge=0)] = 0,
+        offset: Annotated[int, Query(ge=0, lt=2**62)] = 0,
     ) -> Response:
         """A part of the log of one process. `attempt`: 0 is the last one."""
         await require_use(self._master, caller, number)

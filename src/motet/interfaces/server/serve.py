@@ -18,6 +18,7 @@ from motet.interfaces.ray_launcher.command import ray_launcher
 from motet.interfaces.server.access import Access
 from motet.interfaces.server.accounts.account_routes import add_account_routes
 from motet.interfaces.server.accounts.request_audit import RequestAudit
+from motet.interfaces.server.api_description import describe_token
 from motet.interfaces.server.app import create_app
 from motet.interfaces.server.environment import job_environment, training_program
 from motet.interfaces.server.event_log.line_formats import EventLine, LogFormat
@@ -160,6 +161,7 @@ def _serve(
     add_accounting_routes(app, master)
     add_forecast_routes(app, ForecastProgram(journal), predictions)
     add_metrics(app, metrics)
+    describe_token(app)
     renderer = PageRenderer(place.root_path)
     SigningIn(accounts, sessions, renderer, is_encrypted=place.is_encrypted).add_to(app)
     WebPages(master, tables, workplace, changes, renderer, predictions).add_to(app)

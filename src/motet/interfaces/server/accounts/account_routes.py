@@ -101,7 +101,7 @@ class AccountRoutes:
 
     async def audit(
         self,
-        before: Annotated[int | None, Query(ge=0)] = None,
+        before: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
         limit: Annotated[int, Query(ge=1, le=_LARGEST_PAGE)] = 100,
         user: Annotated[str, Query(max_length=100)] = "",
     ) -> dict[str, Any]:

@@ -1,0 +1,90 @@
+"""Requests that schemathesis makes from the OpenAPI document: none meets an error of the server,
+and every answer is as the document says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis.checks import CHECKS, load_all_checks
+
+from live_server import LiveServer, running_server
+from motet.interfaces.client import LiveClient
+from motet.interfaces.server_address import ServerAddress
+
+pytestmark = pytest.mark.cluster
+
+DOCUMENT = "/api/v1/openapi.json"
+SIMULATING = ("/api/v1/whatif", "/api/v1/dry-run")
+"""A process of some seconds for each request."""
+WANTED = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_schema_conformance",
+    "ignored_auth",
+)
+load_all_checks()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """With a job that is over and no machine for another one."""
+    folder = tmp_path_factory.mktemp("server") / "state"
+    with running_server(folder, "--cluster", "1x1") as found:
+        with LiveClient(ServerAddress.find(folder=found.folder)) as client:
+            client.drain_machine("m0", "no job of these tests may run")
+            job = client.submit({"name": "job", "run": "true", "workdir": "/"})["id"]
+            client.change(job, "cancel")
+        yield found
+
+
+@pytest.fixture(scope="module")
+def described(server: LiveServer) -> schemathesis.BaseSchema:
+    address = ServerAddress.find(folder=server.folder)
+    headers = {"Authorization": f"Bearer {address.token}"}
+    schema = schemathesis.openapi.from_url(address.url + DOCUMENT, headers=headers)
+    schema.config.update(headers=headers)
+    return schema
+
+
+def check_operations(
+    schema: schemathesis.BaseSchema, examples: int, of_simulations: int
+) -> Counter[int]:
+    """Returns how often each status was answered. `of_simulations`: examples of these; 0: none."""
+    chosen = [CHECKS.get_one(name) for name in WANTED]
+    statuses = Counter[int]()
+    for result in schema.get_all_operations():
+        operation = result.ok()
+        count = of_simulations if operation.path in SIMULATING else examples
+        if not count:
+            continue
+
+        @given(case=operation.as_strategy())
+        @settings(max_examples=count, deadline=None, suppress_health_check=[*HealthCheck])
+        def answers_are_as_described(case: schemathesis.Case) -> None:
+            statuses[case.call_and_validate(checks=chosen, timeout=100).status_code] += 1
+
+        answers_are_as_described()
+    return statuses
+
+
+def test_answers_are_as_the_document_says(described: schemathesis.BaseSchema) -> None:
+    statuses = check_operations(described, 20, 0)
+    assert min(statuses[200], statuses[404], statuses[422]) > 20, statuses
+    assert not statuses[401], statuses
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_many_answers_are_as_the_document_says(described: schemathesis.BaseSchema) -> None:
+    assert check_operations(described, 300, 15)[200] > 300
+
+
+def test_the_document_needs_a_token_as_all_else(server: LiveServer) -> None:
+    url = ServerAddress.find(folder=server.folder).url
+    assert httpx.get(url + DOCUMENT).status_code == 401
