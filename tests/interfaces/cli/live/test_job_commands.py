@@ -156,7 +156,7 @@ def test_errors(run: Shell, words: list[str], error: type[Exception], message: s
 
 def test_a_wrong_token_is_refused(run: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MOTET_TOKEN", "wrong")
-    with pytest.raises(AuthenticationFailed, match="token is missing or wrong"):
+    with pytest.raises(AuthenticationFailed, match="token is missing, wrong"):
         run("list")
 
 
