@@ -157,9 +157,28 @@ class LiveClient:
         """The queues, and what their jobs hold."""
         return list(self._json("GET", "/queues")["queues"])
 
-    def create_queue(self, name: str) -> dict[str, Any]:
-        """Create a queue, unless it exists."""
-        return self._json("POST", "/queues", json={"name": name})
+    def queue(self, name: str) -> dict[str, Any]:
+        """A queue."""
+        return self._json("GET", _queue_path(name))
+
+    def create_queue(
+        self, name: str, limits: Mapping[str, int | None] | None = None
+    ) -> dict[str, Any]:
+        """Create a queue, or change the limits of one that exists. `limits`: keys of a queue file;
+        None: without this limit."""
+        return self._json("POST", "/queues", json={"name": name, **(limits or {})})
+
+    def limit_queue(self, name: str, limits: Mapping[str, int | None]) -> dict[str, Any]:
+        """Change these limits of a queue."""
+        return self._json("PATCH", _queue_path(name), json=dict(limits))
+
+    def set_queue_mode(self, name: str, verb: str) -> dict[str, Any]:
+        """Hold, drain or resume a queue."""
+        return self._json("POST", f"{_queue_path(name)}/{verb}")
+
+    def delete_queue(self, name: str) -> dict[str, Any]:
+        """Delete a queue without jobs."""
+        return self._json("DELETE", _queue_path(name))
 
     def machines(self) -> list[dict[str, Any]]:
         """The machines of the cluster, and what runs on them."""
@@ -286,6 +305,10 @@ def _number(job: str) -> str:
     if not _JOB.fullmatch(job):
         raise BadInput(f"job {job[:20]!r}: give the number of a job, as 'motet list' shows it")
     return job
+
+
+def _queue_path(name: str) -> str:
+    return f"/queues/{quote(name, safe='')}"
 
 
 def _detail(answer: httpx.Response) -> str:

@@ -170,6 +170,14 @@ def test_what_a_queue_does_not_lend_stays_free_for_it() -> None:
     assert cluster.held_by_queue() == [4, 4]
 
 
+def test_a_small_job_does_not_take_the_place_of_a_larger_one_before_it() -> None:
+    cluster = LimitedCluster("fifo", [QueueLimits(1, borrow=1), QueueLimits()])
+    cluster.step(0, job(0, 2))
+    cluster.step(1, job(1, 1, now_us=1))
+    assert cluster.held == {0: 2, 1: 0}
+    assert Wait.QUEUE_LIMIT in cluster.decision.reasons.code
+
+
 def test_the_head_of_a_full_queue_delays_no_other_queue() -> None:
     cluster = LimitedCluster("fifo", [QueueLimits(2, borrow=0), QueueLimits()])
     cluster.step(0, job(0, 2), job(1, 2), job(2, 6, queue=1))

@@ -11,7 +11,8 @@ from motet.domain.errors import BadInput
 from motet.interfaces.server.views import job_line
 from motet.live.jobs.job_state import JobState
 from motet.live.master.intake import Change
-from motet.live.master.job_updates import CreateQueue, UpdateJob
+from motet.live.master.job_updates import UpdateJob
+from motet.live.queues.queue_changes import CreateQueue
 from scripted_cluster import ScriptedCluster
 
 

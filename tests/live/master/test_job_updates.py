@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from motet.domain.errors import BadInput, NotFound
-from motet.interfaces.server.queue_routes import queues_document
+from motet.interfaces.server.queue_routes import queue_documents
 from motet.live.jobs.job_state import JobState
 from motet.live.master.intake import ChoosePolicy
-from motet.live.master.job_updates import CreateQueue, UpdateJob
+from motet.live.master.job_updates import UpdateJob
+from motet.live.queues.queue_changes import CreateQueue
 from scripted_cluster import ScriptedCluster
 
 
@@ -30,9 +31,10 @@ def test_a_job_names_a_queue_that_exists(cluster: ScriptedCluster) -> None:
     cluster.submit(queue="ml", processes=3)
     cluster.submit(processes=2)
     cluster.replay()
-    assert queues_document(cluster.master.state)["queues"] == [
-        {"name": "default", "slots": 0, "running": 0, "waiting": 1},
-        {"name": "ml", "slots": 3, "running": 1, "waiting": 0},
+    names = ("name", "slots", "running", "waiting", "borrowed")
+    assert [[each[name] for name in names] for each in queue_documents(cluster.master.state)] == [
+        ["default", 0, 0, 1, 0],
+        ["ml", 3, 1, 0, 3],
     ]
 
 

@@ -32,11 +32,12 @@ from motet.live.launcher.leftovers import MARK
 from motet.live.master.cluster_changes import DrainMachine, ResumeMachine
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import Change, ChoosePolicy
-from motet.live.master.job_updates import CreateQueue, UpdateJob
+from motet.live.master.job_updates import UpdateJob
 from motet.live.master.master import Master
 from motet.live.master.replay import JournalDiverged
 from motet.live.master.requests import Workplace
 from motet.live.master.submissions.submission import Submit, SubmitArray
+from motet.live.queues.queue_changes import CreateQueue
 from scripted_cluster import CLUSTER, SECOND_US, ScriptedCluster
 
 

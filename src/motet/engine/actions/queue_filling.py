@@ -102,9 +102,12 @@ class QueueFilling:
                 (blocks if self._wanted[row] else delays).add(queue)
 
     def _fill_chosen(self, order: Sequence[int]) -> None:
-        """What the policy chose, as far as limits and the guarantees of others permit."""
+        """What the policy chose, as far as limits and the guarantees of others permit.
+
+        A job that fits only in the place of later ones of its queue takes it.
+        """
         blocked = set[int]()
-        for row in order:
+        for place, row in enumerate(order):
             queue = self._queue[row]
             if not self._wanted[row] or not self._is_candidate(row):
                 continue
@@ -112,7 +115,7 @@ class QueueFilling:
                 self._grow(row)
             elif queue in blocked and not self._runs[row]:
                 self.code[row] = Wait.BEHIND_HEAD
-            elif not self._admit_if_fits(row):
+            elif not (self._admit_if_fits(row) or self._displaces(row, order[place + 1 :])):
                 blocked.add(queue)
 
     def _fill_rest(self, order: Sequence[int]) -> None:
@@ -175,6 +178,23 @@ class QueueFilling:
             self._await_protected(row, [each for each in self._protected if not self._wanted[each]])
         return size is not None
 
+    def _displaces(self, row: int, later: Sequence[int]) -> bool:
+        """Whether the job is admitted in the place of jobs of its queue, the last ones first."""
+        code, released = self.code[row], dict[int, JobSize]()
+        for other in reversed(later):
+            if self._queue[other] != self._queue[row] or other not in self.sizes:
+                continue
+            if other in self._protected:
+                continue
+            released[other] = self.sizes[other]
+            self._release(other)
+            if self._admit_if_fits(row):
+                return True
+        for other, size in released.items():
+            self._admit(other, size)
+        self.code[row] = code
+        return False
+
     def _grow(self, row: int) -> None:
         """An elastic job that was admitted at a smaller size than the policy chose."""
         size, queue = self.sizes[row], self._queue[row]
@@ -236,8 +256,9 @@ class QueueFilling:
 
     def _release(self, row: int) -> None:
         size = self.sizes.pop(row)
-        self._room += size.gpus
+        self._room += self._cost(row, size.gpus)
         self.held[self._queue[row]] -= size.gpus
+        self.code[row] = int(self._decision.reasons.code[row])
 
     def _cost(self, row: int, gpus: int) -> int:
         """A job on the GPUs of another one needs no others."""

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, Literal, TypeAlias
 
 from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, Field
 
+from motet.domain.errors import NotFound, UnknownName
+from motet.domain.queues.queue_file import KEYS
 from motet.interfaces.server.accounts.caller_of_request import RequestCaller
 from motet.interfaces.server.accounts.job_access import require_use
 from motet.live.accounts.roles import Caller
-from motet.live.master.job_updates import CreateQueue, UpdateJob
+from motet.live.master.job_updates import UpdateJob
 from motet.live.master.loop import MasterLoop
 from motet.live.master.state import LiveState
+from motet.live.queues.queue_book import LiveQueue
+from motet.live.queues.queue_changes import (
+    CreateQueue,
+    DeleteQueue,
+    LimitQueue,
+    QueueRequest,
+    SetQueueMode,
+)
+from motet.live.queues.queue_facts import QueueMode
+from motet.live.queues.queue_loads import QueueLoad, QueueLoads
+
+QueueVerb: TypeAlias = Literal["hold", "drain", "resume"]
+QUEUE_MODES: Mapping[QueueVerb, QueueMode] = {
+    "hold": "held",
+    "drain": "draining",
+    "resume": "open",
+}
 
 
 class JobUpdateRequest(BaseModel):
@@ -27,10 +45,22 @@ class JobUpdateRequest(BaseModel):
     queue: str | None = None
 
 
-class QueueRequest(BaseModel):
-    """A queue to create."""
+class QueueLimitsRequest(BaseModel):
+    """Keys that are not given stay as they are; null: no limit."""
 
     model_config = ConfigDict(extra="forbid")
+
+    guarantee: int | None = None
+    borrow: int | None = None
+    lend: int | None = None
+
+    def changes(self) -> dict[str, int | None]:
+        """The keys that were given."""
+        return {key: getattr(self, key) for key in KEYS if key in self.model_fields_set}
+
+
+class NewQueueRequest(QueueLimitsRequest):
+    """A queue to create."""
 
     name: str
 
@@ -51,33 +81,84 @@ def add_queue_routes(
         await asyncio.wrap_future(master.ask(given))
         return await describe(number, caller)
 
-    async def show() -> dict[str, Any]:
-        """All queues."""
-        return await asyncio.wrap_future(master.read(queues_document))
-
-    async def create(wanted: QueueRequest, caller: RequestCaller) -> dict[str, Any]:
-        """Create a queue, unless it exists."""
-        await asyncio.wrap_future(master.ask(CreateQueue(wanted.name, caller.user)))
-        return {"name": wanted.name}
-
+    routes, place = QueueRoutes(master), "/api/v1/queues"
     app.add_api_route("/api/v1/jobs/{number}", update, methods=["PATCH"])
-    app.add_api_route("/api/v1/queues", show)
-    app.add_api_route("/api/v1/queues", create, methods=["POST"], status_code=201)
+    app.add_api_route(place, routes.show)
+    app.add_api_route(place, routes.create, methods=["POST"], status_code=201)
+    app.add_api_route(place + "/{name}", routes.describe)
+    app.add_api_route(place + "/{name}", routes.limit, methods=["PATCH"])
+    app.add_api_route(place + "/{name}", routes.delete, methods=["DELETE"])
+    app.add_api_route(place + "/{name}/{verb}", routes.set_mode, methods=["POST"])
 
 
-def queues_document(state: LiveState) -> dict[str, Any]:
-    """`{"queues": [...]}`: jobs that wait (or are suspended) and run, and slots that they hold."""
-    slots, runs, waits = Counter[str](), Counter[str](), Counter[str]()
-    for job in state.jobs.values():
-        queue = job.spec.queue
-        if (attempt := job.attempt) is not None:
-            runs[queue] += 1
-            slots[queue] += attempt.processes
-        elif not job.state.is_final:
-            waits[queue] += 1
+class QueueRoutes:
+    """What the API does with queues."""
+
+    def __init__(self, master: MasterLoop) -> None:
+        self._master = master
+
+    async def show(self) -> dict[str, Any]:
+        """All queues."""
+        return {"queues": await self._documents()}
+
+    async def describe(self, name: str) -> dict[str, Any]:
+        """A queue."""
+        found = await self._documents()
+        for each in found:
+            if each["name"] == name:
+                return each
+        raise NotFound(str(UnknownName("queue", name[:80], [each["name"] for each in found])))
+
+    async def create(self, wanted: NewQueueRequest, caller: RequestCaller) -> dict[str, Any]:
+        """Create a queue, or change the limits of one that exists."""
+        return await self._ask(CreateQueue(wanted.name, caller.user, wanted.changes()), wanted.name)
+
+    async def limit(
+        self, name: str, wanted: QueueLimitsRequest, caller: RequestCaller
+    ) -> dict[str, Any]:
+        """Give a queue other limits."""
+        await self.describe(name)
+        return await self._ask(LimitQueue(name, caller.user, wanted.changes()), name)
+
+    async def set_mode(self, name: str, verb: QueueVerb, caller: RequestCaller) -> dict[str, Any]:
+        """Hold, drain or resume a queue."""
+        await self.describe(name)
+        return await self._ask(SetQueueMode(name, caller.user, QUEUE_MODES[verb]), name)
+
+    async def delete(self, name: str, caller: RequestCaller) -> dict[str, Any]:
+        """Delete a queue without jobs."""
+        await self.describe(name)
+        await asyncio.wrap_future(self._master.ask(DeleteQueue(name, caller.user)))
+        return {"name": name}
+
+    async def _ask(self, given: QueueRequest, name: str) -> dict[str, Any]:
+        await asyncio.wrap_future(self._master.ask(given))
+        return await self.describe(name)
+
+    async def _documents(self) -> list[dict[str, Any]]:
+        return await asyncio.wrap_future(self._master.read(queue_documents))
+
+
+def queue_documents(state: LiveState) -> list[dict[str, Any]]:
+    """All queues by number: slots held, borrowed and lent, jobs that run and wait, limits, mode.
+
+    `waiting`: jobs that are pending, preempted, suspended or held for others.
+    """
+    loads, queues = QueueLoads(state.open_jobs, state.active.values()), state.queue_book.present
+    return [_document(name, queue, loads.of(name)) for name, queue in queues.items()]
+
+
+def _document(name: str, queue: LiveQueue, load: QueueLoad) -> dict[str, Any]:
+    limits = queue.limits
     return {
-        "queues": [
-            {"name": name, "slots": slots[name], "running": runs[name], "waiting": waits[name]}
-            for name in state.queues
-        ]
+        "name": name,
+        "slots": load.slots,
+        "running": load.running,
+        "waiting": load.waiting,
+        "guarantee": limits.guarantee,
+        "borrow": limits.borrow,
+        "lend": limits.lend,
+        "borrowed": max(load.slots - limits.guarantee, 0),
+        "idle_guarantee": max(limits.guarantee - load.slots, 0),
+        "mode": queue.mode,
     }

@@ -50,6 +50,7 @@ from motet.live.master.intake import ChoosePolicy
 from motet.live.master.launcher_process import local_launcher
 from motet.live.master.loop import MasterLoop
 from motet.live.master.requests import Workplace
+from motet.live.queues.queue_changes import DefineQueues
 from motet.live.read_tables.read_tables import ReadTables
 from motet.live.upkeep.restore import MARKER
 
@@ -65,6 +66,7 @@ class ServerOptions:
     long processes run on when their machine hears nothing from the server. `drain_after`: failures
     of the infrastructure in a row that drain a machine; 0: none do. `has_open_metrics`: /metrics
     needs no token. `log_format`: of a line per event; None: only warnings are logged, as text.
+    `queues`: with limits from now on; others stay as they are.
     """
 
     folder: Path
@@ -78,6 +80,7 @@ class ServerOptions:
     has_open_metrics: bool = False
     log_format: LogFormat | None = None
     exposure: Exposure = field(default_factory=Exposure)
+    queues: DefineQueues | None = None
 
 
 def serve(
@@ -155,6 +158,7 @@ def _serve(
         options.drain_after,
         follow,
         [metrics, MasterLog()],
+        options.queues,
     )
     app = create_app(master, workplace, access, predictions)
     add_account_routes(app, accounts, audit)

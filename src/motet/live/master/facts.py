@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.live.launcher.messages import RankExit
+from motet.live.queues.queue_facts import QueueFact
 
 Verb: TypeAlias = Literal["cancel", "suspend", "resume"]
 """What users do with a job."""
@@ -153,14 +154,6 @@ class JobUpdated:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueCreated:
-    """A user created a queue; its number is the next one."""
-
-    name: str
-    user: str
-
-
-@dataclass(frozen=True, slots=True)
 class AttemptRan:
     """All processes of the attempt run."""
 
@@ -212,7 +205,7 @@ Fact: TypeAlias = (
     | DrainBegan
     | MachineResumed
     | PolicyChosen
-    | QueueCreated
+    | QueueFact
     | ArrayAccepted
     | JobFact
 )

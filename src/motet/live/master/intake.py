@@ -57,11 +57,7 @@ from motet.live.master.facts import (
     Verb,
 )
 from motet.live.master.intake_result import Intake, one_intake
-from motet.live.master.job_updates import (
-    CreateQueue,
-    UpdateJob,
-    create_or_update,
-)
+from motet.live.master.job_updates import UpdateJob, update_or_limit
 from motet.live.master.machine_drains import failing_machine
 from motet.live.master.policy_choice import choose_policy
 from motet.live.master.state import LiveState
@@ -69,6 +65,14 @@ from motet.live.master.submissions.submission import (
     Submit,
     SubmitArray,
     accept_submission,
+)
+from motet.live.queues.queue_changes import (
+    CreateQueue,
+    DefineQueues,
+    DeleteQueue,
+    LimitQueue,
+    QueueRequest,
+    SetQueueMode,
 )
 
 
@@ -95,7 +99,7 @@ Input: TypeAlias = (
     | SubmitArray
     | Change
     | UpdateJob
-    | CreateQueue
+    | QueueRequest
     | ChoosePolicy
     | DrainMachine
     | BeginDrain
@@ -115,8 +119,15 @@ def intake(state: LiveState, now_us: int, given: Input) -> Intake:
             return choose_policy(state, policy, settings, user)
         case DrainMachine() | BeginDrain() | ResumeMachine():
             return drain_or_resume(state, now_us, given)
-        case UpdateJob() | CreateQueue():
-            return create_or_update(state, given)
+        case (
+            UpdateJob()
+            | CreateQueue()
+            | DefineQueues()
+            | LimitQueue()
+            | SetQueueMode()
+            | DeleteQueue()
+        ):
+            return update_or_limit(state, given)
         case AttemptRunning():
             return _running(state, now_us, given)
         case AttemptProgressed():

@@ -1,25 +1,17 @@
-"""Queues, and changes of a job's queue or priority. Pure."""
+"""Changes of queues, and of a job's queue or priority. Pure."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-from motet.domain.errors import BadInput, UnknownName
-from motet.domain.events import QueueAdded, Updated
+from motet.domain.errors import BadInput
+from motet.domain.events import Updated
 from motet.live.jobs.job import LiveJob
-from motet.live.jobs.job_spec import NAME_PATTERN
-from motet.live.master.facts import JobUpdated, QueueCreated
+from motet.live.jobs.job_spec import TrainingSpec
+from motet.live.master.facts import JobUpdated
 from motet.live.master.intake_result import Intake, one_intake
 from motet.live.master.state import LiveState
-
-
-@dataclass(frozen=True, slots=True)
-class CreateQueue:
-    """A user creates a queue."""
-
-    name: str
-    user: str
+from motet.live.queues.queue_changes import QueueRequest, change_queues, check_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,28 +22,6 @@ class UpdateJob:
     user: str
     priority: int | None = None
     queue: str | None = None
-
-
-def queue_number(state: LiveState, name: str) -> int:
-    """The engine's number of a queue. Raises BadInput that names the known ones."""
-    if name not in state.queues:
-        unknown = UnknownName("queue", name, state.queues)
-        raise BadInput(f"{unknown}; create it: motet queue create {name}")
-    return state.queues.index(name)
-
-
-def create_or_update(state: LiveState, given: CreateQueue | UpdateJob) -> Intake:
-    """Raises NotFound, BadInput."""
-    if isinstance(given, UpdateJob):
-        return _update(state, given)
-    if not re.fullmatch(NAME_PATTERN, given.name):
-        raise BadInput(
-            f"queue {given.name[:80]!r}: give 1 to 63 letters, digits, '.', '_' or '-', a letter "
-            "or digit first and last"
-        )
-    if given.name in state.queues:
-        return Intake()
-    return Intake((QueueCreated(given.name, given.user),), (QueueAdded(given.name),))
 
 
 def _update(state: LiveState, given: UpdateJob) -> Intake:
@@ -72,9 +42,27 @@ def _update_job(state: LiveState, job: LiveJob, given: UpdateJob) -> Intake:
     if given.priority is not None and given.priority != job.spec.priority:
         columns["priority"] = given.priority
     if given.queue is not None and given.queue != job.spec.queue:
-        columns["queue"] = queue_number(state, given.queue)
+        columns["queue"] = state.queue_book.number_for_job(given.queue)
+        if state.cluster is not None and state.cluster.names:
+            slots, least = sum(state.cluster.slots), job.spec.processes
+            if isinstance(job.spec, TrainingSpec):
+                least = job.spec.least.workers + job.spec.least.servers
+            queues = state.queue_book.in_force
+            check_size(queues, columns["queue"], slots, least, f"job {job.number}")
     if not columns:
         return Intake()
     fact = JobUpdated(job.number, given.user, given.priority, given.queue)
     events = () if job.is_held else (Updated(job.number, columns),)
     return Intake((fact,), events)
+
+
+def update_or_limit(state: LiveState, given: UpdateJob | QueueRequest) -> Intake:
+    """Raises NotFound, BadInput."""
+    if isinstance(given, UpdateJob):
+        return _update(state, given)
+    assert state.cluster is not None
+    slots = sum(state.cluster.slots) if state.cluster.names else None
+    in_use = [name for name, jobs in state.open_jobs.items() if jobs]
+    in_use += [job.spec.queue for job in state.active.values()]
+    facts, events = change_queues(state.queue_book, slots, in_use, given)
+    return Intake(facts, events)

@@ -21,6 +21,7 @@ from motet.live.master.launcher_process import LauncherProcess
 from motet.live.master.master import Answer, DurableStep, Master
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
+from motet.live.queues.queue_changes import DefineQueues
 
 T = TypeVar("T")
 
@@ -97,9 +98,10 @@ class MasterLoop:
         drain_after: int = 0,
         follow: Callable[[Sequence[LiveJob]], None] = _ignore,
         observers: Sequence[MasterObserver] = (),
+        queues: DefineQueues | None = None,
     ) -> None:
         """`address`: of the journal. `policy`: None is the one in force before, else FIFO.
-        `launcher`: its command, see `LauncherProcess`.
+        `launcher`: its command, see `LauncherProcess`. `queues`: limits at the start.
 
         `on_failure`: called when the thread ends by an error. `drain_after`: see LiveState.
         `follow`: called on the thread with all jobs at first, and after every step, before it is
@@ -108,6 +110,7 @@ class MasterLoop:
         self._address, self._cluster, self._workplace = address, cluster, workplace
         self._command, self._drain_after = launcher, drain_after
         self._on_failure, self._follow, self._observers = on_failure, follow, observers
+        self._queues = queues
         self._inbox: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         self._ready: Future[None] = Future()
         self._is_closing = False
@@ -167,7 +170,7 @@ class MasterLoop:
         )
         for each in self._observers:
             each.began(master.state)
-        master.choose_first(policy)
+        master.choose_first(policy, self._queues)
         self._observe(master, master.take_changed())
         self._follow([*master.state.jobs.values()])
         self._launch(master, store.epoch)

@@ -35,6 +35,7 @@ from motet.live.master.policy_choice import policy_of, remaining_times
 from motet.live.master.replay import FIRST_POLICY, ReplayedCluster, actions_text
 from motet.live.master.requests import Workplace, requests_of, requests_of_job
 from motet.live.master.submissions.submission import release_held
+from motet.live.queues.queue_changes import DefineQueues
 
 _OF_JOBS = get_args(JobFact)
 _LATEST_TICK_US = 10 * SECOND_US
@@ -110,15 +111,16 @@ class Master:
         """Everything that a new launcher has to do."""
         return requests_of(self.state, self._workplace)
 
-    def choose_first(self, policy: ChoosePolicy | None) -> None:
-        """Put the policy in force with which the server was started. Raises BadInput if it cannot.
+    def choose_first(self, policy: ChoosePolicy | None, queues: DefineQueues | None = None) -> None:
+        """Put queues and policy in force with which the server was started. Raises BadInput.
 
-        None: the one that was in force before; in a new journal, FIRST_POLICY.
+        None: those that were in force before; in a new journal, FIRST_POLICY.
         """
         if policy is None:
             policy = None if self.state.policy.policy else ChoosePolicy(FIRST_POLICY)
-        if policy is not None:
-            (answer,), _ = self.handle([policy])
+        first: list[Input] = [each for each in (queues, policy) if each is not None]
+        for given in first:
+            (answer,), _ = self.handle([given])
             if answer.error is not None:
                 raise answer.error
 

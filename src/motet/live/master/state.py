@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import assert_never
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.errors import BadInput, NotFound, UnknownName
-from motet.domain.snapshot import Queues
 from motet.live.jobs.attempt import Attempt, AttemptOutcome, AttemptPhase, StopCause
 from motet.live.jobs.held_jobs import HeldJobs
 from motet.live.jobs.job import JobArray, LiveJob, ReportedProgress
@@ -34,10 +34,16 @@ from motet.live.master.facts import (
     MachineNoted,
     MachineResumed,
     PolicyChosen,
-    QueueCreated,
     Verb,
 )
 from motet.live.master.machine_drains import MachineDrains, failing_machine
+from motet.live.queues.queue_book import QueueBook
+from motet.live.queues.queue_facts import (
+    QueueCreated,
+    QueueDeleted,
+    QueueLimitsSet,
+    QueueModeSet,
+)
 
 
 class LiveState:
@@ -45,9 +51,10 @@ class LiveState:
 
     `held`: jobs that the engine does not know yet. `arrays`: by id; no job has the id of an array.
     `active`: jobs with an attempt that has not ended; `history`: what the engine decided.
-    `queues`: names by number. `conditions`: of the machines, `drains`: those that were drained;
-    `drain_after`: failures in a row that drain a machine, 0: none do. `refusal`: why a joined
-    cluster cannot be reached, empty if it can.
+    `queue_book`: the queues and their limits; `open_jobs`: how many jobs have not ended, by queue.
+    `conditions`: of the machines, `drains`: those that were drained; `drain_after`: failures in a
+    row that drain a machine, 0: none do. `refusal`: why a joined cluster cannot be reached, empty
+    if it can.
     """
 
     def __init__(self) -> None:
@@ -55,7 +62,7 @@ class LiveState:
         self.declared: ClusterDeclared | None = None
         self.conditions: list[MachineCondition] = []
         self.refusal = ""
-        self.queues = [*Queues().names]
+        self.queue_book, self.open_jobs = QueueBook(), Counter[str]()
         self.drains = MachineDrains()
         self.drain_after = 0
         self.policies: list[tuple[int, PolicyChosen]] = []
@@ -66,6 +73,11 @@ class LiveState:
         self.history = DecisionHistory()
         self._by_key: dict[tuple[str, str], int] = {}
         self._moves: dict[int, Start | Migrate] = {}
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """Names of the queues by number, also of deleted ones."""
+        return self.queue_book.every
 
     @property
     def policy(self) -> PolicyChosen:
@@ -131,8 +143,8 @@ class LiveState:
                 self.drains.fold(at_us, fact)
             case PolicyChosen():
                 self.policies.append((at_us, fact))
-            case QueueCreated(name):
-                self.queues.append(name)
+            case QueueCreated() | QueueLimitsSet() | QueueModeSet() | QueueDeleted():
+                self.queue_book.fold(fact)
             case ArrayAccepted(number, name, user, key, most_open):
                 self.arrays[number] = JobArray(number, name, user, at_us, most_open)
                 if key:
@@ -184,6 +196,7 @@ class LiveState:
     def _accepted(self, at_us: int, fact: JobAccepted) -> None:
         job = LiveJob(fact.job, job_spec(fact.spec), fact.user, at_us)
         self.jobs[job.number] = job
+        self.open_jobs[job.spec.queue] += 1
         if fact.key:
             self._by_key[fact.user, fact.key] = job.number
         if fact.array:
@@ -193,6 +206,8 @@ class LiveState:
             self.held.add(job, [self.arrays.get(it) or self.jobs[it] for it in job.spec.after])
 
     def _end(self, at_us: int, job: LiveJob, end: JobState) -> None:
+        if job.end is None:
+            self.open_jobs[job.spec.queue] -= 1
         job.end, job.ended_us = end, at_us
         self.held.ended(job)
 
@@ -200,7 +215,9 @@ class LiveState:
         changes = {"priority": fact.priority, "queue": fact.queue}
         given = {name: value for name, value in changes.items() if value is not None}
         job = self.jobs[fact.job]
+        self.open_jobs[job.spec.queue] -= 1
         job.spec = job.spec.model_copy(update=given)
+        self.open_jobs[job.spec.queue] += 1
 
     def _changed(self, at_us: int, job: LiveJob, verb: Verb) -> None:
         match verb:

@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from live_server import LiveServer, running_server
-from motet.domain.errors import BadInput
+from marked_process import run_motet
+from motet.domain.errors import BadInput, NotFound
 from motet.interfaces.cli.commands import motet
 
 pytestmark = pytest.mark.cluster
@@ -45,8 +46,9 @@ def test_queues_are_created_listed_and_jobs_moved_and_cancelled_by_them(server: 
     moved = run(server, "update", "3", "--queue", "ml", "--priority", "7")
     assert moved == "3  sleep  queue ml, priority 7\n"
     assert run(server, "queue list").split() == [
-        *("NAME", "SLOTS", "RUNNING", "WAITING"),
-        *("default", "1", "1", "0", "ml", "0", "0", "2"),
+        *("NAME", "SLOTS", "GUARANTEE", "BORROW", "LEND", "BORROWED", "RUNNING", "WAITING", "MODE"),
+        *("default", "1", "0", "-", "-", "1", "1", "0", "OPEN"),
+        *("ml", "0", "0", "-", "-", "0", "0", "2", "OPEN"),
     ]
     cancelled = run(server, "cancel", "--queue", "ml", "--state", "PENDING")
     assert cancelled == "2  sleep  CANCELLED\n3  sleep  CANCELLED\n"
@@ -58,3 +60,49 @@ def test_queues_are_created_listed_and_jobs_moved_and_cancelled_by_them(server: 
         run(server, "cancel", "1", "--queue", "ml")
     with pytest.raises(BadInput, match="give --priority N or --queue Q"):
         run(server, "update", "1")
+
+
+def test_queues_are_limited_held_drained_and_deleted(server: LiveServer) -> None:
+    run(server, "queue create", "ml", "--guarantee", "1", "--lend", "0")
+    shown = json.loads(run(server, "queue update", "ml", "--borrow", "2", "--json"))["queues"]
+    assert [shown[0][name] for name in ("guarantee", "borrow", "lend")] == [1, 2, 0]
+    shown = json.loads(run(server, "queue update", "ml", "--lend", "none", "--json"))["queues"]
+    assert [shown[0][name] for name in ("guarantee", "borrow", "lend")] == [1, 2, None]
+    assert run(server, "queue hold", "ml", "default").count("HELD") == 2
+    assert "DRAINING" in run(server, "queue drain", "ml")
+    with pytest.raises(BadInput, match="queue ml is draining"):
+        run(server, "submit", "--queue", "ml", "--", "true")
+    assert "OPEN" in run(server, "queue resume", "ml")
+    server.kill()
+    server.start()
+    assert run(server, "queue describe", "default").split()[-1] == "HELD"
+    assert run(server, "queue delete", "ml") == "ml\n"
+    with pytest.raises(NotFound, match="unknown queue 'ml'"):
+        run(server, "queue describe", "ml")
+    with pytest.raises(BadInput, match="default 2\\) are 2 slots together; the cluster has 1"):
+        run(server, "queue update", "default", "--guarantee", "2")
+    for words, message in (
+        (("ml",), "give --guarantee, --borrow or --lend"),
+        (("ml", "--borrow", "x"), "--borrow x: give a whole number of slots, or none"),
+    ):
+        with pytest.raises(BadInput, match=message):
+            run(server, "queue update", *words)
+
+
+def test_the_server_reads_a_file_of_queues(tmp_path: Path) -> None:
+    path = tmp_path / "queues.yaml"
+    path.write_text("queues:\n  ml: {guarantee: 1, borrow: 1}\n")
+    with running_server(tmp_path / "state", "--cluster", "1x2", "--queues", str(path)) as server:
+        shown = json.loads(run(server, "queue describe", "ml", "--json"))["queues"]
+        assert [shown[0][name] for name in ("guarantee", "borrow", "lend")] == [1, 1, None]
+        with pytest.raises(BadInput, match="processes: 3, but the cluster has 2 slots"):
+            run(server, "submit", "--processes", "3", "--", "true")
+
+
+def test_a_file_that_guarantees_more_than_the_cluster_has_starts_no_server(tmp_path: Path) -> None:
+    path = tmp_path / "queues.yaml"
+    path.write_text("queues:\n  ml: {guarantee: 3}\n")
+    options = ["--state-dir", str(tmp_path / "state"), "--cluster", "1x2", "--queues", str(path)]
+    ended = run_motet("server", *options)
+    assert ended.code == 2
+    assert "ml 3) are 3 slots together; the cluster has 2" in ended.err

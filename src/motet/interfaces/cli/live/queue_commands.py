@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
 
 
-@click.group("queue", cls=HelpfulGroup, short_help="List and create queues.")
+@click.group("queue", cls=HelpfulGroup, short_help="List, limit, hold and drain queues.")
 def queue_command() -> None:
-    """The queues of the live cluster; policies such as drf and yarn-cs divide slots among them."""
+    """The queues of the live cluster: guarantees, borrowing and lending under any policy."""
 
 
 @queue_command.command("list", short_help="List the queues.")
@@ -25,22 +26,101 @@ def queue_command() -> None:
 @with_client
 def list_queues(client: LiveClient, as_json: bool) -> None:
     """List the queues, their jobs and the slots that these hold."""
-    from motet.interfaces.cli.live.screens import queues_table
-    from motet.interfaces.cli.shell.streams.results import print_json, print_result
+    _print(client.queues(), as_json=as_json)
 
-    queues = client.queues()
-    if as_json:
-        print_json({"queues": queues})
-    else:
-        print_result(queues_table(queues))
+
+_LIMITS = (
+    ("guarantee", "Slots that the queue gets back from others when its jobs need them."),
+    ("borrow", "Slots that it holds at most beyond its guarantee; none: any number."),
+    ("lend", "Slots of its guarantee that others hold at most; none: all of them."),
+)
+
+
+def _limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for name, text in reversed(_LIMITS):
+        command = click.option(f"--{name}", metavar="N", help=text)(command)
+    return command
+
+
+def _limits(given: Mapping[str, str | None]) -> dict[str, int | None]:
+    """The limits that were given. Raises BadInput."""
+    found: dict[str, int | None] = {}
+    for name, text in given.items():
+        if text is None:
+            continue
+        if text != "none" and not (text.isascii() and text.isdecimal() and len(text) < 10):
+            raise BadInput(f"--{name} {text}: give a whole number of slots, or none")
+        found[name] = None if text == "none" else int(text)
+    return found
 
 
 @queue_command.command("create", short_help="Create a queue.")
 @click.argument("name", metavar="NAME")
+@_limit_options
 @with_client
-def create_queue(client: LiveClient, name: str) -> None:
-    """Create queue NAME, unless it exists."""
-    click.echo(client.create_queue(name)["name"])
+def create_queue(client: LiveClient, name: str, **limits: str | None) -> None:
+    """Create queue NAME; if it exists, change the limits that are given."""
+    click.echo(client.create_queue(name, _limits(limits))["name"])
+
+
+@queue_command.command("update", short_help="Change the limits of a queue.")
+@click.argument("name", metavar="NAME")
+@_limit_options
+@json_option()
+@with_client
+def limit_queue(client: LiveClient, name: str, as_json: bool, **limits: str | None) -> None:
+    """Change limits of queue NAME; those that are not given stay."""
+    changes = _limits(limits)
+    if not changes:
+        raise BadInput("give --guarantee, --borrow or --lend")
+    _print([client.limit_queue(name, changes)], as_json=as_json)
+
+
+@queue_command.command("describe", short_help="Show a queue.")
+@click.argument("name", metavar="NAME")
+@json_option()
+@with_client
+def describe_queue(client: LiveClient, name: str, as_json: bool) -> None:
+    """Show queue NAME: its limits, what it holds, and its mode."""
+    _print([client.queue(name)], as_json=as_json)
+
+
+@queue_command.command("delete", short_help="Delete a queue without jobs.")
+@click.argument("name", metavar="NAME")
+@with_client
+def delete_queue(client: LiveClient, name: str) -> None:
+    """Delete queue NAME, which has no jobs that have not ended."""
+    click.echo(client.delete_queue(name)["name"])
+
+
+def _mode_command(verb: str, summary: str, text: str) -> None:
+    @queue_command.command(verb, short_help=summary, help=text)
+    @click.argument("names", metavar="NAME...", nargs=-1, required=True)
+    @json_option()
+    @with_client
+    def command(client: LiveClient, names: tuple[str, ...], as_json: bool) -> None:
+        _print([client.set_queue_mode(name, verb) for name in names], as_json=as_json)
+
+
+_mode_command(
+    "hold", "Start no jobs of queues.", "Let waiting jobs of queues wait; running ones go on."
+)
+_mode_command(
+    "drain",
+    "Take no further jobs.",
+    "Refuse further jobs of queues; those that are in them wait and run as before.",
+)
+_mode_command("resume", "End a hold or a drain.", "Let queues take and start jobs again.")
+
+
+def _print(queues: list[dict[str, Any]], *, as_json: bool) -> None:
+    from motet.interfaces.cli.live.screens import queues_table
+    from motet.interfaces.cli.shell.streams.results import print_json, print_result
+
+    if as_json:
+        print_json({"queues": queues})
+    else:
+        print_result(queues_table(queues))
 
 
 @click.command("update", short_help="Change the priority or queue of jobs.")

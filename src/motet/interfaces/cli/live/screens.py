@@ -83,13 +83,16 @@ def job_screen(job: Mapping[str, Any]) -> RenderableType:
 
 
 def queues_table(queues: Sequence[Mapping[str, Any]]) -> Table:
-    """A row per queue."""
+    """A row per queue. `-`: no limit."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("NAME", "SLOTS", "RUNNING", "WAITING"):
-        table.add_column(column, justify="left" if column == "NAME" else "right")
+    counts = ("slots", "guarantee", "borrow", "lend", "borrowed", "running", "waiting")
+    for column in ("NAME", *map(str.upper, counts), "MODE"):
+        table.add_column(column, justify="left" if column in ("NAME", "MODE") else "right")
     for queue in queues:
-        counts = [str(queue[name]) for name in ("slots", "running", "waiting")]
-        table.add_row(Text(visible_text(queue["name"])), *counts)
+        cells = ["-" if queue[name] is None else str(queue[name]) for name in counts]
+        style = "" if queue["mode"] == "open" else "yellow"
+        mode = Text(queue["mode"].upper(), style=style)
+        table.add_row(Text(visible_text(queue["name"])), *cells, mode)
     return table
 
 

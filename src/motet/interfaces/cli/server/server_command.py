@@ -69,6 +69,13 @@ if TYPE_CHECKING:
     help="Failures of the infrastructure in a row after which a machine takes no further jobs; 0: "
     "never. Default: 3.",
 )
+@click.option(
+    "--queues",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What is guaranteed to queues, and what they borrow and lend (YAML). Queues that are not "
+    "in it stay as they are.",
+)
 @click.option("--port", type=PortNumber(), default=0, metavar="N", help="Default: any free one.")
 @click.option(
     "--database", metavar="URL", help="Where the journal is kept. Default: SQLite in --state-dir."
@@ -95,6 +102,7 @@ def server_command(
     head: str | None,
     lease_s: float,
     drain_after: int,
+    queues: Path | None,
     port: int,
     database: str | None,
     log_format: LogFormat | None,
@@ -115,6 +123,7 @@ def server_command(
         ClusterChoice,
         address_of_head,
         ended,
+        queues_of_file,
         requested,
         started,
     )
@@ -126,7 +135,11 @@ def server_command(
     place = ClusterChoice(cluster, address, lease_s, drain_after)
     options = requested(policy, settings, place, port, database, state_folder)
     options = replace(
-        options, has_open_metrics=metrics_open, log_format=log_format, exposure=exposure
+        options,
+        has_open_metrics=metrics_open,
+        log_format=log_format,
+        exposure=exposure,
+        queues=queues_of_file(queues),
     )
     is_told = log_format != "json"  # Every line is an object then.
 

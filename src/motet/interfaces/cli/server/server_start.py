@@ -13,6 +13,7 @@ import click
 
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
+from motet.domain.queues.queue_file import read_queue_file
 from motet.interfaces.cli.live.policy_option import policy_and_settings
 from motet.interfaces.ray_nodes.cluster_record import node_environment
 from motet.interfaces.ray_nodes.node_process import started_head
@@ -22,6 +23,7 @@ from motet.interfaces.server_address import TOKEN_FILE, default_server_folder
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.policy_choice import policy_of
+from motet.live.queues.queue_changes import DefineQueues
 
 DEFAULT_PORT = 6379
 
@@ -93,6 +95,11 @@ def requested(
     folder = (state_folder or default_server_folder()).absolute()
     limits = place.address, place.lease_s, place.drain_after
     return ServerOptions(folder, place.declared(), chosen, database, port, *limits)
+
+
+def queues_of_file(path: Path | None) -> DefineQueues | None:
+    """The queues of `--queues`. Raises BadInput."""
+    return None if path is None else DefineQueues(read_queue_file(path))
 
 
 def _chosen(policy: str | None, settings: Sequence[str]) -> ChoosePolicy | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from motet.domain.errors import BadInput
 from motet.domain.events import Event, Goal, Submitted, Suspended
+from motet.domain.queues.queue_limits import largest_job
 from motet.domain.units import microseconds
 from motet.live.jobs.array_file import ArraySpec
 from motet.live.jobs.job import LiveJob
@@ -13,9 +14,9 @@ from motet.live.jobs.job_spec import CommandSpec, JobSpec, TrainingSpec
 from motet.live.jobs.job_state import JobState
 from motet.live.master.facts import ArrayAccepted, DependencyFailed, Fact, JobAccepted, JobReleased
 from motet.live.master.intake_result import Intake
-from motet.live.master.job_updates import queue_number
 from motet.live.master.policy_choice import LEAST_US, check_duration
 from motet.live.master.state import LiveState
+from motet.live.queues.queue_changes import check_size
 
 _NO_MODEL = -1
 
@@ -72,7 +73,6 @@ def _check(state: LiveState, spec: JobSpec) -> None:
     _check_size(state, spec)
     check_duration(state.policy, spec)
     _check_dependencies(state, spec)
-    queue_number(state, spec.queue)
 
 
 def release_held(state: LiveState, now_us: int) -> Intake:
@@ -98,11 +98,11 @@ def _arrivals(state: LiveState, now_us: int, job: LiveJob) -> list[Event]:
 def _arrival(state: LiveState, now_us: int, job: LiveJob) -> Submitted:
     """The job as the engine gets it. A held one takes its place in line when it is released, those
     of an array that of the first of them."""
-    assert state.cluster is not None
     spec, array = job.spec, job.array
+    queue = state.queue_book.number(spec.queue)
     columns = {
-        **_request_of(spec, sum(state.cluster.slots)),
-        "queue": queue_number(state, spec.queue),
+        **_request_of(spec, _slots_of(state, queue)),
+        "queue": queue,
         "priority": spec.priority,
         "submit_us": now_us if array is None else array.since_us or now_us,
         "model": _NO_MODEL,
@@ -118,14 +118,25 @@ _SIZE = {"command": "processes", "ps": "workers + servers"}
 
 
 def _check_size(state: LiveState, spec: JobSpec) -> None:
+    queue, queues = state.queue_book.number_for_job(spec.queue), state.queue_book.in_force
     assert state.cluster is not None
     slots = sum(state.cluster.slots)
-    wanted = _request_of(spec, slots)["gpus"]
-    if wanted > slots and state.cluster.names:
+    wanted = _request_of(spec, _slots_of(state, queue))["gpus"]
+    if not state.cluster.names:
+        return
+    if wanted > slots:
         raise BadInput(
             f"{_SIZE[spec.kind]}: {wanted}, but the cluster has {slots} slots; "
             "the job could never start"
         )
+    check_size(queues, queue, slots, wanted, _SIZE[spec.kind])
+
+
+def _slots_of(state: LiveState, queue: int) -> int:
+    """The most that a job of the queue can get of the cluster."""
+    assert state.cluster is not None
+    slots = sum(state.cluster.slots)
+    return min(slots, largest_job(queue, state.queue_book.in_force.limits, slots))
 
 
 def _check_dependencies(state: LiveState, spec: JobSpec) -> None:

@@ -1,0 +1,1 @@
+"""The queues of the live cluster: what users decide about them, and what is in force."""
