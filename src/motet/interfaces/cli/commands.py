@@ -43,6 +43,18 @@ COMMANDS = {
     "completion": "motet.interfaces.cli.shell.completion:completion_command",
 }
 
+SECTIONS = {
+    "Training": ("train", "predict", "plan", "app"),
+    "Scheduling policies": ("simulate", "compare", "explain", "policy", "trace"),
+    "Live cluster": ("server", "machine", "queue", "user", "token", "audit", "doctor"),
+    "Jobs of the live cluster": (
+        *("submit", "list", "describe", "logs", "wait", "cancel", "suspend", "resume", "update"),
+        *("whatif", "jobs"),
+    ),
+    "More": ("demo", "testbed", "completion"),
+}
+"""Headings of `motet --help`; `explain` and `policy` are also for the live cluster."""
+
 
 class LazyGroup(HelpfulGroup):
     """A group that imports a command when it is needed."""
@@ -58,6 +70,21 @@ class LazyGroup(HelpfulGroup):
         module, _, attribute = COMMANDS[cmd_name].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands under their headings; those without one under the last."""
+        named = {name for names in SECTIONS.values() for name in names}
+        others = tuple(name for name in COMMANDS if name not in named)
+        *_, last = SECTIONS
+        for heading, names in SECTIONS.items():
+            with formatter.section(heading):
+                shown = (*names, *others) if heading == last else names
+                formatter.write_dl([(name, self._short_help(ctx, name)) for name in shown])
+
+    def _short_help(self, ctx: click.Context, name: str) -> str:
+        command = self.get_command(ctx, name)
+        assert command is not None
+        return command.get_short_help_str(100)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
