@@ -20,6 +20,7 @@ __version__ = "0.1.0"
 
 _HOME_OF = {
     "BadInput": "motet.domain.errors",
+    "Client": "motet.interfaces.live_cluster.client",
     "Cluster": "motet.interfaces.training",
     "KMeans": "motet.apps.kmeans",
     "LDA": "motet.apps.lda",

@@ -9,12 +9,9 @@ from typing import Any
 
 import click
 
-from motet.domain.bounded_reading.regular_files import regular_file
-from motet.domain.bounded_reading.yaml_text import read_yaml
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.live.name_value import name_and_value
-
-_LARGEST_BYTES = 4 << 20
+from motet.interfaces.job_files import read_job_file, resolved_folder
 
 
 def job_values(
@@ -26,11 +23,11 @@ def job_values(
         raise click.UsageError("give one of: a job file with -f, a command after '--', --app")
     values: dict[str, Any] = {"run": list(command)} if command else {}
     if path is not None:
-        values = _read(path)
+        values = read_job_file(path)
         given["set"] = {**_section(values, "set"), **given.get("set", {})}
     values.update({name: value for name, value in given.items() if value != {}})
     home = Path.cwd() if path is None else path.parent
-    values["workdir"] = _resolved(home, values.get("workdir", "."))
+    values["workdir"] = resolved_folder(home, values.get("workdir", "."))
     values.setdefault("name", path.stem if path else _name(command, given))
     if envs:
         values["envs"] = {
@@ -54,26 +51,3 @@ def _section(values: Mapping[str, Any], key: str) -> dict[str, Any]:
     if not isinstance(section, dict):
         raise BadInput(f"{key}: a section with lines 'NAME: VALUE'")
     return section
-
-
-def _resolved(home: Path, folder: object) -> str:
-    try:
-        return str((home / str(folder)).resolve())
-    except (OSError, RuntimeError, ValueError) as error:  # A loop of links, a NUL character.
-        raise BadInput(f"workdir: not a folder ({error})") from error
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        with regular_file(path).open("rb") as file:
-            content = file.read(_LARGEST_BYTES + 1)
-        if len(content) > _LARGEST_BYTES:
-            raise BadInput(f"{path}: larger than {_LARGEST_BYTES:,} bytes; a job file is YAML")
-        found = read_yaml(content.decode(), str(path))
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: not text in UTF-8; a job file is YAML") from error
-    if not isinstance(found, dict):
-        raise BadInput(f"{path}: a job file has lines 'name: ...', 'run: ...'")
-    return found

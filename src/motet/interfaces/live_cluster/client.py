@@ -1,0 +1,213 @@
+"""`motet.Client`: the live cluster for programs and notebooks."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+from motet.domain.errors import BadInput, MotetError
+from motet.interfaces.client import LiveClient
+from motet.interfaces.job_files import read_job_file, resolved_folder
+from motet.interfaces.live_cluster.answers import ChosenPolicy, JobExplanation, SubmittedJob
+from motet.interfaces.server_address import ServerAddress
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+JobId: TypeAlias = int | str | SubmittedJob
+_TIMES = ("submitted_at", "started_at", "ended_at")
+_LOOK_S = 0.5
+
+
+class WaitTimedOut(MotetError, TimeoutError):
+    """The job has not ended in the time that `Client.wait` was given."""
+
+
+class Client:
+    """The live cluster that a server runs. Close it, or use it in a `with` statement.
+
+    Every method raises Unreachable, AuthenticationFailed, NotFound or BadInput, all of them
+    MotetError, with the server's message. Not safe for threads.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        state_dir: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """`url`: of the server; None: MOTET_SERVER, or the one that this user runs here.
+
+        `token`: None: MOTET_TOKEN, or the token of that server. `state_dir`: its state folder.
+        """
+        folder = None if state_dir is None else Path(state_dir)
+        if url is not None and token is not None:
+            address = ServerAddress(url.rstrip("/"), token)
+        else:
+            address = ServerAddress.find(url, folder)
+            address = address if token is None else ServerAddress(address.url, token)
+        self._live = LiveClient(address)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._live.__exit__(None, None, None)
+
+    # -- jobs --------------------------------------------------------------------------------------
+
+    def submit(
+        self, file: str | os.PathLike[str] | None = None, *, key: str = "", **values: Any
+    ) -> SubmittedJob:
+        """Submit a job, or an array of jobs: the values of a job file, and those given by name.
+
+        `key`: a repeated call with the same key returns the same job. `workdir` is the folder of
+        the file, else the present one; `name` that of the file, of the program or of the
+        application.
+        """
+        path = None if file is None else Path(file)
+        wanted = {**(read_job_file(path) if path else {}), **values}
+        home = Path.cwd() if path is None or "workdir" in values else path.parent
+        wanted["workdir"] = resolved_folder(home, wanted.get("workdir", "."))
+        wanted.setdefault("name", _name(path, wanted))
+        return SubmittedJob.of(self._live.submit(wanted, key or uuid.uuid4().hex))
+
+    def job(self, job: JobId) -> SubmittedJob:
+        """A job with its attempts, or an array."""
+        return SubmittedJob.of(self._live.job(_id(job)))
+
+    def jobs(self, states: Sequence[str] = (), array: JobId | None = None) -> pd.DataFrame:
+        """A row per job, indexed by `id`; an array is one row. `states`: only jobs in one of these.
+
+        `array`: the jobs of this one.
+        """
+        from pandas import DataFrame, to_datetime
+
+        chosen = None if array is None else _id(array)
+        found = DataFrame([*self._live.jobs(tuple(states), chosen)], columns=list(_COLUMNS))
+        for name in _TIMES:
+            found[name] = to_datetime(found[name], format="ISO8601", utc=True)
+        return found.astype({"id": "int64"}).set_index("id")
+
+    def wait(self, job: JobId, timeout_s: float = math.inf) -> SubmittedJob:
+        """The job when it has ended, or the array when all of its jobs have. Raises WaitTimedOut.
+
+        Whether it has succeeded is for the caller to ask: see `has_succeeded`.
+        """
+        ends_s = time.monotonic() + timeout_s
+        found = SubmittedJob.of(self._live.wait(_id(job), 0.0))
+        while not found.has_ended:
+            left_s = ends_s - time.monotonic()
+            if left_s <= 0:
+                raise WaitTimedOut(f"job {found.id} is {found.state} after {timeout_s:g} s")
+            found = SubmittedJob.of(self._live.wait(_id(job), left_s))
+        return found
+
+    def logs(self, job: JobId, *, rank: int = 0, attempt: int = 0) -> str:
+        """What a process has written until now. `attempt`: 0 is the last one."""
+        return "".join(self._parts(job, rank, attempt, follows=False))
+
+    def follow(self, job: JobId, *, rank: int = 0, attempt: int = 0) -> Iterator[str]:
+        """Parts of the log as it grows, until the job has ended."""
+        return self._parts(job, rank, attempt, follows=True)
+
+    def cancel(self, job: JobId) -> SubmittedJob:
+        """Stop the processes of a job, or of all jobs of an array, for good."""
+        return self._change(job, "cancel")
+
+    def suspend(self, job: JobId) -> SubmittedJob:
+        """Stop the processes of a job until it is resumed."""
+        return self._change(job, "suspend")
+
+    def resume(self, job: JobId) -> SubmittedJob:
+        """Let a suspended job wait for slots again."""
+        return self._change(job, "resume")
+
+    def update(
+        self, job: JobId, *, priority: int | None = None, queue: str | None = None
+    ) -> SubmittedJob:
+        """Give a job another priority or queue; it keeps its time of submission."""
+        return SubmittedJob.of(self._live.update(_id(job), priority, queue))
+
+    def explain(self, job: JobId) -> JobExplanation:
+        """Why a job waits, where it ran and why it was preempted."""
+        return JobExplanation.of(int(_id(job)), self._live.explain(_id(job)))
+
+    # -- the cluster -------------------------------------------------------------------------------
+
+    def machines(self) -> pd.DataFrame:
+        """A row per machine, indexed by `name`: slots, those in use, state."""
+        return _frame(self._live.machines(), ("name", "slots", "used_slots", "state"))
+
+    def queues(self) -> pd.DataFrame:
+        """A row per queue, indexed by `name`: slots in use, running and waiting jobs."""
+        return _frame(self._live.queues(), ("name", "slots", "running", "waiting"))
+
+    def policy(self) -> ChosenPolicy:
+        """The policy in force."""
+        return ChosenPolicy.of(self._live.policy())
+
+    # -- parts -------------------------------------------------------------------------------------
+
+    def _change(self, job: JobId, verb: str) -> SubmittedJob:
+        return SubmittedJob.of(self._live.change(_id(job), verb))
+
+    def _parts(self, job: JobId, rank: int, attempt: int, *, follows: bool) -> Iterator[str]:
+        """Whole characters: one that ends in the next part is kept back."""
+        import codecs
+
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        offset, is_complete = 0, False
+        while not is_complete:
+            data, offset, is_complete = self._live.log_part(
+                _id(job), rank=rank, attempt=attempt, offset=offset
+            )
+            if text := decoder.decode(data, final=is_complete or not (data or follows)):
+                yield text
+            if not data and not is_complete:
+                if not follows:
+                    return
+                time.sleep(_LOOK_S)
+
+
+_COLUMNS = (
+    *("id", "name", "user", "queue", "priority", "kind", "processes", "state", "reason"),
+    *("array", "index", "attempts", *_TIMES),
+)
+
+
+def _id(job: JobId) -> str:
+    return str(job.id) if isinstance(job, SubmittedJob) else str(job)
+
+
+def _name(path: Path | None, values: Mapping[str, Any]) -> str:
+    if path is not None:
+        return path.stem
+    if "app" in values:
+        return Path(str(values["app"])).stem
+    run = values.get("run")
+    if not run:
+        raise BadInput("job: give a job file, run='...' or app='...'")
+    words = run.split() if isinstance(run, str) else [str(each) for each in run]
+    return os.path.basename(words[0]) if words else "job"
+
+
+def _frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
+    from pandas import DataFrame
+
+    return DataFrame(rows, columns=list(columns)).set_index(columns[0])
