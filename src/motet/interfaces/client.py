@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -133,6 +133,14 @@ class LiveClient:
         """
         body = {"policy": policy, "settings": dict(settings), "since": since}
         return self._json("POST", "/whatif", json=body, timeout=_SIMULATION_S)
+
+    def usage(self, by: Iterable[str] = (), since: str | None = None) -> dict[str, Any]:
+        """Slot-hours, jobs, waits and preemptions: the fields of `motet usage --json`.
+
+        `by`: user, queue, month; empty: all. `since`: ISO 8601 with a zone; None: all.
+        """
+        query: dict[str, Any] = {"by": [*by]} | ({"since": since} if since else {})
+        return self._json("GET", "/usage", params=query)
 
     def accounting(self, since: str | None = None) -> Iterator[str]:
         """The header and the lines of accounting records, as `sacct --parsable2` prints them.

@@ -34,6 +34,7 @@ COMMANDS = {
     "queue": "motet.interfaces.cli.live.queue_commands:queue_command",
     "machine": "motet.interfaces.cli.live.machine_commands:machine_command",
     "whatif": "motet.interfaces.cli.history.what_if_command:what_if_command",
+    "usage": "motet.interfaces.cli.history.usage_command:usage_command",
     "jobs": "motet.interfaces.cli.history.export_command:jobs_group",
     "user": "motet.interfaces.cli.accounts.user_commands:user_group",
     "token": "motet.interfaces.cli.accounts.token_commands:token_group",

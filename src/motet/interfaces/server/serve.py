@@ -25,6 +25,7 @@ from motet.interfaces.server.event_log.line_formats import EventLine, LogFormat
 from motet.interfaces.server.event_log.log_writer import LogWriter
 from motet.interfaces.server.event_log.master_log import MasterLog
 from motet.interfaces.server.history.accounting_routes import add_accounting_routes
+from motet.interfaces.server.history.usage_routes import add_usage_routes
 from motet.interfaces.server.metrics.metrics_route import add_metrics
 from motet.interfaces.server.metrics.server_metrics import ServerMetrics
 from motet.interfaces.server.network.connections import LimitedConnection
@@ -163,6 +164,7 @@ def _serve(
     app = create_app(master, workplace, access, predictions)
     add_account_routes(app, accounts, audit)
     add_accounting_routes(app, master)
+    add_usage_routes(app, tables)
     add_forecast_routes(app, ForecastProgram(journal), predictions)
     add_metrics(app, metrics)
     describe_token(app)

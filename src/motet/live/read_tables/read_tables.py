@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -22,6 +22,7 @@ from motet.live.read_tables.rows import (
     attempt_row,
     job_row,
 )
+from motet.live.read_tables.usage import UsedSlots
 
 SortColumn: TypeAlias = Literal[
     "number", "name", "user", "queue", "priority", "processes", "state", "submitted_us",
@@ -134,6 +135,16 @@ class ReadTables:
             [begin_us, end_us, begin_us, end_us, most_jobs],
         )
         return [AttemptRow(*each) for each in found]
+
+    def used_slots(self) -> Iterator[UsedSlots]:
+        """All attempts with their jobs, by job and attempt."""
+        found = self._read(
+            "SELECT j.number, j.user, j.queue, j.submitted_us, a.requested_us, a.ended_us, "
+            "a.processes, a.stop_cause FROM jobs j LEFT JOIN attempts a ON a.job = j.number "
+            "WHERE j.kind != ? ORDER BY j.number, a.attempt",
+            [ARRAY],
+        )
+        return (UsedSlots(*each) for each in found)
 
     def close(self) -> None:
         """End the writer."""
