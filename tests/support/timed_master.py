@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -76,11 +76,14 @@ def play(
     others: Iterable[tuple[int, Input]] = (),
     until_us: int = NEVER_US,
     declares: bool = False,
+    needed_us: Mapping[int, int] | None = None,
 ) -> int:
     """Let a master run jobs until nothing is left to do; returns the number of its first record
-    with jobs. `others`: further inputs, by time. `declares`: users know how long their jobs run."""
+    with jobs. `others`: further inputs, by time. `declares`: users know how long their jobs run.
+    `needed_us`: run times by job, where `others` submit some, too."""
     clock = [rows[0][0]]
-    processes = TimedProcesses({number: row[1] for number, row in enumerate(rows, 1)})
+    needed = needed_us or {number: row[1] for number, row in enumerate(rows, 1)}
+    processes = TimedProcesses(dict(needed))
     master = Master(store, cluster, Workplace(Path("/nowhere"), {}), lambda: clock[0])
     master.handle([policy])
     first = store.next_sequence

@@ -115,6 +115,8 @@ def test_what_a_submission_refuses_is_refused(tmp_path: Path) -> None:
         ({"processes": 7}, "the cluster has 6 slots"),
         ({"queue": "ml"}, "unknown queue 'ml'"),
         ({"proceses": 1}, "proceses"),
+        ({"after": [1]}, "leave it out of a dry run"),
+        ({"array": "0-3"}, "array"),
     ):
         with pytest.raises(BadInput, match=message):
             asked([(0, 1, 1)], "fifo", 10, **spec)

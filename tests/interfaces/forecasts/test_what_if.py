@@ -16,11 +16,14 @@ from motet.domain.errors import BadInput, NotFound, UnknownName
 from motet.domain.units import SECOND_US
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.what_if import WhatIfQuestion, what_if
+from motet.live.jobs.array_file import array_spec
+from motet.live.jobs.job_file import job_spec
 from motet.live.journal.store import JournalStore
 from motet.live.master.cluster_changes import DrainMachine, ResumeMachine
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import Change, ChoosePolicy, Input
 from motet.live.master.job_updates import UpdateJob
+from motet.live.master.submissions.submission import Submit, SubmitArray
 from timed_master import TimedRows, play
 
 CLUSTER = ClusterDeclared(("m0", "m1"), (4, 2))
@@ -52,12 +55,13 @@ def asked(
     **more: Any,
 ) -> dict[str, Any]:
     """The report about a cluster that was left to itself until all jobs had ended."""
-    until_s = more.pop("until_s", 1e6)
+    until_s, needed_us = more.pop("until_s", 1e6), more.pop("needed_us", None)
     with tempfile.TemporaryDirectory() as home:
         address = f"{home}/journal.db"
         policy = ChoosePolicy(in_force, POLICIES.get(in_force, {}))
         with JournalStore(address) as store:
-            play(store, CLUSTER, seconds_of(rows), policy, others, at(until_s))
+            timed = seconds_of(rows)
+            play(store, CLUSTER, timed, policy, others, at(until_s), needed_us=needed_us)
         question = WhatIfQuestion(wanted, POLICIES.get(wanted, {}), **more)
         return what_if(FollowedJournal(address), question)
 
@@ -120,6 +124,21 @@ def test_what_users_and_machines_did_happens_again() -> None:
     assert report["jobs_cancelled"] == 1
     assert report["job_list"][3]["state"] == "CANCELLED"
     assert completions(report, "jct_s")[3] is None
+
+
+def test_held_jobs_and_those_of_arrays_arrive_when_they_were_released() -> None:
+    job = {"name": "job", "run": "true", "workdir": "/", "processes": 2}
+    others: list[tuple[int, Input]] = [
+        (at(1), Submit(job_spec({**job, "after": [1]}), "ann")),
+        (at(2), SubmitArray(array_spec({**job, "array": "0-3%1"}), "ann")),
+    ]
+    run_s = {1: 10, 2: 5, 4: 3, 5: 4, 6: 3, 7: 4, 8: 6}
+    needed_us = {number: each * SECOND_US for number, each in run_s.items()}
+    report = asked([(0, 0, 4), (3, 0, 2)], "fifo", "best-effort", others, needed_us=needed_us)
+    assert {each["id"] for each in report["job_list"]} == {str(number) for number in run_s}
+    measured = completions(report, "measured_jct_s")
+    assert None not in measured
+    assert completions(report, "in_force_jct_s") == measured
 
 
 def test_jobs_that_have_not_ended_are_replayed_with_predicted_remainders_and_counted() -> None:

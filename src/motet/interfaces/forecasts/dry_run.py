@@ -58,6 +58,8 @@ def dry_run(journal: FollowedJournal, asked: DryRunQuestion) -> dict[str, Any]:
         raise BadInput("array, matrix: the start of an array is not predicted; leave them out")
     spec = job_spec(dict(asked.spec))
     if spec.after:
+        raise BadInput("after: when other jobs succeed is not foreseen; leave it out of a dry run")
+    if spec.after:
         raise BadInput("after: the start of a job that waits for others is not predicted")
     event = _submitted(intake(live.state, now_us, Submit(spec, asked.user)).events)
     job = LiveJob(event.job, spec, asked.user, now_us)

@@ -74,11 +74,17 @@ class ReplayedPeriod:
     ) -> ReplayedPeriod:
         """`happened`: after the start, with its Unix times. `work_us`: by job, after the start.
         Jobs that request more slots than `cluster` has are left out."""
-        new = [event for _, event in happened if isinstance(event, Submitted)]
-        rows = {**start.rows, **{event.job: _arriving(event) for event in new}}
+        new = {
+            event.job: _arriving(at_us, event.columns)
+            for at_us, event in happened
+            if isinstance(event, Submitted)
+        }
+        rows = {**start.rows, **new}
         slots = cluster.gpu_count
         too_large = frozenset(number for number, row in rows.items() if row["gpus"] > slots)
-        jobs = tuple(sorted(rows.keys() - too_large))
+        arrived = sorted(start.rows.keys() - too_large)
+        arriving = sorted(new.keys() - too_large, key=lambda job: (new[job]["arrival_us"], job))
+        jobs = (*arrived, *arriving)
         place_of = {number: place for place, number in enumerate(jobs)}
         chosen = [rows[number] for number in jobs]
         ran_us = [row.get("executed_us", 0) for row in chosen]
@@ -126,8 +132,10 @@ class ReplayedPeriod:
         return Experiment(policy.policy, settings, given=own, label=policy.policy)
 
 
-def _arriving(event: Submitted) -> Mapping[str, int]:
-    return {"queue": 0, "experiment": UNKNOWN, "model": UNKNOWN, **event.columns}
+def _arriving(at_us: int, columns: Mapping[str, int]) -> Mapping[str, int]:
+    """Jobs of an array arrive when they are released, and have the place of the first of them."""
+    usual = {"queue": 0, "experiment": UNKNOWN, "model": UNKNOWN}
+    return {**usual, **columns, "arrival_us": at_us}
 
 
 def _timeline(
@@ -172,6 +180,7 @@ def _workload(
         cpus=np.zeros(len(jobs), np.int64),
         memory_bytes=np.zeros(len(jobs), np.int64),
         work=None,
+        arrival_us=column("arrival_us"),
         experiment=experiment,
         experiment_names=tuple(map(str, range(experiments))),
     )

@@ -35,23 +35,22 @@ def what_if_report(
     under the policy in force, relative to the measured one.
     """
     jobs = [state.jobs[number] for number in period.jobs]
-    compared = np.array([has_ended(job) for job in jobs], np.bool_)
     before, after = period.simulated(period.in_force), period.simulated(wanted)
     runs = [
         _measured_run(period.in_force, [job for job in jobs if has_ended(job)], period),
-        _simulated_run(period, period.in_force, before, compared),
-        _simulated_run(period, wanted, after, compared),
+        _simulated_run(period, period.in_force, before, jobs),
+        _simulated_run(period, wanted, after, jobs),
     ]
     counted = {
         "jobs": len(jobs),
-        "jobs_compared": int(compared.sum()),
+        "jobs_compared": sum(has_ended(job) for job in jobs),
         "jobs_cancelled": sum(job.state is JobState.CANCELLED for job in jobs),
         "jobs_predicted": sum(not has_ended(job) and _is_open(job) for job in jobs),
         "jobs_assumed": sum(job.number in work.assumed and _is_open(job) for job in jobs),
         "elastic_jobs": sum(_is_elastic(job) for job in jobs),
     }
     return {
-        "from": seconds(max(period.start.now_us, jobs[0].submitted_us)),
+        "from": seconds(max(period.start.now_us, min(job.submitted_us for job in jobs))),
         "until": seconds(until_us),
         **counted,
         "policy_changes": sum(at_us > period.start.now_us for at_us, _ in state.policies[1:]),
@@ -86,10 +85,11 @@ def _measured_run(
 
 
 def _simulated_run(
-    period: ReplayedPeriod, policy: PolicyInForce, outcome: Outcome, compared: Any
+    period: ReplayedPeriod, policy: PolicyInForce, outcome: Outcome, jobs: Sequence[LiveJob]
 ) -> dict[str, Any]:
-    done = outcome.is_finished & compared
-    ends_us, submitted_us = outcome.columns["end_us"][done], period.workload.submit_us[done]
+    done = outcome.is_finished & np.array([has_ended(job) for job in jobs], np.bool_)
+    ends_us = outcome.columns["end_us"][done]
+    submitted_us = np.array([job.submitted_us for job in jobs], np.int64)[done]
     makespan_us = int(ends_us.max() - submitted_us.min()) if done.any() else 0
     preemptions = int(outcome.columns["preemptions"][done].sum())
     run = _run("simulated", policy, ends_us - submitted_us, makespan_us, preemptions)
@@ -133,13 +133,13 @@ def _job_rows(
             "submitted": seconds(job.submitted_us),
             "is_predicted": job.number in work.predicted,
             "measured_jct_s": None if ended_us is None else seconds(ended_us - job.submitted_us),
-            "in_force_jct_s": _jct_s(before, place),
-            "jct_s": _jct_s(after, place),
+            "in_force_jct_s": _jct_s(before, place, job),
+            "jct_s": _jct_s(after, place, job),
             "in_force_preemptions": int(before.columns["preemptions"][place]),
             "preemptions": int(after.columns["preemptions"][place]),
         }
 
 
-def _jct_s(outcome: Outcome, place: int) -> float | None:
+def _jct_s(outcome: Outcome, place: int, job: LiveJob) -> float | None:
     end_us = int(outcome.columns["end_us"][place])
-    return None if end_us == UNKNOWN else seconds(end_us - int(outcome.workload.submit_us[place]))
+    return None if end_us == UNKNOWN else seconds(end_us - job.submitted_us)

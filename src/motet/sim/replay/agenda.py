@@ -39,9 +39,10 @@ class Agenda:
         self._arriving = np.stack(
             [getattr(workload, name) for name in _SOURCE_OF_COLUMN.values()], axis=1
         )
-        self._submit_us: list[int] = [*workload.submit_us.tolist(), NEVER_US]
+        arrives = workload.submit_us if workload.arrival_us is None else workload.arrival_us
+        self._arrives_us: list[int] = [*arrives.tolist(), NEVER_US]
         self._duration_us = workload.duration_us.tolist()
-        first_us = self._submit_us[0]
+        first_us = self._arrives_us[0]
         moves = workload.interventions.timeline() if workload.interventions else []
         merged = sorted([*moves, *timeline], key=lambda each: each[0])
         self._timeline = [(max(time_us, first_us), event) for time_us, event in merged]
@@ -68,7 +69,7 @@ class Agenda:
     def arrivals(self, now_us: int) -> range:
         """Numbers of the jobs that arrive now."""
         first = self.arrived
-        while self._submit_us[self.arrived] == now_us:
+        while self._arrives_us[self.arrived] == now_us:
             self.arrived += 1
         if self.arrived > first:
             self._update_next()
@@ -100,4 +101,4 @@ class Agenda:
 
     def _update_next(self) -> None:
         self._timeline_us = self._timeline[self._next][0] if self.has_timeline else NEVER_US
-        self.next_us = min(self._submit_us[self.arrived], self._timeline_us)
+        self.next_us = min(self._arrives_us[self.arrived], self._timeline_us)

@@ -27,7 +27,8 @@ class Workload:
     (None: there are none); their duration is that on their full request. `cpus`, `memory_bytes`: of
     the full request, spread over its GPUs; 0: no requirement. `experiment`: index into
     `experiment_names`; UNKNOWN: a single job. `cut`: jobs whose duration is only a part of the time
-    that they needed, since they were stopped or had not ended (None: there are none).
+    that they needed, since they were stopped or had not ended (None: there are none). `arrival_us`:
+    ascending, when the policy gets to know the jobs (None: at `submit_us`).
     """
 
     ids: tuple[str, ...]
@@ -46,6 +47,7 @@ class Workload:
     experiment_names: tuple[str, ...]
     interventions: Interventions | None = None
     cut: Bools | None = None
+    arrival_us: Ints | None = None
 
     @classmethod
     def of(
