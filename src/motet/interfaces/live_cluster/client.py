@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from motet.domain.errors import BadInput, MotetError
 from motet.interfaces.client import LiveClient
-from motet.interfaces.job_files import read_job_file, resolved_folder
+from motet.interfaces.job_files import home_of, read_job_file, resolved_folder
 from motet.interfaces.live_cluster.answers import ChosenPolicy, JobExplanation, SubmittedJob
 from motet.interfaces.server_address import ServerAddress
 
@@ -82,7 +82,7 @@ class Client:
         """
         path = None if file is None else Path(file)
         wanted = {**(read_job_file(path) if path else {}), **values}
-        home = Path.cwd() if path is None or "workdir" in values else path.parent
+        home = Path.cwd() if "workdir" in values else home_of(path)
         wanted["workdir"] = resolved_folder(home, wanted.get("workdir", "."))
         wanted.setdefault("name", _name(path, wanted))
         return SubmittedJob.of(self._live.submit(wanted, key or uuid.uuid4().hex))

@@ -309,3 +309,23 @@ def test_an_array_is_submitted_listed_awaited_and_cancelled_as_one(
     assert run("cancel", array).stdout.startswith(f"{array}  grid  CANCELLED\n")
     states = {job["state"] for job in json.loads(run("describe", array, "--json").stdout)["jobs"]}
     assert states == {"CANCELLED"}
+
+
+def test_a_batch_script_of_slurm_is_submitted_from_the_present_folder(
+    run: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    monkeypatch.chdir(tmp_path)
+    script = scripts / "fit.sbatch"
+    script.write_text("#!/bin/sh\n#SBATCH -a 4-5\npwd\necho $SLURM_ARRAY_TASK_ID\n")
+    array = run("submit", "scripts/fit.sbatch").stdout.strip()
+    assert run("wait", array).stdout == f"{array}  fit  SUCCEEDED: 2 SUCCEEDED\n"
+    jobs = json.loads(run("list", "--array", array, "--json").stdout)["jobs"]
+    assert [run("logs", job["id"]).stdout for job in jobs] == [
+        f"{tmp_path}\n4\n",
+        f"{tmp_path}\n5\n",
+    ]
+    script.write_text("#!/bin/sh\n#SBATCH --qos=high\npwd\n")
+    with pytest.raises(BadInput, match="line 2: --qos is not supported"):
+        run("submit", "-f", str(script))

@@ -11,7 +11,7 @@ import click
 
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.live.name_value import name_and_value
-from motet.interfaces.job_files import read_job_file, resolved_folder
+from motet.interfaces.job_files import home_of, read_job_file, resolved_folder
 
 
 def job_values(
@@ -26,8 +26,7 @@ def job_values(
         values = read_job_file(path)
         given["set"] = {**_section(values, "set"), **given.get("set", {})}
     values.update({name: value for name, value in given.items() if value != {}})
-    home = Path.cwd() if path is None else path.parent
-    values["workdir"] = resolved_folder(home, values.get("workdir", "."))
+    values["workdir"] = resolved_folder(home_of(path), values.get("workdir", "."))
     values.setdefault("name", path.stem if path else _name(command, given))
     if envs:
         values["envs"] = {

@@ -84,11 +84,13 @@ def submit_command(
     settings: tuple[str, ...],
     **given: Any,
 ) -> None:
-    """Submit a job file, a training (--app), or the COMMAND after '--', which runs in this folder.
+    """Submit a job file, a batch script of Slurm, a training (--app), or the COMMAND after '--',
+    which runs in this folder.
 
     \b
     Examples:
       motet submit -f job.yaml
+      motet submit job.sbatch
       motet submit --processes 2 -- python train.py --epochs 10
       motet submit --processes 4 --dry-run -- python train.py
       motet submit --app mlr --data digits --workers 2 --servers 1 --set l2=0.001
@@ -101,6 +103,7 @@ def submit_command(
     given["drop"] = [*given["drop"]] or None
     given["after"] = [*given["after"]] or None
     given["set"] = dict(name_and_value("--set", each) for each in settings)
+    job_path, command = _script_or_command(job_path, command)
     values = job_values(job_path, command, envs, given)
     values = checked_training(values, "job" if job_path is None else str(job_path))
     if is_dry_run:
@@ -114,6 +117,17 @@ def submit_command(
     where = _server_options(click.get_current_context().params)
     follow = f"motet logs -f {where}{job['id']}"
     click.echo(f"{job['name']} is {job['state']}; follow it: {follow}", err=True)
+
+
+def _script_or_command(
+    job_path: Path | None, command: tuple[str, ...]
+) -> tuple[Path | None, tuple[str, ...]]:
+    """`motet submit job.sbatch` means the same as with `-f`."""
+    from motet.interfaces.job_files import is_batch_script
+
+    if job_path is None and len(command) == 1 and is_batch_script(Path(command[0])):
+        return Path(command[0]), ()
+    return job_path, command
 
 
 def _print_dry_run(found: Mapping[str, Any], *, as_json: bool) -> None:

@@ -1,0 +1,192 @@
+"""Batch scripts of Slurm as job files: a strict subset of `#SBATCH`. Pure.
+
+Directives are those of sbatch(1) of Slurm 25.11. What has no meaning here is an error, not ignored.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from motet.domain.errors import BadInput, nearest_name
+
+LARGEST_SCRIPT_BYTES = 100_000
+"""The kernel takes 128 KiB in one argument of a command."""
+_MARK = "#SBATCH"
+_INTERPRETERS = {"sh", "bash", "dash", "zsh", "python", "python3"}
+_SHORT = {
+    "-J": "--job-name",
+    "-n": "--ntasks",
+    "-N": "--nodes",
+    "-p": "--partition",
+    "-t": "--time",
+    "-a": "--array",
+    "-d": "--dependency",
+    "-D": "--chdir",
+}
+_TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
+_SRUN = re.compile(r"\s*srun\b")
+
+
+def sbatch_values(text: str, source: str) -> dict[str, Any]:
+    """The values of a job file. Raises BadInput that names `source`, line and remedy."""
+    lines = text.split("\n")
+    given: dict[str, str] = {}
+    for number, option, value in _directives(lines, source):
+        if option not in _KEYS:
+            raise BadInput(f"{source}, line {number}: {_unknown(option)}")
+        if option in given:
+            raise BadInput(f"{source}, line {number}: {option} is given twice")
+        given[option] = value
+        try:
+            _KEYS[option](value)
+        except ValueError as error:
+            raise BadInput(f"{source}, line {number}: {option}={value[:40]}: {error}") from None
+    _refuse_srun(lines, source)
+    values: dict[str, Any] = {"run": _command(text, lines[0], source), "envs": _variables(given)}
+    for option, value in given.items():
+        values |= _KEYS[option](value)
+    values["processes"] = _processes(given, source)
+    return values
+
+
+def _directives(lines: list[str], source: str) -> Iterator[tuple[int, str, str]]:
+    """Line, long option and value. Slurm ignores directives after the first command."""
+    has_begun = False
+    for number, line in enumerate(lines, start=1):
+        if line.startswith(_MARK) and line[len(_MARK) :][:1].isspace():
+            if has_begun:
+                raise BadInput(
+                    f"{source}, line {number}: #SBATCH after a command; put it before the first one"
+                )
+            yield from _options(line.removeprefix(_MARK), f"{source}, line {number}", number)
+        elif line.strip() and not line.startswith("#"):
+            has_begun = True
+
+
+def _options(text: str, where: str, number: int) -> Iterator[tuple[int, str, str]]:
+    try:
+        words = shlex.split(text, comments=True)
+    except ValueError as error:
+        raise BadInput(f"{where}: {error}") from None
+    while words:
+        word = words.pop(0)
+        option, has_value, value = word.partition("=")
+        if not word.startswith("--") and len(word) > len("-n"):
+            option, has_value, value = word[:2], "=", word[2:].removeprefix("=")
+        option = _SHORT.get(option, option)
+        if not has_value:
+            if not words or option not in _KEYS:
+                raise BadInput(f"{where}: {_unknown(option)}")
+            value = words.pop(0)
+        yield number, option, value
+
+
+def _unknown(option: str) -> str:
+    if option in _KEYS:
+        return f"{option} needs a value"
+    if option in ("--output", "--error", "-o", "-e"):
+        return f"{option}: leave it out; 'motet logs' shows what every process writes"
+    near = nearest_name(option, _KEYS)
+    hint = f"did you mean {near}? " if near else ""
+    return f"{option[:40]} is not supported; {hint}known: {', '.join(_KEYS)}"
+
+
+def _refuse_srun(lines: list[str], source: str) -> None:
+    for number, line in enumerate(lines, start=1):
+        if _SRUN.match(line):
+            raise BadInput(
+                f"{source}, line {number}: leave 'srun' out; every process of the job runs the "
+                "script, with the variables RANK and WORLD_SIZE"
+            )
+
+
+def _command(text: str, first: str, source: str) -> list[str]:
+    """The interpreter with the script as an argument: no machine needs the file."""
+    words = first.removeprefix("#!").split() if first.startswith("#!") else []
+    name = words[-1].rpartition("/")[2] if words else ""
+    if name not in _INTERPRETERS:
+        raise BadInput(
+            f"{source}, line 1: begin with an interpreter, as '#!/bin/bash'; known: "
+            f"{', '.join(sorted(_INTERPRETERS))}"
+        )
+    if len(text.encode()) > LARGEST_SCRIPT_BYTES:
+        raise BadInput(f"{source}: larger than {LARGEST_SCRIPT_BYTES:,} bytes; call a file in it")
+    return [*words, "-c", text]
+
+
+def _variables(given: Mapping[str, str]) -> dict[str, str]:
+    return {"SLURM_ARRAY_TASK_ID": "{{index}}"} if "--array" in given else {}
+
+
+def _processes(given: Mapping[str, str], source: str) -> int:
+    per_node = int(given.get("--ntasks-per-node", "1"))
+    nodes = int(given.get("--nodes", "1"))
+    tasks = int(given.get("--ntasks", nodes * per_node))
+    if "--ntasks-per-node" in given and tasks != nodes * per_node:
+        raise BadInput(
+            f"{source}: --ntasks={tasks} is not --nodes={nodes} times --ntasks-per-node={per_node}"
+        )
+    return tasks
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+def _count(text: str) -> dict[str, Any]:
+    if not re.fullmatch("[1-9][0-9]{0,5}", text):
+        raise ValueError("a number, 1 or more")
+    return {}
+
+
+def _text(key: str) -> Callable[[str], dict[str, Any]]:
+    return lambda text: {key: text}
+
+
+def _duration(text: str) -> dict[str, Any]:
+    """MIN, MIN:SEC, HOURS:MIN:SEC, DAYS-HOURS, DAYS-HOURS:MIN, DAYS-HOURS:MIN:SEC."""
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise ValueError("write MINUTES, HOURS:MINUTES:SECONDS or DAYS-HOURS")
+    days, *parts = (None if each is None else int(each) for each in match.groups())
+    numbers = [each for each in parts if each is not None]
+    if days is not None:
+        hours, minutes, seconds = (*numbers, 0, 0)[:3]
+    elif len(numbers) == len(parts):
+        hours, minutes, seconds = numbers
+    else:
+        hours, (minutes, seconds) = 0, (*numbers, 0)[:2]
+    total_s = (((days or 0) * 24 + hours) * 60 + minutes) * 60 + seconds
+    if not total_s:
+        raise ValueError("a time above 0")
+    return {"duration_s": total_s}
+
+
+def _dependency(text: str) -> dict[str, Any]:
+    kind, *jobs = text.split(":")
+    if kind != "afterok" or not jobs or not all(each.isdecimal() for each in jobs):
+        raise ValueError("only afterok:JOB[:JOB...] is supported")
+    return {"after": [int(each) for each in jobs]}
+
+
+def _signal(text: str) -> dict[str, Any]:
+    match = re.fullmatch(r"(?:B:)?(?:SIG)?([A-Z0-9]+)(?:@(\d{1,5}))?", text)
+    if match is None:
+        raise ValueError("write NAME@SECONDS, as USR1@60")
+    return {"preempt": {"signal": f"SIG{match[1]}", "grace_s": int(match[2] or 60)}}
+
+
+_KEYS: Mapping[str, Callable[[str], dict[str, Any]]] = {
+    "--job-name": _text("name"),
+    "--ntasks": _count,
+    "--nodes": _count,
+    "--ntasks-per-node": _count,
+    "--partition": _text("queue"),
+    "--time": _duration,
+    "--array": _text("array"),
+    "--dependency": _dependency,
+    "--chdir": _text("workdir"),
+    "--signal": _signal,
+}
