@@ -149,6 +149,25 @@ def test_a_button_is_pressed_by_keyboard(window: Window, client: LiveClient) -> 
     wait_until(lambda: client.job(job)["state"] == "CANCELLED")
 
 
+def test_a_queue_is_held_and_the_page_follows_its_jobs(window: Window, client: LiveClient) -> None:
+    client.create_queue("vision", {"guarantee": 1})
+    window.tab.goto("/queues")
+    row = "tr:has(a[href='/jobs?queue=vision'])"
+    window.tab.focus("button[aria-label='hold queue vision']")
+    window.tab.keyboard.press("Enter")
+    window.tab.wait_for_selector(f"{row} .chip.held")
+    window.tab.evaluate("window.isTheSamePage = true")
+    job = submit(client, "seen", queue="vision")
+    window.tab.wait_for_selector(f"{row} td:nth-child(10):has-text('1')")
+    assert client.job(job)["reason"] == "QueueOnHold"
+    client.set_queue_mode("vision", "resume")
+    window.tab.wait_for_selector(f"{row} td:nth-child(9):has-text('1')")
+    assert window.tab.evaluate("window.isTheSamePage")
+    client.change(job, "cancel")
+    ended(client, job)
+    client.delete_queue("vision")
+
+
 def test_a_filter_and_an_order_stay_in_the_address(window: Window, client: LiveClient) -> None:
     for name in ("filter-b", "filter-a"):
         client.change(submit(client, name), "cancel")
@@ -187,6 +206,7 @@ def test_text_can_be_read_on_its_background(
         "/jobs",
         f"/jobs/{job}",
         "/machines",
+        "/queues",
         "/timeline",
         "/decisions",
         "/jobs/99999",
@@ -199,7 +219,7 @@ def test_text_can_be_read_on_its_background(
         client.change(each, "cancel")
 
 
-@pytest.mark.parametrize("path", ["/", "/jobs", "/machines", "/timeline", "/decisions"])
+@pytest.mark.parametrize("path", ["/", "/jobs", "/machines", "/queues", "/timeline", "/decisions"])
 def test_a_narrow_window_does_not_scroll_sideways(
     chromium: Any, server: LiveServer, path: str
 ) -> None:

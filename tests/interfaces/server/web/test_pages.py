@@ -64,7 +64,7 @@ def post(browser: httpx.Client, path: str, origin: str | None = None) -> httpx.R
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/jobs", "/jobs/1", "/machines", "/timeline", "/decisions", "/events"]
+    "path", ["/", "/jobs", "/jobs/1", "/machines", "/queues", "/timeline", "/decisions", "/events"]
 )
 def test_a_stranger_is_asked_for_the_token(stranger: httpx.Client, path: str) -> None:
     answer = stranger.get(path)
@@ -231,3 +231,16 @@ def test_an_array_is_a_row_of_the_list_that_opens(
     assert "grid[3]" in opened.text
     assert f'href="/jobs/{last}"' in opened.text
     assert browser.get(f"/jobs/{last}").status_code == 200
+
+
+def test_buttons_hold_and_resume_a_queue(browser: httpx.Client, client: LiveClient) -> None:
+    client.create_queue("held-here", {"guarantee": 1, "borrow": 1})
+    assert 'action="/queues/held-here/hold"' in browser.get("/queues").text
+    assert post(browser, "/queues/held-here/hold").status_code == 303
+    assert client.queue("held-here")["mode"] == "held"
+    assert post(browser, "/queues/held-here/resume").status_code == 303
+    assert client.queue("held-here")["mode"] == "open"
+    assert post(browser, "/queues/held-here/burn").status_code == 404
+    assert post(browser, "/queues/nobody/hold").status_code == 409
+    assert post(browser, "/queues/held-here/hold", "https://evil.example").status_code == 403
+    client.delete_queue("held-here")

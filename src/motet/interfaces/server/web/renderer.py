@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from starlette.requests import Request
@@ -69,3 +69,12 @@ def local_path(path: str) -> str:
     """The path, if it leads to a page of this server, else that of the first page."""
     is_ours = path.startswith("/") and not path.startswith(("//", "/\\"))
     return quote(path, safe="/?&=%-_.~+") if is_ours else "/"
+
+
+def page_before(request: Request, usual: str, root_path: str) -> str:
+    """The page from which a request came."""
+    came = urlsplit(request.headers.get("referer", ""))
+    if came.netloc != request.headers.get("host") or not came.path.startswith("/"):
+        return usual
+    path = came.path.removeprefix(root_path) or "/"
+    return local_path(path + (f"?{came.query}" if came.query else ""))

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar, get_args
-from urllib.parse import urlsplit
 
 from fastapi import FastAPI
 from starlette.requests import Request
@@ -30,7 +29,8 @@ from motet.interfaces.server.web.decided import decided
 from motet.interfaces.server.web.drawings import bars, machine_slots, period_of, ticks
 from motet.interfaces.server.web.job_filter import job_query
 from motet.interfaces.server.web.log_text import log_text
-from motet.interfaces.server.web.renderer import PAGE_HEADERS, PageRenderer, local_path
+from motet.interfaces.server.web.queue_page import QueuePage
+from motet.interfaces.server.web.renderer import PAGE_HEADERS, PageRenderer, page_before
 from motet.live.accounts.roles import Forbidden
 from motet.live.master.facts import Verb
 from motet.live.master.intake import Change
@@ -65,6 +65,7 @@ class WebPages:
 
     def add_to(self, app: FastAPI) -> None:
         """Add the routes."""
+        QueuePage(self._master, self._pages).add_to(app)
         static = StaticFiles(directory=Path(__file__).parent / "static")
         app.mount("/static", static)
         for path, page in (
@@ -209,7 +210,7 @@ class WebPages:
             return self._pages.error(request, 403, str(error))
         except MotetError as error:
             return self._pages.error(request, 409, str(error))
-        return RedirectResponse(_back(request, f"/jobs/{number}", self._pages.root_path), 303)
+        return RedirectResponse(page_before(request, f"/jobs/{number}", self._pages.root_path), 303)
 
     # -- rendering ---------------------------------------------------------------------------------
 
@@ -237,12 +238,3 @@ def _losses(folder: Path) -> str:
 
 def _count(text: str | None) -> int:
     return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 9 else 0
-
-
-def _back(request: Request, usual: str, root_path: str) -> str:
-    """The page from which a request came."""
-    came = urlsplit(request.headers.get("referer", ""))
-    if came.netloc != request.headers.get("host") or not came.path.startswith("/"):
-        return usual
-    path = came.path.removeprefix(root_path) or "/"
-    return local_path(path + (f"?{came.query}" if came.query else ""))
