@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 
 from motet.live.master.requests import Workplace
+from motet.live.upkeep.log_limit import hole_at
 
 LARGEST_PART_BYTES = 1 << 20
 
@@ -36,8 +37,12 @@ def read_log(workplace: Workplace, place: LogPlace, offset: int) -> LogPart:
         with open(folder / f"rank-{place.rank}" / "log", "rb") as file:
             size = os.fstat(file.fileno()).st_size
             offset = max(0, size + offset) if offset < 0 else offset
+            data_at, hole = hole_at(file.fileno(), offset)
+            if data_at > offset:
+                text = f"\n[{data_at - offset:,} bytes of this log were removed: --log-limit]\n"
+                return LogPart(text.encode(), data_at, is_complete=False)
             file.seek(offset)
-            data = file.read(LARGEST_PART_BYTES)
+            data = file.read(min(LARGEST_PART_BYTES, max(hole - offset, 0)))
     except FileNotFoundError:
         return LogPart(b"", offset, place.has_ended)
     end = offset + len(data)

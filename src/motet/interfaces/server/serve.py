@@ -54,6 +54,7 @@ from motet.live.master.requests import Workplace
 from motet.live.queues.queue_changes import DefineQueues
 from motet.live.read_tables.read_tables import ReadTables
 from motet.live.upkeep.restore import MARKER
+from motet.live.upkeep.routine import Retention, Upkeep
 
 _LOG = logging.getLogger("motet.server")
 
@@ -82,6 +83,7 @@ class ServerOptions:
     log_format: LogFormat | None = None
     exposure: Exposure = field(default_factory=Exposure)
     queues: DefineQueues | None = None
+    retention: Retention = field(default_factory=Retention)
 
 
 def serve(
@@ -139,7 +141,7 @@ def _serve(
         server.should_exit = True
         changes.close()
 
-    tables, changes, metrics = ReadTables(folder), Changes(), ServerMetrics()
+    tables, changes, metrics = ReadTables(folder), Changes(), ServerMetrics(folder)
 
     journal = options.database or str(folder / "journal.db")
     predictions = StartPredictions(journal, folder, changes.changed)
@@ -181,9 +183,11 @@ def _serve(
     master.start()
     predictions.start()
     gc.freeze()  # Else a collection walks the whole history: 0.8 s for a million events.
+    upkeep = Upkeep(options.retention, workplace, tables, audit)
     try:
         accounts.open(journal)
         audit.open(journal)
+        upkeep.start()
         port = listener.getsockname()[1]
         url = place.public_url(port)
         tell_clients(folder, place.local_url(port), place.certificate)
@@ -192,6 +196,7 @@ def _serve(
         server.run(sockets=[listener])
     finally:
         master.close()
+        upkeep.close()
         audit.close()
         accounts.close()
         tables.close()

@@ -125,6 +125,20 @@ class ReadTables:
         found = self._read(counted, [ARRAY])
         return {JobState(state): count for state, count in found}
 
+    def ended_before(self, at_us: int) -> set[int]:
+        """Jobs that ended before a time."""
+        return {
+            number
+            for (number,) in self._read("SELECT number FROM jobs WHERE ended_us < ?", [at_us])
+        }
+
+    def open_attempts(self) -> list[tuple[int, int]]:
+        """Jobs and attempts whose processes may run."""
+        found = self._read(
+            f"SELECT job, attempt FROM attempts WHERE coalesce(ended_us, {2**62}) = {2**62}", []
+        )
+        return [(job, attempt) for job, attempt in found]
+
     def attempts_between(self, begin_us: int, end_us: int, most_jobs: int) -> list[AttemptRow]:
         """Attempts that held slots in a period, of the latest jobs that had any, by job."""
         chosen = f"coalesce(ended_us, {2**62}) >= ? AND requested_us <= ?"

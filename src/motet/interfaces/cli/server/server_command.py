@@ -90,6 +90,22 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Show /metrics without a token to all who reach the port.",
 )
+@click.option(
+    "--keep-days",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Delete logs and checkpoints N days after the end of their job, and audit entries. "
+    "Default: never.",
+)
+@click.option(
+    "--log-limit",
+    "log_limit_mb",
+    type=click.IntRange(0),
+    default=1024,
+    metavar="MB",
+    help="Most room for the log of a process; beyond it the middle is removed. 0: no limit. "
+    "Default: 1024.",
+)
 @exposure_options
 @click.option("--demo", is_flag=True, help="Submit the jobs of `motet demo`, to look around.")
 @state_option
@@ -107,6 +123,8 @@ def server_command(
     database: str | None,
     log_format: LogFormat | None,
     metrics_open: bool,
+    keep_days: int | None,
+    log_limit_mb: int,
     demo: bool,
     exposure: Exposure,
     state_folder: Path | None,
@@ -129,6 +147,7 @@ def server_command(
     )
     from motet.interfaces.demo_jobs.submitter import submit_demo_jobs
     from motet.interfaces.server.serve import serve
+    from motet.live.upkeep.routine import Retention
 
     if head is not None:
         address = address_of_head(head, state_folder, cluster or address)
@@ -140,6 +159,7 @@ def server_command(
         log_format=log_format,
         exposure=exposure,
         queues=queues_of_file(queues),
+        retention=Retention(keep_days, log_limit_mb * 1_000_000),
     )
     is_told = log_format != "json"  # Every line is an object then.
 

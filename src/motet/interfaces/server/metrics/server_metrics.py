@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import platform
+import shutil
 import threading
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from prometheus_client import (
     CollectorRegistry,
     Counter,
+    Gauge,
     Histogram,
     Info,
     ProcessCollector,
@@ -36,11 +39,14 @@ _FINAL = tuple(state.value for state in JobState if state.is_final)
 class ServerMetrics:
     """Observes the master (see MasterObserver) and requests; `text` may be called by any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        """`folder`: of the server's state."""
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         build = Info("motet_build", "Version of Motet and of Python.", registry=self.registry)
         build.info({"version": __version__, "python": platform.python_version()})
+        free = self._gauge("disk_free_bytes", "Free bytes on the disk of the state folder.")
+        free.set_function(lambda: shutil.disk_usage(folder).free)
         self._figures, self._lock = ClusterFigures(), threading.Lock()
         self._has_launched = False
         self._jobs_metrics()
@@ -149,6 +155,9 @@ class ServerMetrics:
 
     def _counter(self, name: str, text: str, labels: Iterable[str] = ()) -> Counter:
         return Counter(f"motet_{name}", text, tuple(labels), registry=self.registry)
+
+    def _gauge(self, name: str, text: str) -> Gauge:
+        return Gauge(f"motet_{name}", text, registry=self.registry)
 
     def _histogram(self, name: str, text: str, buckets: Sequence[float]) -> Histogram:
         return Histogram(f"motet_{name}", text, buckets=buckets, registry=self.registry)

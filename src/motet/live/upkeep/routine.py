@@ -1,0 +1,99 @@
+"""What the server does once a minute: room on the disk, limits of logs, old jobs."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from motet.live.accounts.audit_log import AuditLog
+from motet.live.master.requests import Workplace
+from motet.live.read_tables.read_tables import ReadTables
+from motet.live.upkeep.log_limit import HolesUnsupported, limit_log
+from motet.live.upkeep.old_jobs import forget_files
+
+EVERY_S = 60.0
+LEAST_FREE_BYTES = 2_000_000_000
+_DAY_US = 24 * 3600 * 1_000_000
+_LOG = logging.getLogger("motet.upkeep")
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """`keep_days`: for which logs, checkpoints and audit entries are kept after the end of a job;
+    None: for ever. `log_limit_bytes`: of the log of a process; 0: none."""
+
+    keep_days: int | None = None
+    log_limit_bytes: int = 1 << 30
+
+
+class Upkeep:
+    """Runs on a thread of its own from `start` to `close`."""
+
+    def __init__(
+        self, retention: Retention, workplace: Workplace, tables: ReadTables, audit: AuditLog
+    ) -> None:
+        self._retention, self._workplace = retention, workplace
+        self._tables, self._audit = tables, audit
+        self._end = threading.Event()
+        self._is_low, self._has_holes = False, True
+        self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End."""
+        self._end.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def once(self, now_us: int) -> None:
+        """Do all that is due. `now_us`: Unix time."""
+        self._watch_disk(self._workplace.folder)
+        if self._retention.log_limit_bytes and self._has_holes:
+            self._limit_logs()
+        if self._retention.keep_days is not None:
+            before_us = now_us - self._retention.keep_days * _DAY_US
+            running = {job for job, _ in self._tables.open_attempts()}
+            over = self._tables.ended_before(before_us) - running
+            jobs = forget_files(self._workplace.folder, over)
+            entries = self._audit.forget_before(before_us)
+            if jobs or entries:
+                _LOG.info("old_files_deleted", extra=_extra(jobs=len(jobs), audit_entries=entries))
+
+    def _run(self) -> None:
+        while not self._end.wait(EVERY_S):
+            try:
+                self.once(time.time_ns() // 1000)
+            except Exception:  # The next minute may be better; jobs do not depend on this.
+                _LOG.exception("upkeep_failed")
+
+    def _watch_disk(self, folder: Path) -> None:
+        """Tell when the disk is almost full, once until it no longer is."""
+        free = shutil.disk_usage(folder).free
+        if free < LEAST_FREE_BYTES and not self._is_low:
+            _LOG.warning("disk_almost_full", extra=_extra(folder=str(folder), free_bytes=free))
+        self._is_low = free < LEAST_FREE_BYTES
+
+    def _limit_logs(self) -> None:
+        for job, attempt in self._tables.open_attempts():
+            folder = self._workplace.attempt_folder(job, attempt)
+            for path in folder.glob("rank-*/log"):
+                try:
+                    freed = limit_log(path, self._retention.log_limit_bytes)
+                except HolesUnsupported:
+                    self._has_holes = False
+                    _LOG.warning("log_limit_unsupported", extra=_extra(folder=str(folder)))
+                    return
+                if freed:
+                    _LOG.info("log_shortened", extra=_extra(job=job, attempt=attempt, freed=freed))
+
+
+def _extra(**values: Any) -> dict[str, Any]:
+    return {"fields": values}

@@ -1,0 +1,115 @@
+"""What the server does once a minute, on the state of a real one."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from live_server import LiveServer, running_server
+from live_trainings import ended
+from motet.interfaces.client import LiveClient
+from motet.interfaces.server_address import ServerAddress
+from motet.live.accounts.audit_log import AuditLog
+from motet.live.master.requests import TrainingProgram, Workplace
+from motet.live.read_tables.read_tables import ReadTables
+from motet.live.upkeep import routine
+from motet.live.upkeep.routine import LEAST_FREE_BYTES, Retention, Upkeep
+from waiting import wait_until
+
+pytestmark = pytest.mark.cluster
+
+DAY_US = 24 * 3600 * 1_000_000
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[LiveServer]:
+    with running_server(tmp_path / "state", "--cluster", "1x2") as found:
+        yield found
+
+
+@pytest.fixture
+def client(server: LiveServer) -> Iterator[LiveClient]:
+    with LiveClient(ServerAddress.find(folder=server.folder)) as found:
+        yield found
+
+
+@pytest.fixture
+def audit(server: LiveServer) -> Iterator[AuditLog]:
+    found = AuditLog()
+    found.open(str(server.folder / "journal.db"))
+    yield found
+    found.close()
+
+
+def upkeep(server: LiveServer, audit: AuditLog, retention: Retention) -> Upkeep:
+    workplace = Workplace(server.folder, {}, TrainingProgram((), {}), 1.0)
+    return Upkeep(retention, workplace, ReadTables(server.folder), audit)
+
+
+def test_files_of_old_jobs_go_and_all_others_stay(
+    server: LiveServer, client: LiveClient, audit: AuditLog
+) -> None:
+    save = 'mkdir -p "$MOTET_CHECKPOINT_DIR"; echo saved > "$MOTET_CHECKPOINT_DIR/file"'
+    job = {"name": "job", "workdir": "/"}
+    over = client.submit({**job, "run": f"{save}; echo done"})["id"]
+    ended(client, over)
+    runs = client.submit({**job, "run": f"{save}; echo runs; sleep 600"})["id"]
+    wait_until(lambda: client.log_part(runs, rank=0, attempt=0, offset=0)[0] == b"runs\n")
+    wait_until(lambda: len([*client.audit("", 10)]) == 2)
+    results = server.folder / "results" / over
+    results.mkdir(parents=True)
+    now_us = time.time_ns() // 1000
+    found = upkeep(server, audit, Retention(keep_days=30))
+    found.once(now_us + 29 * DAY_US)
+    assert client.log_part(over, rank=0, attempt=0, offset=0)[0] == b"done\n"
+    found.once(now_us + 31 * DAY_US)
+    assert client.log_part(over, rank=0, attempt=0, offset=0) == (b"", 0, True)
+    kept = {
+        kind: [each.name for each in (server.folder / kind).iterdir()]
+        for kind in ("attempts", "checkpoints", "results")
+    }
+    assert kept == {"attempts": [runs], "checkpoints": [runs], "results": [over]}
+    assert client.job(over)["state"] == "SUCCEEDED"
+    assert [*client.audit("", 10)] == []
+
+
+def test_without_keep_days_everything_stays(
+    server: LiveServer, client: LiveClient, audit: AuditLog
+) -> None:
+    job = client.submit({"name": "job", "run": "echo done", "workdir": "/"})["id"]
+    ended(client, job)
+    upkeep(server, audit, Retention()).once(time.time_ns() // 1000 + 9999 * DAY_US)
+    assert client.log_part(job, rank=0, attempt=0, offset=0)[0] == b"done\n"
+
+
+def test_the_log_of_a_running_process_is_limited(
+    server: LiveServer, client: LiveClient, audit: AuditLog
+) -> None:
+    run = "head -c 20000000 /dev/zero | tr '\\0' x; echo end; sleep 600"
+    job = client.submit({"name": "job", "run": run, "workdir": "/"})["id"]
+    log = server.folder / "attempts" / job / "1" / "rank-0" / "log"
+    wait_until(lambda: log.exists() and log.stat().st_size == 20_000_004)
+    upkeep(server, audit, Retention(log_limit_bytes=4_000_000)).once(0)
+    assert log.stat().st_blocks * 512 <= 4_000_000
+    assert client.log_part(job, rank=0, attempt=0, offset=20_000_000)[0] == b"end\n"
+
+
+def test_a_disk_that_is_almost_full_is_told_once(
+    server: LiveServer,
+    audit: AuditLog,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    found = upkeep(server, audit, Retention())
+    free = [LEAST_FREE_BYTES - 1]
+    usage = SimpleNamespace(disk_usage=lambda path: SimpleNamespace(free=free[0]))
+    monkeypatch.setattr(routine, "shutil", usage)
+    with caplog.at_level(logging.WARNING, "motet.upkeep"):
+        for free[0] in (*[LEAST_FREE_BYTES - 1] * 3, LEAST_FREE_BYTES, LEAST_FREE_BYTES - 1):
+            found.once(0)
+    assert [record.getMessage() for record in caplog.records] == ["disk_almost_full"] * 2
