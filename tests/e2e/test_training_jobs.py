@@ -13,6 +13,7 @@ from attempt_files import attempt_file
 from held_training import EPOCHS_BEFORE, held_file
 from live_server import LiveServer, running_server
 from live_trainings import PROGRAM, ended, record_of, undisturbed
+from motet.domain.errors import BadInput
 from motet.interfaces.client import LiveClient, ServerAddress
 from trained_here import trained_here
 from waiting import wait_until
@@ -116,11 +117,13 @@ def test_the_secret_of_a_gang_is_for_its_user_while_it_trains(
 
 
 def test_an_error_of_the_training_is_in_its_log_and_fails_the_job(client: LiveClient) -> None:
-    job = client.submit({**JOB, "data": "no-such-file.csv"})["id"]
+    with pytest.raises(BadInput, match="no such file; check the path"):
+        client.submit({**JOB, "data": "no-such-file.csv"})
+    job = client.submit({**JOB, "data": "no-such-folder/file.csv"})["id"]
     assert ended(client, job)["state"] == "FAILED"
     log = log_of(client, job)
     assert b"motet: error: " in log
-    assert b"no-such-file.csv" in log
+    assert b"no-such-folder/file.csv" in log
 
 
 @pytest.mark.timeout(900)
