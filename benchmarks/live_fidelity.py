@@ -1,0 +1,197 @@
+"""The 60-job trace of Tiresias on the live cluster and in the simulator: average completion times.
+
+The trace (`$MOTET_SHARED/traces/tiresias_60_job.csv`) is scaled to seconds and run by a real server
+of 8 slots under four policies, as jobs that sleep and keep their progress over preemptions. The
+simulator gets the scaled trace itself, not what was measured, besides the two costs that it cannot
+know: the median time from a request until all processes run, of first starts (a part of every run
+time) and of further ones (the cost of a preemption). Targets: average completion times within 10 %,
+and the policies in the same order.
+
+The machine has to be idle: start-ups of loaded machines are long compared with the scaled jobs.
+`--quick` runs 12 jobs. `load` is the processor's load average at the end of a run.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean, median
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from motet.domain.cluster import ClusterSpec
+from motet.domain.units import SECOND_US, exact_seconds, seconds
+from motet.interfaces.client import LiveClient
+from motet.interfaces.forecasts.followed_journal import FollowedJournal
+from motet.interfaces.server_address import ADDRESS_FILE, ServerAddress
+from motet.live.jobs.job import LiveJob
+from motet.sim.experiment import Experiment
+from motet.sim.traces import read_trace
+from motet.sim.workload.workload import Workload
+from support.figures import Figure, parser, report
+
+TRACE = "traces/tiresias_60_job.csv"
+CLUSTER, SLOTS = "1x8", 8
+JOBS, QUICK_JOBS = 60, 12
+SCALE, QUICK_SCALE = 20.0, 25.0
+POLICIES: dict[str, dict[str, str]] = {
+    "fifo": {},
+    "tiresias-las": {"quantum_s": "1", "thresholds": "40"},
+    "srtf": {},
+    "themis": {"lease_s": "10"},
+}
+MOST_ERROR = 0.1
+PROGRAM = """
+import os, signal, sys, time
+folder = os.environ["MOTET_CHECKPOINT_DIR"]
+os.makedirs(folder, exist_ok=True)
+path = folder + "/ran-" + os.environ["RANK"]
+ran = float(open(path).read()) if os.path.exists(path) else 0.0
+began = time.monotonic()
+
+def stop(number, frame):
+    with open(path, "w") as file:
+        file.write(str(ran + time.monotonic() - began))
+    os._exit(0)
+
+signal.signal(signal.SIGTERM, stop)
+time.sleep(max(0.0, float(sys.argv[1]) - ran))
+"""
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """Completion times in seconds; `first_s`, `further_s`: median start-ups; `load`: see above."""
+
+    jct_s: float
+    first_s: float
+    further_s: float
+    preemptions: int
+    load: float
+
+
+def scaled(jobs: int, scale: float) -> Workload:
+    """The first jobs of the trace, in seconds divided by `scale`; the first one is at 0."""
+    home = Path(os.environ.get("MOTET_SHARED", Path(__file__).parents[2] / "shared"))
+    found = read_trace(home / TRACE).workload
+    return Workload.of(
+        found.ids[:jobs],
+        (found.submit_us[:jobs] / scale).astype(np.int64),
+        (found.duration_us[:jobs] / scale).astype(np.int64),
+        found.gpus[:jobs],
+    )
+
+
+@contextmanager
+def server(folder: Path, policy: str) -> Iterator[LiveClient]:
+    """A server with the policy in force."""
+    settings = [word for pair in POLICIES[policy].items() for word in ("--set", "=".join(pair))]
+    command = [sys.executable, "-m", "motet.interfaces.cli", "server", "--cluster", CLUSTER]
+    command += ["--policy", policy, *settings, "--state-dir", str(folder)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        while not (folder / ADDRESS_FILE).exists():
+            time.sleep(0.1)
+        with LiveClient(ServerAddress.find(folder=folder)) as client:
+            yield client
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def run_live(workload: Workload, policy: str) -> LiveRun:
+    """Submit every job at its time and wait for the last one."""
+    with TemporaryDirectory() as home:
+        folder = Path(home) / "state"
+        with server(folder, policy) as client:
+            submit_all(client, workload)
+        journal = FollowedJournal(str(folder / "journal.db"))
+        journal.read()
+        jobs = [*journal.cluster.state.jobs.values()]
+        journal.close()
+    assert all(job.state == "SUCCEEDED" for job in jobs)
+    jct_s = mean(seconds((job.ended_us or 0) - job.submitted_us) for job in jobs)
+    preemptions = sum(len(job.attempts) - 1 for job in jobs)
+    first_s, further_s = (start_up_s(jobs, is_first=each) for each in (True, False))
+    return LiveRun(jct_s, first_s, further_s, preemptions, os.getloadavg()[0])
+
+
+def submit_all(client: LiveClient, workload: Workload) -> None:
+    """Returns when all have ended."""
+    began_s, numbers = time.monotonic(), []
+    columns = (workload.submit_us, workload.duration_us, workload.gpus)
+    for submit_us, duration_us, gpus in zip(*(each.tolist() for each in columns), strict=True):
+        time.sleep(max(0.0, began_s + seconds(submit_us) - time.monotonic()))
+        run_s = seconds(duration_us)
+        job = {"name": "job", "run": [sys.executable, "-S", "-c", PROGRAM, str(run_s)]}
+        more = {"processes": gpus, "workdir": "/", "duration_s": run_s}
+        numbers.append(client.submit({**job, **more})["id"])
+    for number in numbers:
+        while not client.wait(number, 30.0)["ended_at"]:
+            pass
+
+
+def start_up_s(jobs: Sequence[LiveJob], *, is_first: bool) -> float:
+    """The median time from a request of an attempt until all processes run."""
+    attempts = [each for job in jobs for each in job.attempts if (each.number == 1) is is_first]
+    took = [it.running_us - it.requested_us for it in attempts if it.running_us is not None]
+    return seconds(median(took)) if took else 0.0
+
+
+def simulated_jct_s(workload: Workload, policy: str, live: LiveRun) -> float:
+    """The average completion time in the simulator, with the measured costs."""
+    longer = workload.duration_us + round(live.first_s * SECOND_US)
+    trace = Workload.of(workload.ids, workload.submit_us, longer, workload.gpus)
+    cost = exact_seconds(round(live.further_s * SECOND_US))
+    settings = {**POLICIES[policy], "placement": "count", "preemption_cost": cost}
+    outcome = Experiment(policy, settings).run(trace, ClusterSpec.parse(CLUSTER))
+    assert outcome.is_finished.all()
+    return float(outcome.jct_us.mean()) / SECOND_US
+
+
+def figures_of(jobs: int, scale: float) -> list[Figure]:
+    """Run everything."""
+    workload, live_s, simulated_s, figures = scaled(jobs, scale), {}, {}, []
+    for policy in POLICIES:
+        live = run_live(workload, policy)
+        live_s[policy], simulated_s[policy] = live.jct_s, simulated_jct_s(workload, policy, live)
+        error = abs(simulated_s[policy] / live.jct_s - 1)
+        figures += [
+            Figure(
+                f"{policy}: error of the average JCT",
+                f"{live.jct_s:.2f} s",
+                f"{simulated_s[policy]:.2f} s",
+                error,
+                MOST_ERROR,
+                at_least=False,
+            ),
+            Figure(
+                f"{policy}: start-ups, preemptions, load",
+                f"{live.first_s:.2f}, {live.further_s:.2f} s",
+                f"{live.preemptions}, {live.load:.1f}",
+            ),
+        ]
+    order = sorted(POLICIES, key=simulated_s.__getitem__)
+    is_same = all(live_s[better] <= live_s[worse] for better, worse in pairwise(order))
+    figures.append(Figure("same order", str(is_same), "", float(is_same), 1.0))
+    return figures
+
+
+def main() -> None:
+    """Measure and report."""
+    options = parser(__doc__ or "").parse_args()
+    jobs, scale = (QUICK_JOBS, QUICK_SCALE) if options.quick else (JOBS, SCALE)
+    title = f"{jobs} jobs of the 60-job trace, live (measured) and simulated (peer)"
+    report("live_fidelity", title, figures_of(jobs, scale), plot=False)
+
+
+if __name__ == "__main__":
+    main()
