@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
+import yaml
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 
 from live_server import LiveServer, running_server
@@ -329,3 +333,38 @@ def test_a_batch_script_of_slurm_is_submitted_from_the_present_folder(
     script.write_text("#!/bin/sh\n#SBATCH --qos=high\npwd\n")
     with pytest.raises(BadInput, match="line 2: --qos is not supported"):
         run("submit", "-f", str(script))
+
+
+def test_a_list_is_printed_as_json_yaml_or_csv(run: Shell) -> None:
+    job = run.submit("true")
+    run("wait", job)
+    rows = json.loads(run("list", "-o", "json").stdout)["jobs"]
+    assert yaml.safe_load(run("list", "-o", "yaml").stdout)["jobs"] == rows
+    table = list(csv.DictReader(io.StringIO(run("list", "-o", "csv").stdout)))
+    assert [row["id"] for row in table] == [row["id"] for row in rows]
+    assert (table[-1]["state"], table[-1]["array"]) == ("SUCCEEDED", "")
+    with pytest.raises(click.UsageError, match="--json -o csv: give one of the two"):
+        run("list", "--json", "-o", "csv")
+
+
+def test_a_shell_completes_ids_of_jobs(run: Shell) -> None:
+    ended, opened = run.submit("true"), run.submit("sleep", "1000")
+    run("wait", ended)
+    where = ["--state-dir", str(run.folder)]
+    assert {ended, opened} <= _completed("logs", where, "")
+    assert opened in _completed("cancel", where, "")
+    assert ended not in _completed("cancel", where, "")
+    assert _completed("logs", where, opened[:1]) >= {opened}
+    assert _completed("cancel", [*where, opened], "") & {opened} == set()
+    assert _completed("cancel", ["--state-dir", "/nowhere"], "") == set()
+    run("cancel", opened)
+
+
+def _completed(command: str, words: list[str], begin: str) -> set[str]:
+    complete = ShellComplete(motet, {}, "motet", "_MOTET_COMPLETE")
+    return {item.value for item in complete.get_completions([command, *words], begin)}
+
+
+def test_the_schema_of_job_files_needs_no_server() -> None:
+    result = CliRunner().invoke(motet, ["submit", "--schema"], standalone_mode=False)
+    assert json.loads(result.stdout)["title"] == "Job file of Motet"

@@ -10,14 +10,19 @@ import click
 
 from motet.domain.errors import ExitCode, signal_exit_code
 from motet.interfaces.cli.live.connection import with_client
+from motet.interfaces.cli.live.job_argument import job_argument
 from motet.interfaces.cli.shell.option_groups import json_option
+from motet.interfaces.cli.shell.row_formats import print_rows, rows_option
 from motet.live.jobs.job_state import JobState
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
 
 
-_job_argument = click.argument("job", metavar="JOB")
+_CSV_COLUMNS = (
+    *("id", "name", "user", "queue", "priority", "array", "index", "kind", "processes", "state"),
+    *("reason", "message", "attempts", "submitted_at", "started_at", "ended_at", "progress"),
+)
 
 
 @click.command("list", short_help="List the jobs of the live cluster.")
@@ -29,18 +34,18 @@ _job_argument = click.argument("job", metavar="JOB")
     help="Only jobs in this state; repeatable.",
 )
 @click.option("--array", metavar="ID", help="The jobs of this array, which is one row otherwise.")
-@json_option()
+@rows_option
 @with_client
 def list_command(
-    client: LiveClient, states: tuple[str, ...], array: str | None, as_json: bool
+    client: LiveClient, states: tuple[str, ...], array: str | None, row_format: str
 ) -> None:
     """List jobs in the order of submission."""
     from motet.interfaces.cli.live.screens import jobs_table
-    from motet.interfaces.cli.shell.streams.results import print_json, print_result
+    from motet.interfaces.cli.shell.streams.results import print_result
 
     jobs = list(client.jobs(states, array))
-    if as_json:
-        print_json({"jobs": jobs})
+    if row_format != "table":
+        print_rows("jobs", jobs, _CSV_COLUMNS, row_format)
     elif jobs:
         print_result(jobs_table(jobs))
     else:
@@ -48,7 +53,7 @@ def list_command(
 
 
 @click.command("describe", short_help="Show a job of the live cluster.")
-@_job_argument
+@job_argument()
 @json_option()
 @with_client
 def describe_job_command(client: LiveClient, job: str, as_json: bool) -> None:
@@ -65,7 +70,7 @@ def describe_job_command(client: LiveClient, job: str, as_json: bool) -> None:
 
 def _change_command(verb: str, summary: str, text: str) -> click.Command:
     @click.command(verb, short_help=summary, help=text)
-    @click.argument("jobs", metavar="JOB...", nargs=-1, required=True)
+    @job_argument("jobs", is_many=True, all_states=False)
     @json_option()
     @with_client
     def command(client: LiveClient, jobs: tuple[str, ...], as_json: bool) -> None:
@@ -85,7 +90,7 @@ def _echo_changed(jobs: list[dict[str, Any]], *, as_json: bool) -> None:
 
 
 @click.command("cancel", short_help="Cancel jobs.")
-@click.argument("jobs", metavar="[JOB]...", nargs=-1)
+@job_argument("jobs", is_many=True, is_optional=True, all_states=False)
 @click.option("--queue", metavar="Q", help="All jobs of this queue that have not ended.")
 @click.option("--user", metavar="U", help="All jobs of this user that have not ended.")
 @click.option(
@@ -129,7 +134,7 @@ resume_command = _change_command(
 
 
 @click.command("wait", short_help="Wait until jobs have ended.")
-@click.argument("jobs", metavar="JOB...", nargs=-1, required=True)
+@job_argument("jobs", is_many=True)
 @click.option("--timeout", "timeout_s", type=click.FloatRange(0), metavar="S", help="Seconds.")
 @click.option(
     "--propagate-exit-code", is_flag=True, help="End with the exit status of the job's command."
@@ -195,7 +200,7 @@ def _code_of_end(end: dict[str, Any]) -> int:
 
 
 @click.command("logs", short_help="Print the log of a job.")
-@_job_argument
+@job_argument()
 @click.option("-f", "--follow/--no-follow", default=False, help="Print until the job has ended.")
 @click.option("--rank", type=click.IntRange(0), default=0, metavar="N", help="Process. Default: 0.")
 @click.option(

@@ -70,6 +70,14 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Submit nothing: show when the job would start, and which jobs would end later.",
 )
+@click.option(
+    "--schema",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda ctx, _, is_given: _print_schema(ctx, is_given=is_given),
+    help="Print the JSON Schema of job files.",
+)
 @json_option()
 @with_client
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
@@ -117,6 +125,15 @@ def submit_command(
     where = _server_options(click.get_current_context().params)
     follow = f"motet logs -f {where}{job['id']}"
     click.echo(f"{job['name']} is {job['state']}; follow it: {follow}", err=True)
+
+
+def _print_schema(ctx: click.Context, *, is_given: bool) -> None:
+    from motet.interfaces.cli.shell.streams.results import print_json
+    from motet.live.jobs.job_schema import job_file_schema
+
+    if is_given and not ctx.resilient_parsing:
+        print_json(job_file_schema())
+        ctx.exit()
 
 
 def _script_or_command(
