@@ -39,7 +39,8 @@ class Experiment:
     `seed`: for random placement, for slow machines, and for a policy that has a whole number `seed`
     which the settings do not set. `swept`: the setting that a sweep changes from run to run.
     `given`: a policy's class, or an object that keeps all its parameters (its seed, too), instead
-    of the one that `policy` names. `label`: of the run in tables; None: `policy`.
+    of the one that `policy` names. `queues`: those of the workload with limits that are in force
+    already, instead of those of the settings. `label`: of the run in tables; None: `policy`.
     """
 
     policy: str
@@ -48,6 +49,7 @@ class Experiment:
     swept: str | None = None
     given: type[Policy] | Policy | None = None
     label: str | None = None
+    queues: Queues | None = None
 
     @property
     def name(self) -> str:
@@ -90,8 +92,7 @@ class Experiment:
         common, names = self._common(), workload.model_names
         profiles = common.profiles()
         models = tuple(profiles.profile(name) for name in names)
-        queues = Queues.with_limits(workload.queue_names, common.queue_limits)
-        check_queues(workload, cluster, queues)
+        queues = self.queues or self._queues_of_file(common, workload, cluster)
         policy = self._policy()
         return Simulation(
             workload,
@@ -108,6 +109,13 @@ class Experiment:
             timeline=timeline,
             limits=common.preemption_limits,
         )
+
+    def _queues_of_file(
+        self, common: CommonSettings, workload: Workload, cluster: ClusterSpec
+    ) -> Queues:
+        queues = Queues.with_limits(workload.queue_names, common.queue_limits)
+        check_queues(workload, cluster, queues)
+        return queues
 
     @property
     def draws_lots(self) -> bool:

@@ -24,6 +24,7 @@ from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import Change, ChoosePolicy, Input
 from motet.live.master.job_updates import UpdateJob
 from motet.live.master.submissions.submission import Submit, SubmitArray
+from motet.live.queues.queue_changes import CreateQueue, LimitQueue, SetQueueMode
 from timed_master import TimedRows, play
 
 CLUSTER = ClusterDeclared(("m0", "m1"), (4, 2))
@@ -124,6 +125,25 @@ def test_what_users_and_machines_did_happens_again() -> None:
     assert report["jobs_cancelled"] == 1
     assert report["job_list"][3]["state"] == "CANCELLED"
     assert completions(report, "jct_s")[3] is None
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("since_s", [None, 6])
+def test_limits_of_queues_hold_in_the_replay_as_they_did(policy: str, since_s: int | None) -> None:
+    rows = [(0, 20, 2), (1, 20, 2), (2, 9, 2), (3, 30, 1), (14, 5, 1)]
+    others: list[tuple[int, Input]] = [
+        (at(4), LimitQueue("default", "ann", {"guarantee": 1, "borrow": 2})),
+        (at(5), CreateQueue("ml", "ann", {"guarantee": 2, "lend": 0})),
+        (at(8), UpdateJob(2, "ann", queue="ml")),
+        (at(11), SetQueueMode("default", "ann", "held")),
+        (at(24), SetQueueMode("default", "ann", "open")),
+        (at(40), LimitQueue("default", "ann", {"borrow": None})),
+    ]
+    more = {} if since_s is None else {"since_us": at(since_s)}
+    report = asked(rows, policy, "fifo", others, **more)
+    measured = completions(report, "measured_jct_s")
+    assert None not in measured
+    assert completions(report, "in_force_jct_s") == measured
 
 
 def test_held_jobs_and_those_of_arrays_arrive_when_they_were_released() -> None:

@@ -12,6 +12,7 @@ from motet.domain.events import (
     MachineAdded,
     MachineCame,
     MachineLeft,
+    QueueLimited,
     Resumed,
     Submitted,
     Suspended,
@@ -25,7 +26,7 @@ from motet.live.master.replay import ReplayedCluster, events_of
 
 _GIVEN = (
     *(Submitted, Cancelled, Suspended, Resumed, Updated),
-    *(MachineAdded, MachineCame, Drained, MachineLeft),
+    *(MachineAdded, MachineCame, Drained, MachineLeft, QueueLimited),
 )
 """Events that the policy does not cause."""
 

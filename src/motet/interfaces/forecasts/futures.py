@@ -100,7 +100,7 @@ class PossibleFutures:
             self._start,
             happened,
             engine.state.cluster,
-            state.queues,
+            state.queue_book.in_force,
             {number: job.user for number, job in self._jobs.items()},
             dict.fromkeys(self._jobs, LEAST_US),
             self._runs.start_up_us,

@@ -20,14 +20,16 @@ from motet.domain.events import (
     MachineAdded,
     MachineCame,
     MachineLeft,
+    QueueLimited,
     Resumed,
     Submitted,
     Suspended,
     Updated,
 )
+from motet.domain.queues.queue_limits import Queues
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import exact_seconds
-from motet.engine.policy_loading.engine_settings import MIN_RUNTIME
+from motet.engine.policy_loading.engine_settings import ENGINE_SETTINGS
 from motet.engine.ports import Journal
 from motet.interfaces.forecasts.simulation_start import SimulationStart
 from motet.live.master.policy_choice import policy_of
@@ -59,6 +61,7 @@ class ReplayedPeriod:
     work_us: Mapping[int, int]
     restart_us: int
     in_force: PolicyInForce
+    queues: Queues
 
     @classmethod
     def of(
@@ -66,14 +69,15 @@ class ReplayedPeriod:
         start: SimulationStart,
         happened: Sequence[tuple[int, Event]],
         cluster: ClusterSpec,
-        queues: Sequence[str],
+        queues: Queues,
         users: Mapping[int, str],
         work_us: Mapping[int, int],
         restart_us: int,
         in_force: PolicyInForce,
     ) -> ReplayedPeriod:
         """`happened`: after the start, with its Unix times. `work_us`: by job, after the start.
-        Jobs that request more slots than `cluster` has are left out."""
+        `queues`: all, with
+        their limits at the start. Jobs that request more slots than `cluster` has are left out."""
         new = {
             event.job: _arriving(at_us, event.columns)
             for at_us, event in happened
@@ -89,7 +93,7 @@ class ReplayedPeriod:
         chosen = [rows[number] for number in jobs]
         ran_us = [row.get("executed_us", 0) for row in chosen]
         duration_us = [ran + work_us[number] for ran, number in zip(ran_us, jobs, strict=True)]
-        workload = _workload(jobs, chosen, duration_us, queues, users)
+        workload = _workload(jobs, chosen, duration_us, queues.names, users)
         return cls(
             start.without(too_large),
             jobs,
@@ -99,6 +103,7 @@ class ReplayedPeriod:
             work_us,
             restart_us,
             in_force,
+            queues,
         )
 
     def simulated(self, policy: PolicyInForce) -> Outcome:
@@ -126,10 +131,12 @@ class ReplayedPeriod:
         settings = {
             "placement": "count",
             "preemption_cost": exact_seconds(self.restart_us),
-            MIN_RUNTIME: policy.settings.get(MIN_RUNTIME, "0"),
+            **{name: policy.settings.get(name, usual) for name, usual in ENGINE_SETTINGS.items()},
         }
         own = policy_of(policy.policy, policy.settings)
-        return Experiment(policy.policy, settings, given=own, label=policy.policy)
+        return Experiment(
+            policy.policy, settings, given=own, label=policy.policy, queues=self.queues
+        )
 
 
 def _arriving(at_us: int, columns: Mapping[str, int]) -> Mapping[str, int]:
@@ -151,7 +158,7 @@ def _timeline(
                 yield at_us, type(event)(place_of[job])
             case MachineAdded(machine):
                 yield at_us, MachineCame(machine)
-            case MachineCame() | Drained() | MachineLeft():
+            case MachineCame() | Drained() | MachineLeft() | QueueLimited():
                 yield at_us, event
 
 

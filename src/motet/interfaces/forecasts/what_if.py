@@ -8,6 +8,7 @@ from typing import Any
 
 from motet.domain.errors import NotFound
 from motet.domain.events import Submitted
+from motet.domain.queues.queue_limits import Queues
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.remaining_work import RemainingWork
 from motet.interfaces.forecasts.replayed_period import PolicyInForce, ReplayedPeriod
@@ -35,6 +36,8 @@ def what_if(journal: FollowedJournal, asked: WhatIfQuestion) -> dict[str, Any]:
     policy_of(wanted.policy, wanted.settings)
     journal.read(0 if asked.since_us is None else asked.since_us)
     start = SimulationStart.of(journal.cluster.engine)
+    first = journal.cluster.state.queue_book.in_force
+    limits = dict(zip(first.names, first.limits, strict=True))
     happened = journal.read()
     state, engine = journal.cluster.state, journal.cluster.engine
     new = (event.job for _, event in happened if isinstance(event, Submitted))
@@ -45,7 +48,7 @@ def what_if(journal: FollowedJournal, asked: WhatIfQuestion) -> dict[str, Any]:
         start,
         happened,
         engine.state.cluster,
-        state.queues,
+        Queues.with_limits(state.queues, limits),
         {job.number: job.user for job in jobs},
         work.work_us,
         work.start_up_us,
