@@ -14,6 +14,7 @@ import pytest
 
 from live_server import LiveServer
 from live_trainings import ended
+from motet.domain.errors import BadInput
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
 from waiting import wait_until
@@ -58,6 +59,21 @@ def test_a_job_from_submission_to_its_log(client: LiveClient) -> None:
     assert (data, end, is_complete) == (b"hello from 1\n", 13, True)
     data, _, _ = client.log_part(job["id"], rank=1, attempt=1, offset=6)
     assert data == b"from 1\n"
+
+
+def test_a_repeated_request_returns_the_job_although_its_file_is_gone(
+    client: LiveClient, tmp_path: Path
+) -> None:
+    data = tmp_path / "points.csv"
+    data.write_text("a,b,label\n1,2,x\n2,1,y\n")
+    spec = {"name": "t", "app": "mlr", "data": str(data), "workdir": str(tmp_path)}
+    first = client.submit(spec, key="training-of-a-file")
+    data.unlink()
+
+    assert client.submit(spec, key="training-of-a-file")["id"] == first["id"]
+    with pytest.raises(BadInput, match="no such file"):
+        client.submit(spec, key="another-key")
+    client.change(first["id"], "cancel")
 
 
 def test_jobs_come_in_pages(client: LiveClient, http: httpx.Client) -> None:

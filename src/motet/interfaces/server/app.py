@@ -108,7 +108,10 @@ class JobRoutes:
         idempotency_key: Annotated[str, Header(max_length=200)] = "",
     ) -> dict[str, Any]:
         """Submit a job; a repeated request with the same key returns the same job."""
+        known = await self._read(lambda state: state.job_of_key(caller.user, idempotency_key))
         given = await asyncio.to_thread(_submission, spec, caller.user, idempotency_key)
+        if known is None:  # The files of a job that was accepted may be gone since.
+            await asyncio.to_thread(_require_files, given)
         number: int = await asyncio.wrap_future(self._master.ask(given))
         note_target(request, f"job {number}")
         return await self.describe(number, caller)
@@ -180,14 +183,16 @@ class JobRoutes:
 
 def _submission(spec: Mapping[str, Any], user: str, key: str) -> Submit | SubmitArray:
     """Raises BadInput. An array may have a thousand jobs: not in the thread of the event loop."""
-    if not is_array(spec):
-        wanted = job_spec(spec)
-        require_visible_files(wanted)
-        return Submit(wanted, user, key)
-    array = array_spec(spec)
-    for _, each in array.jobs:
-        require_visible_files(each)
-    return SubmitArray(array, user, key)
+    if is_array(spec):
+        return SubmitArray(array_spec(spec), user, key)
+    return Submit(job_spec(spec), user, key)
+
+
+def _require_files(given: Submit | SubmitArray) -> None:
+    """Raises BadInput."""
+    specs = [given.spec] if isinstance(given, Submit) else [each for _, each in given.spec.jobs]
+    for spec in specs:
+        require_visible_files(spec)
 
 
 def _page(state: LiveState, number: int, workplace: Workplace) -> dict[str, Any]:
