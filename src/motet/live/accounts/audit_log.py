@@ -107,4 +107,6 @@ class AuditLog:
             with self._engine.begin() as connection:
                 connection.execute(insert(AUDIT), [asdict(each) for each in batch])
         except SQLAlchemyError as error:  # The server goes on; the loss is in its log.
-            _LOG.error("audit_entries_lost", extra={"fields": {"n": len(batch), "why": str(error)}})
+            reason = " ".join(str(getattr(error, "orig", error)).split())[:200]
+            fields = {"entries": len(batch), "reason": reason}
+            _LOG.error("audit_entries_lost", extra={"fields": fields})
