@@ -111,7 +111,7 @@ def test_what_cannot_be_simulated_is_refused(server: LiveServer) -> None:
 
 def test_no_process_is_left_behind(server: LiveServer) -> None:
     run("whatif", "--policy", "srtf", "--state-dir", str(server.folder))
-    assert server.processes_of("motet.interfaces.forecasts") == []
+    assert server.processes_of("-m motet.interfaces.forecasts ") == []  # The follower stays.
 
 
 @pytest.mark.parametrize(
