@@ -164,7 +164,7 @@ def test_a_queue_is_held_and_the_page_follows_its_jobs(window: Window, client: L
     window.tab.wait_for_selector(f"{row} td:nth-child(9):has-text('1')")
     assert window.tab.evaluate("window.isTheSamePage")
     client.change(job, "cancel")
-    ended(client, job)
+    wait_until(lambda: client.job(job)["attempt_list"][-1]["phase"] == "ended")
     client.delete_queue("vision")
 
 
