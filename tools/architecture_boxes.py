@@ -42,8 +42,9 @@ COLOURS = {
 }
 
 PACKAGES = {
+    "torch": Box(24, 28, TRAINING, "checkpoints"),
     "interfaces": Box(
-        0, 28, INTERFACES, "command line and Python API; wires the packages together"
+        0, 24, INTERFACES, "command line and Python API; wires the packages together"
     ),
     "testbed": Box(0, 4, EXPERIMENTS, "emulated hosts"),
     "live": Box(4, 9, INTERFACES, "runs real jobs"),
