@@ -164,7 +164,7 @@ def _make_sqlite_durable(connection: Any, record: object) -> None:
     """Let SQLAlchemy begin transactions, and wait for the disk at every commit."""
     del record
     connection.isolation_level = None
-    for statement in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=5000"):
+    for statement in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=60000"):
         connection.execute(f"PRAGMA {statement}")
 
 

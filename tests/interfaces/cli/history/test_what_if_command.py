@@ -85,7 +85,7 @@ def test_a_copy_of_the_journal_gives_the_same_report(server: LiveServer, tmp_pat
 
 def test_the_table_names_the_runs_and_the_error_of_the_replay(server: LiveServer) -> None:
     words = ("whatif", "--policy", "srtf", "--since", "1h", "--state-dir", str(server.folder))
-    shown = run(*words).stdout
+    shown = " ".join(run(*words).stdout.split())
     assert "fifo, measured" in shown
     assert "srtf, simulated" in shown
     assert "from the measured one" in shown
