@@ -27,7 +27,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
 
 def run(server: LiveServer, command: str, *words: str, token: str | None = None) -> str:
     arguments = [*command.split(), "--state-dir", str(server.folder), *words]
-    result = CliRunner(env={"MOTET_TOKEN": token}).invoke(
+    result = CliRunner(env={"MOTET_TOKEN": token, "COLUMNS": "200"}).invoke(
         motet, arguments, catch_exceptions=False, standalone_mode=False
     )
     return result.stdout

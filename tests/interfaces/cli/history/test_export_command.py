@@ -26,7 +26,9 @@ def test_exported_jobs_are_a_trace(tmp_path: Path) -> None:
             client.submit(resumable_job(1000, 2))
             wait_until(lambda: all(client.job(job)["ended_at"] for job in jobs))
         words = ["jobs", "export", "--since", "1h", "--state-dir", str(server.folder)]
-        shown = CliRunner().invoke(motet, words, catch_exceptions=False, standalone_mode=False)
+        shown = CliRunner(env={"COLUMNS": "200"}).invoke(
+            motet, words, catch_exceptions=False, standalone_mode=False
+        )
     (tmp_path / "jobs.txt").write_text(shown.stdout)
     trace = read_trace(str(tmp_path / "jobs.txt"))
     assert trace.format == "sacct"

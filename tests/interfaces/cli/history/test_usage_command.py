@@ -26,7 +26,7 @@ def test_usage_is_that_of_the_attempts(tmp_path: Path) -> None:
 
         def run(*words: str) -> str:
             arguments = ["usage", *words, "--state-dir", str(server.folder)]
-            found = CliRunner().invoke(
+            found = CliRunner(env={"COLUMNS": "200"}).invoke(
                 motet, arguments, catch_exceptions=False, standalone_mode=False
             )
             return found.stdout

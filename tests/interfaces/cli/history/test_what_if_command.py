@@ -27,7 +27,9 @@ JOBS = ((3, 1), (1, 1), (2, 2), (1, 1), (2, 1), (1, 2), (1, 1), (2, 1))
 
 
 def run(*words: str) -> Result:
-    return CliRunner().invoke(motet, words, catch_exceptions=False, standalone_mode=False)
+    return CliRunner(env={"COLUMNS": "200"}).invoke(
+        motet, words, catch_exceptions=False, standalone_mode=False
+    )
 
 
 def run_jobs(server: LiveServer) -> None:
