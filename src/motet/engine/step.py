@@ -145,6 +145,8 @@ class Engine:
         while True:
             decision = self._limited(wanted, snapshot, excluded)
             fitted = self._fitted(decision, snapshot)
+            if not snapshot.queues.are_limited:
+                return fitted, partners_of(fitted, snapshot)
             lacks = (decision.gpus > 0) & (fitted.gpus == 0) & (wanted.gpus == 0)
             if not lacks.any():
                 return fitted, partners_of(fitted, snapshot)

@@ -7,7 +7,7 @@ queues form one cohort. GPUs of the cluster that are guaranteed to no queue can 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from motet.domain.errors import BadInput
@@ -43,10 +43,18 @@ NO_LIMITS = QueueLimits()
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """Queues and their limits; a queue's number is its index."""
+    """Queues and their limits; a queue's number is its index.
+
+    `are_limited`: whether any queue has limits or is held.
+    """
 
     names: tuple[str, ...] = ("default",)
     limits: tuple[QueueLimits, ...] = (NO_LIMITS,)
+    are_limited: bool = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:  # Once: the engine asks at every decision.
+        is_limited = any(each != NO_LIMITS for each in self.limits)
+        object.__setattr__(self, "are_limited", is_limited)
 
     @classmethod
     def without_quotas(cls, names: tuple[str, ...]) -> Self:
@@ -58,11 +66,6 @@ class Queues:
         """Queues of these names and those that have limits; the others have none."""
         every = tuple(dict.fromkeys((*names, *limits)))
         return cls(every, tuple(limits.get(name, NO_LIMITS) for name in every))
-
-    @property
-    def are_limited(self) -> bool:
-        """Whether any queue has limits or is held."""
-        return any(each != NO_LIMITS for each in self.limits)
 
 
 def check_guarantees(limits: Mapping[str, QueueLimits], gpus: int, unit: str = "GPUs") -> None:
