@@ -1,0 +1,103 @@
+"""The time of a group iteration and the utilisation of CPU and network (Harmony).
+
+Source: W.-Y. Lee, dissertation, section 4.3.2. The jobs of a group share machines; on each machine
+one COMP and one primary COMM run at a time. With T_cpu = COMP and T_net = COMM seconds of a job:
+
+    T_group = max(sum T_cpu, sum T_net, max (T_cpu + T_net))        (eq. 4.1)
+    U(g)    = [sum T_cpu / T_group, sum T_net / T_group]            (eq. 4.3)
+    U       = sum m_g U(g) / sum m_g, with m_g machines of group g  (eq. 4.4)
+
+Eq. 4.1 is exact for jobs that alternate one COMP and one COMM in first-in-first-out order: each job
+then follows the same job on both resources, and every cycle of dependencies over several jobs is
+at most as long as the longer of both sums. Separate PULL and PUSH subtasks need at least T_group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from numba import njit
+
+CPU_WEIGHT = 0.7
+"""Weight of the CPU in a scalar utilisation; the source weighs it above 1/2 without a number."""
+
+
+class SubtaskTimes(NamedTuple):
+    """Seconds of COMP and of COMM (PULL and PUSH) in one iteration of a job."""
+
+    comp_s: float
+    comm_s: float
+
+    @property
+    def iteration_s(self) -> float:
+        """T_itr: the time of an iteration without other jobs."""
+        return self.comp_s + self.comm_s
+
+    @property
+    def imbalance_s(self) -> float:
+        """T_diff: above 0 for a job that computes longer than it communicates."""
+        return self.comp_s - self.comm_s
+
+
+class GroupBound(Enum):
+    """The largest term of eq. 4.1; CPU and network before a job where terms are equal."""
+
+    CPU = "cpu"
+    NETWORK = "network"
+    JOB = "job"
+
+
+class Utilisation(NamedTuple):
+    """Fractions of the time, 0 to 1, in which the CPU and the network are in use."""
+
+    cpu: float
+    network: float
+
+    def scalar(self, cpu_weight: float = CPU_WEIGHT) -> float:
+        """One number by which groupings are compared; `cpu_weight`: 0.5 to 1."""
+        return cpu_weight * self.cpu + (1 - cpu_weight) * self.network
+
+
+@njit(cache=True)
+def longest_term_s(comp_sum_s: float, comm_sum_s: float, longest_job_s: float) -> float:
+    """Eq. 4.1 from its three terms."""
+    return max(comp_sum_s, comm_sum_s, longest_job_s)
+
+
+def group_iteration_s(jobs: Sequence[SubtaskTimes]) -> float:
+    """T_group: the time in which every job of the group finishes an iteration; 0 without jobs."""
+    return longest_term_s(*_terms_s(jobs))
+
+
+def bound_of(jobs: Sequence[SubtaskTimes]) -> GroupBound:
+    """What limits the group: the CPU, the network or its longest job."""
+    terms = dict(zip(GroupBound, _terms_s(jobs), strict=True))
+    return max(terms, key=terms.__getitem__)
+
+
+def utilisation_of(jobs: Sequence[SubtaskTimes]) -> Utilisation:
+    """U(g) of the machines of a group; 0 for a group without work."""
+    comp_s, comm_s, _ = _terms_s(jobs)
+    group_s = group_iteration_s(jobs)
+    return Utilisation(comp_s / group_s, comm_s / group_s) if group_s else Utilisation(0.0, 0.0)
+
+
+def cluster_utilisation(groups: Iterable[tuple[int, Utilisation]]) -> Utilisation:
+    """U of a cluster from pairs (machines, utilisation); idle machines are a group of use 0."""
+    listed = list(groups)
+    machines = sum(count for count, _ in listed)
+    if not machines:
+        return Utilisation(0.0, 0.0)
+    cpu = sum(count * use.cpu for count, use in listed)
+    network = sum(count * use.network for count, use in listed)
+    return Utilisation(cpu / machines, network / machines)
+
+
+def _terms_s(jobs: Sequence[SubtaskTimes]) -> tuple[float, float, float]:
+    return (
+        float(sum(job.comp_s for job in jobs)),
+        float(sum(job.comm_s for job in jobs)),
+        float(max((job.iteration_s for job in jobs), default=0.0)),
+    )

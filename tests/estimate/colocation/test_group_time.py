@@ -1,0 +1,115 @@
+"""Eq. 4.1, 4.3 and 4.4: worked examples, bounds, and a simulation of the subtasks as oracle."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from motet.estimate.colocation.group_time import (
+    GroupBound,
+    SubtaskTimes,
+    Utilisation,
+    bound_of,
+    cluster_utilisation,
+    group_iteration_s,
+    utilisation_of,
+)
+from subtask_simulation import ends_of_iterations
+
+ITERATIONS = 60
+DURATIONS = st.integers(0, 40)
+JOBS = st.lists(st.builds(SubtaskTimes, st.integers(1, 40), DURATIONS), min_size=1, max_size=6)
+
+
+def test_jobs_that_complement_each_other_use_both_resources_all_the_time() -> None:
+    jobs = [SubtaskTimes(3, 1), SubtaskTimes(1, 3)]
+    assert group_iteration_s(jobs) == 4
+    assert utilisation_of(jobs) == (1.0, 1.0)
+
+
+def test_jobs_that_communicate_most_leave_the_cpu_idle() -> None:
+    jobs = [SubtaskTimes(1, 3), SubtaskTimes(2, 3)]
+    assert (group_iteration_s(jobs), bound_of(jobs)) == (6, GroupBound.NETWORK)
+    assert utilisation_of(jobs) == (0.5, 1.0)
+
+
+def test_a_long_job_leaves_both_resources_idle() -> None:
+    jobs = [SubtaskTimes(6, 4), SubtaskTimes(1, 1)]
+    assert (group_iteration_s(jobs), bound_of(jobs)) == (10, GroupBound.JOB)
+    assert utilisation_of(jobs) == (0.7, 0.5)
+
+
+def test_a_job_alone_alternates_between_the_resources() -> None:
+    assert utilisation_of([SubtaskTimes(3, 1)]) == (0.75, 0.25)
+
+
+def test_a_cluster_weighs_groups_by_their_machines() -> None:
+    groups = [(3, Utilisation(1.0, 0.5)), (1, Utilisation(0.6, 0.9))]
+    assert cluster_utilisation(groups) == pytest.approx((0.9, 0.6))
+
+
+def test_nothing_is_used_without_jobs_or_machines() -> None:
+    assert group_iteration_s([]) == 0
+    assert utilisation_of([]) == (0.0, 0.0)
+    assert cluster_utilisation([]) == (0.0, 0.0)
+
+
+def test_the_scalar_weighs_the_cpu_above_the_network() -> None:
+    assert Utilisation(1.0, 0.0).scalar() == pytest.approx(0.7)
+    assert Utilisation(0.5, 1.0).scalar(0.6) == pytest.approx(0.7)
+
+
+@given(JOBS)
+def test_utilisation_is_a_fraction_and_one_where_a_resource_is_the_bound(
+    jobs: list[SubtaskTimes],
+) -> None:
+    use = utilisation_of(jobs)
+    assert 0 <= use.cpu <= 1
+    assert 0 <= use.network <= 1
+    assert (use.cpu == 1) == (sum(job.comp_s for job in jobs) == group_iteration_s(jobs))
+    if bound_of(jobs) is GroupBound.NETWORK:
+        assert use.network == 1
+
+
+@given(JOBS, st.builds(SubtaskTimes, st.integers(1, 40), DURATIONS))
+def test_one_more_job_never_shortens_the_group_iteration(
+    jobs: list[SubtaskTimes], more: SubtaskTimes
+) -> None:
+    longer_s = group_iteration_s([*jobs, more])
+    assert group_iteration_s(jobs) <= longer_s <= group_iteration_s(jobs) + more.iteration_s
+
+
+@given(JOBS, st.integers(0, 5), st.integers(0, 20), st.integers(0, 20))
+def test_longer_subtasks_never_shorten_the_group_iteration(
+    jobs: list[SubtaskTimes], place: int, comp_s: int, comm_s: int
+) -> None:
+    longer = list(jobs)
+    job = longer[place % len(jobs)]
+    longer[place % len(jobs)] = SubtaskTimes(job.comp_s + comp_s, job.comm_s + comm_s)
+    assert group_iteration_s(longer) >= group_iteration_s(jobs)
+
+
+@given(JOBS)
+def test_simulated_jobs_with_one_comm_take_exactly_the_group_iteration(
+    jobs: list[SubtaskTimes],
+) -> None:
+    """All iterations end within one first iteration, with every job in a row, of the prediction."""
+    steps = [[("cpu", int(job.comp_s)), ("network", int(job.comm_s))] for job in jobs]
+    slack_s = sum(job.iteration_s for job in jobs)
+    predicted_s = ITERATIONS * group_iteration_s(jobs)
+    last_s = max(ends[-1] for ends in ends_of_iterations(steps, ITERATIONS))
+    assert predicted_s <= last_s <= predicted_s + slack_s
+
+
+@given(st.lists(st.tuples(DURATIONS, st.integers(1, 40), DURATIONS), min_size=1, max_size=6))
+def test_simulated_jobs_with_separate_pull_and_push_take_no_less(
+    jobs: list[tuple[int, int, int]],
+) -> None:
+    times = [SubtaskTimes(comp_s, pull_s + push_s) for pull_s, comp_s, push_s in jobs]
+    steps = [
+        [("network", pull_s), ("cpu", comp_s), ("network", push_s)]
+        for pull_s, comp_s, push_s in jobs
+    ]
+    last_s = max(ends[-1] for ends in ends_of_iterations(steps, ITERATIONS))
+    assert last_s >= ITERATIONS * group_iteration_s(times)
