@@ -20,6 +20,7 @@ import numpy as np
 from motet.domain.arrays import Ints
 from motet.domain.errors import MotetError
 from motet.interfaces.simulation_runs import SimulationTask, run_one
+from motet.interfaces.usable_cpus import cpu_count
 from motet.runtime.executor.process_control import die_with_parent
 from motet.sim.metrics.results import SimulationResult
 
@@ -52,11 +53,6 @@ def run_all(
         results.append(run_one(task.experiment, task.scenario, partial(report, number), task.log))
         keep(number, results[-1])
     return results
-
-
-def cpu_count() -> int:
-    """CPUs that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _run_in_processes(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,6 +14,7 @@ from motet.interfaces.cli.live.connection import state_option, with_client
 from motet.interfaces.cli.shell.group import HelpfulGroup
 from motet.interfaces.cli.shell.option_groups import json_option
 from motet.interfaces.server_address import default_server_folder
+from motet.interfaces.usable_cpus import cpu_count
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
@@ -47,7 +47,7 @@ def join_cluster(name: str | None, slots: int | None, state_folder: Path | None)
     from motet.interfaces.ray_nodes.node_process import joined_node, stay_joined
 
     folder = (state_folder or default_server_folder()).absolute()
-    name, slots = name or socket.gethostname(), slots or len(os.sched_getaffinity(0))
+    name, slots = name or socket.gethostname(), slots or cpu_count()
     with raise_on_signals():
         node = joined_node(folder, name, slots)
         what = "1 slot" if slots == 1 else f"{slots} slots"

@@ -20,6 +20,7 @@ from motet.interfaces.ray_nodes.node_process import started_head
 from motet.interfaces.server.serve import ServerOptions
 from motet.interfaces.server.state_folder import open_state_folder
 from motet.interfaces.server_address import TOKEN_FILE, default_server_folder
+from motet.interfaces.usable_cpus import cpu_count
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.policy_choice import policy_of
@@ -47,7 +48,7 @@ class ClusterChoice:
             check_address("--address", self.address)
             return ClusterDeclared((), (), joins=True)
         if self.cluster is None:
-            return ClusterDeclared(("m0",), (usable_cpus(),))
+            return ClusterDeclared(("m0",), (cpu_count(),))
         spec = ClusterSpec.parse(self.cluster)
         return ClusterDeclared(spec.names, tuple(spec.gpus.tolist()))
 
@@ -57,11 +58,6 @@ def check_address(option: str, address: str) -> None:
     host, _, port = address.rpartition(":")
     if not host or not (port.isascii() and port.isdecimal() and 0 < int(port) < 65536):
         raise BadInput(f"{option} {address}: write HOST:PORT, as `ray start` prints it")
-
-
-def usable_cpus() -> int:
-    """Of this process."""
-    return len(os.sched_getaffinity(0))
 
 
 def address_of_head(head: str, state_folder: Path | None, other: str | None) -> str:
@@ -77,7 +73,7 @@ def address_of_head(head: str, state_folder: Path | None, other: str | None) -> 
     address = f"{host}:{port if colon else DEFAULT_PORT}"
     check_address("--head", address)
     open_state_folder(folder)
-    record = started_head(folder, address, socket.gethostname(), usable_cpus())
+    record = started_head(folder, address, socket.gethostname(), cpu_count())
     os.environ |= node_environment(folder)
     return record.address
 

@@ -1,0 +1,10 @@
+"""The CPUs that this process may use."""
+
+from __future__ import annotations
+
+import os
+
+
+def cpu_count() -> int:
+    """CPUs that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
