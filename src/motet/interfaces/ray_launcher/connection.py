@@ -7,7 +7,6 @@ import motet.runtime.backends.ray.environment  # noqa: F401
 # isort: split
 import asyncio
 import logging
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -16,12 +15,12 @@ import ray
 
 from motet.domain.errors import MotetError, Unreachable
 from motet.runtime.backends.ray.head_watch import HeadWatch, begun
+from motet.runtime.backends.ray.listening import listens
 from motet.runtime.backends.ray.ray_internals import drop_error_messages
 from motet.runtime.backends.ray.token import require_private_token
 
 T = TypeVar("T")
 
-_CONNECT_TIMEOUT_S = 2.0
 _INIT_TIMEOUT_S = 60.0
 _RETRY_S = 1.0
 
@@ -43,7 +42,7 @@ async def connected(address: str, namespace: str, refused: Callable[[str], None]
     `refused`: called with the reason while nothing listens.
     """
     host, _, port = address.rpartition(":")
-    while not await asyncio.to_thread(_listens, host, int(port)):
+    while not await asyncio.to_thread(listens, host, int(port)):
         refused(f"nothing listens at {address}")
         await asyncio.sleep(_RETRY_S)
     joining = asyncio.wrap_future(begun(lambda: _join(address, namespace)))
@@ -69,11 +68,3 @@ def _join(address: str, namespace: str) -> HeadWatch:
     except Exception as error:  # Ray raises errors of many types here.
         first_line = str(error).strip().partition("\n")[0]
         raise Unreachable(f"Ray at {address} refuses: {first_line}") from error
-
-
-def _listens(host: str, port: int) -> bool:
-    try:
-        socket.create_connection((host, port), _CONNECT_TIMEOUT_S).close()
-    except OSError:
-        return False
-    return True

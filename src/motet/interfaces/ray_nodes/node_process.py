@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import stat
 import subprocess
 import sys
@@ -20,8 +19,9 @@ from motet.interfaces.ray_nodes.cluster_record import (
     make_token,
     node_environment,
 )
+from motet.runtime.backends.ray.listening import listens
 
-_START_TIMEOUT_S, _LOOK_EVERY_S, _CONNECT_TIMEOUT_S = 180.0, 0.2, 1.0
+_START_TIMEOUT_S, _LOOK_EVERY_S = 180.0, 0.2
 _END_TIMEOUT_S = 60.0  # Ray drains a node for 30 s.
 _TOLD_LINES = 5
 
@@ -70,7 +70,7 @@ def joined_node(folder: Path, name: str, slots: int) -> subprocess.Popen[bytes]:
             "--state-dir DIR', on storage that all machines share"
         )
     host, _, port = found.address.rpartition(":")
-    if not _listens(host, int(port)):
+    if not listens(host, int(port)):
         raise Unreachable(
             f"nothing listens at {found.address}, the head of the cluster; start it again with "
             f"'motet server --head {found.address}'"
@@ -144,7 +144,7 @@ def _private_folder() -> Path:
 
 def _await_listener(process: subprocess.Popen[bytes], host: str, port: int, log: Path) -> None:
     give_up_s = time.monotonic() + _START_TIMEOUT_S
-    while not _listens(host, port):
+    while not listens(host, port):
         if process.poll() is not None or time.monotonic() > give_up_s:
             process.kill()
             lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
@@ -153,14 +153,6 @@ def _await_listener(process: subprocess.Popen[bytes], host: str, port: int, log:
                 f"(all of it: {log})"
             )
         time.sleep(_LOOK_EVERY_S)
-
-
-def _listens(host: str, port: int) -> bool:
-    try:
-        socket.create_connection((host, port), _CONNECT_TIMEOUT_S).close()
-    except OSError:
-        return False
-    return True
 
 
 def _head_process(record: RayClusterRecord) -> psutil.Process | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import motet.runtime.backends.ray.environment  # noqa: F401
 
 # isort: split
-import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ from typing import TypeVar
 
 import ray
 
+from motet.runtime.backends.ray.listening import listens
 from motet.runtime.controller.ports import ClusterLost
 from motet.transport import Endpoint
 
@@ -27,7 +27,6 @@ T = TypeVar("T")
 # A head that restarts (GCS fault tolerance) is silent for a moment.
 PATIENCE_S = 5.0
 _EVERY_S = 1.0
-_CONNECT_TIMEOUT_S = 2.0
 
 
 class HeadWatch:
@@ -85,7 +84,7 @@ class HeadWatch:
             (
                 f"{what} at {endpoint.host}:{endpoint.port}"
                 for what, endpoint in self._addresses.items()
-                if not _listens(endpoint)
+                if not listens(endpoint.host, endpoint.port)
             ),
             "",
         )
@@ -110,11 +109,3 @@ def settle_future(done: Future[T], request: Callable[[], T]) -> None:
         done.set_result(request())
     except BaseException as error:
         done.set_exception(error)
-
-
-def _listens(endpoint: Endpoint) -> bool:
-    try:
-        socket.create_connection((endpoint.host, endpoint.port), _CONNECT_TIMEOUT_S).close()
-    except OSError:
-        return False
-    return True
