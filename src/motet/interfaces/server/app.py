@@ -108,10 +108,13 @@ class JobRoutes:
         idempotency_key: Annotated[str, Header(max_length=200)] = "",
     ) -> dict[str, Any]:
         """Submit a job; a repeated request with the same key returns the same job."""
-        known = await self._read(lambda state: state.job_of_key(caller.user, idempotency_key))
         given = await asyncio.to_thread(_submission, spec, caller.user, idempotency_key)
-        if known is None:  # The files of a job that was accepted may be gone since.
+        try:
             await asyncio.to_thread(_require_files, given)
+        except BadInput:  # The files of a job that was accepted may be gone since.
+            user, key = caller.user, idempotency_key
+            if await self._read(lambda state: state.job_of_key(user, key)) is None:
+                raise
         number: int = await asyncio.wrap_future(self._master.ask(given))
         note_target(request, f"job {number}")
         return await self.describe(number, caller)
