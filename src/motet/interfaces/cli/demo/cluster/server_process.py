@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 
 from motet.domain.errors import JobFailed
 from motet.interfaces.client import LiveClient
@@ -36,12 +37,14 @@ def demo_server(
     )
     try:
         _await_first_lines(process)
+        # Else a server that prints more than the pipe holds would stop.
+        Thread(target=_read_to_end, args=(process,), name="server-stderr", daemon=True).start()
         with LiveClient(ServerAddress.find(None, folder)) as client:
             yield client
     finally:
         process.terminate()
         with suppress(subprocess.TimeoutExpired):
-            process.communicate(timeout=_END_S)
+            process.wait(_END_S)
         process.kill()
 
 
@@ -54,3 +57,9 @@ def _await_first_lines(process: subprocess.Popen[str]) -> None:
             return
         seen.append(line)
     raise JobFailed(f"the server of the demo did not start: {''.join(seen).strip()}")
+
+
+def _read_to_end(process: subprocess.Popen[str]) -> None:
+    assert process.stderr is not None
+    for _ in process.stderr:
+        pass
