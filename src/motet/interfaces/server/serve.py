@@ -115,23 +115,104 @@ def _require_whole(folder: Path) -> None:
         raise BadInput(f"{folder}: a restore was interrupted; repeat 'motet server restore FILE'")
 
 
+class _ServerParts:
+    """Everything of the server but its socket, connected with each other."""
+
+    def __init__(
+        self, options: ServerOptions, token: str, on_failure: Callable[[BaseException], None]
+    ) -> None:
+        place = options.exposure
+        most = UserRole.VIEWER if place.is_exposed and not place.trusts_users else UserRole.ADMIN
+        self._options, folder = options, options.folder
+        self._journal = options.database or str(folder / "journal.db")
+        self._accounts, self._audit = AccountStore(getpass.getuser(), token, most), AuditLog()
+        self._sessions = Sessions(self._accounts, token)
+        self._tables, self.changes = ReadTables(folder), Changes()
+        self._metrics = ServerMetrics(folder)
+        self._predictions = StartPredictions(self._journal, folder, self.changes.changed)
+        self._workplace = Workplace(folder, job_environment(), training_program(), options.lease_s)
+        self._upkeep = Upkeep(options.retention, self._workplace, self._tables, self._audit)
+        self._master = MasterLoop(
+            self._journal,
+            options.cluster,
+            options.policy,
+            self._workplace,
+            _launcher(options),
+            on_failure,
+            options.drain_after,
+            self._follow,
+            [self._metrics, MasterLog()],
+            options.queues,
+        )
+
+    def start(self) -> None:
+        """Read the journal and begin to decide."""
+        self._master.start()
+        self._predictions.start()
+        gc.freeze()  # Else a collection walks the whole history: 0.8 s for a million events.
+
+    def open_accounts(self) -> None:
+        """Users and the audit log, in the database that the master has opened."""
+        self._accounts.open(self._journal)
+        self._audit.open(self._journal)
+        self._upkeep.start()
+
+    def close(self) -> None:
+        """Write what is not written; jobs run on."""
+        self._master.close()
+        self._predictions.close()
+        self._upkeep.close()
+        self._audit.close()
+        self._accounts.close()
+        self._tables.close()
+
+    def application(self) -> ASGIApp:
+        """API and pages."""
+        place, master = self._options.exposure, self._master
+        access = Access(
+            self._accounts,
+            self._sessions,
+            RequestAudit(self._audit),
+            place.host_names,
+            has_open_metrics=self._options.has_open_metrics,
+        )
+        app = create_app(master, self._workplace, access, self._predictions)
+        add_account_routes(app, self._accounts, self._audit)
+        add_accounting_routes(app, master)
+        add_usage_routes(app, self._tables)
+        add_forecast_routes(app, ForecastProgram(self._journal), self._predictions)
+        add_metrics(app, self._metrics)
+        describe_token(app)
+        renderer = PageRenderer(place.root_path)
+        signing_in = SigningIn(
+            self._accounts, self._sessions, renderer, is_encrypted=place.is_encrypted
+        )
+        signing_in.add_to(app)
+        WebPages(
+            master, self._tables, self._workplace, self.changes, renderer, self._predictions
+        ).add_to(app)
+        return RootPath(app, place.root_path)
+
+    def running_jobs(self) -> int:
+        """Those that start, too."""
+        counts = self._tables.counts()
+        return sum(counts.get(each, 0) for each in (JobState.STARTING, JobState.RUNNING))
+
+    def _follow(self, jobs: Sequence[LiveJob]) -> None:
+        self._tables.follow(jobs)
+        self._predictions.follow(jobs)
+        self.changes.changed()
+
+
 def _serve(
     options: ServerOptions,
     token: str,
     on_ready: Callable[[str], None],
     on_end: Callable[[int], None],
 ) -> int:
-    folder = options.folder
     place = options.exposure
     place.check()
-    most = UserRole.VIEWER if place.is_exposed and not place.trusts_users else UserRole.ADMIN
-    accounts, audit = AccountStore(getpass.getuser(), token, most), AuditLog()
-    sessions, open_metrics = Sessions(accounts, token), options.has_open_metrics
-    access = Access(
-        accounts, sessions, RequestAudit(audit), place.host_names, has_open_metrics=open_metrics
-    )
     listener = listener_at(place.host, options.port)
-    workplace = Workplace(folder, job_environment(), training_program(), options.lease_s)
     failures: list[BaseException] = []
 
     def failed(error: BaseException) -> None:
@@ -139,70 +220,32 @@ def _serve(
         if options.log_format:  # Else the command alone tells it.
             _LOG.error("server_failed", extra={"fields": {"error": str(error)}})
         server.should_exit = True
-        changes.close()
-
-    tables, changes, metrics = ReadTables(folder), Changes(), ServerMetrics(folder)
-
-    journal = options.database or str(folder / "journal.db")
-    predictions = StartPredictions(journal, folder, changes.changed)
-
-    def follow(jobs: Sequence[LiveJob]) -> None:
-        tables.follow(jobs)
-        predictions.follow(jobs)
-        changes.changed()
-
-    master = MasterLoop(
-        journal,
-        options.cluster,
-        options.policy,
-        workplace,
-        _launcher(options),
-        failed,
-        options.drain_after,
-        follow,
-        [metrics, MasterLog()],
-        options.queues,
-    )
-    app = create_app(master, workplace, access, predictions)
-    add_account_routes(app, accounts, audit)
-    add_accounting_routes(app, master)
-    add_usage_routes(app, tables)
-    add_forecast_routes(app, ForecastProgram(journal), predictions)
-    add_metrics(app, metrics)
-    describe_token(app)
-    renderer = PageRenderer(place.root_path)
-    SigningIn(accounts, sessions, renderer, is_encrypted=place.is_encrypted).add_to(app)
-    WebPages(master, tables, workplace, changes, renderer, predictions).add_to(app)
+        parts.changes.close()
 
     def ended() -> None:
         if not failures:
-            counts = tables.counts()
-            on_end(sum(counts.get(each, 0) for each in (JobState.STARTING, JobState.RUNNING)))
+            on_end(parts.running_jobs())
 
-    server = HttpServer(_configured(RootPath(app, place.root_path), place), changes, ended)
-    master.start()
-    predictions.start()
-    gc.freeze()  # Else a collection walks the whole history: 0.8 s for a million events.
-    upkeep = Upkeep(options.retention, workplace, tables, audit)
+    parts = _ServerParts(options, token, failed)
+    server = HttpServer(_configured(parts.application(), place), parts.changes, ended)
+    parts.start()
     try:
-        accounts.open(journal)
-        audit.open(journal)
-        upkeep.start()
-        port = listener.getsockname()[1]
-        url = place.public_url(port)
-        tell_clients(folder, place.local_url(port), place.certificate)
-        _LOG.info("server_started", extra={"fields": {"url": url, "version": __version__}})
-        on_ready(url)
+        parts.open_accounts()
+        _announce(options, listener.getsockname()[1], on_ready)
         server.run(sockets=[listener])
     finally:
-        master.close()
-        upkeep.close()
-        audit.close()
-        accounts.close()
-        tables.close()
+        parts.close()
     if failures:
         raise failures[0]
     return 0
+
+
+def _announce(options: ServerOptions, port: int, on_ready: Callable[[str], None]) -> None:
+    place = options.exposure
+    url = place.public_url(port)
+    tell_clients(options.folder, place.local_url(port), place.certificate)
+    _LOG.info("server_started", extra={"fields": {"url": url, "version": __version__}})
+    on_ready(url)
 
 
 def _configured(app: ASGIApp, place: Exposure) -> uvicorn.Config:

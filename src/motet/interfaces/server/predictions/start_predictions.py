@@ -106,6 +106,8 @@ class StartPredictions:
             self._process = subprocess.Popen(
                 [*self._command, str(os.getpid())], stdin=pipe, stdout=pipe, encoding="utf-8"
             )
+        if self._closing.is_set():  # `close` may have looked for the process before it started.
+            self._process.kill()
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with suppress(BrokenPipeError, ValueError):
