@@ -50,7 +50,7 @@ SECTIONS = {
     "Live cluster": ("server", "machine", "queue", "user", "token", "audit", "doctor"),
     "Jobs of the live cluster": (
         *("submit", "list", "describe", "logs", "wait", "cancel", "suspend", "resume", "update"),
-        *("whatif", "jobs"),
+        *("whatif", "usage", "jobs"),
     ),
     "More": ("demo", "testbed", "completion"),
 }
