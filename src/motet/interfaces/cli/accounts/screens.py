@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
+from motet.interfaces.cli.screens.local_clock import date_and_time_of
 from motet.interfaces.cli.shell.streams.visible import visible_text
 
 
 def users_table(users: Sequence[Mapping[str, Any]]) -> Table:
     """A row per user."""
-    rows = ((each["name"], each["role"], _time(each["created_at"]), _state(each)) for each in users)
+    rows = (
+        (each["name"], each["role"], date_and_time_of(each["created_at"]), _state(each))
+        for each in users
+    )
     return _table(("NAME", "ROLE", "CREATED", "STATE"), rows)
 
 
@@ -23,8 +26,8 @@ def tokens_table(tokens: Sequence[Mapping[str, Any]]) -> Table:
     columns = ("ID", "USER", "ROLE", "CREATED", "EXPIRES", "STATE", "LABEL")
     rows = (
         (
-            *(each["id"], each["user"], each["role"], _time(each["created_at"])),
-            *(_time(each["expires_at"]) or "never", _state(each), each["label"]),
+            *(each["id"], each["user"], each["role"], date_and_time_of(each["created_at"])),
+            *(date_and_time_of(each["expires_at"], "never"), _state(each), each["label"]),
         )
         for each in tokens
     )
@@ -35,7 +38,12 @@ def audit_table(entries: Sequence[Mapping[str, Any]]) -> Table:
     """A row per request."""
     rows = (
         (
-            *(_time(each["at"]), each["user"] or "-", each["source"], str(each["status"])),
+            *(
+                date_and_time_of(each["at"]),
+                each["user"] or "-",
+                each["source"],
+                str(each["status"]),
+            ),
             " -> ".join(filter(None, (each["action"], each["target"]))),
         )
         for each in entries
@@ -52,10 +60,3 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
 
 def _state(each: Mapping[str, Any]) -> str:
     return "revoked" if each["revoked_at"] else ""
-
-
-def _time(at: str | None) -> str:
-    """Local time."""
-    if not at:
-        return ""
-    return datetime.fromisoformat(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")

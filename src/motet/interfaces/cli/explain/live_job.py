@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -16,7 +15,7 @@ from motet.domain.units import microseconds
 from motet.insight.expected_start import expected_start_words, rough_words
 from motet.insight.sentences import reason_title
 from motet.insight.wording import counted, duration_words, in_slots, job_name
-from motet.interfaces.cli.screens.dry_run import local_clock
+from motet.interfaces.cli.screens.local_clock import date_and_time, local_clock
 from motet.interfaces.cli.shell.streams.visible import visible_text
 
 MOST_ROWS = 40
@@ -54,7 +53,9 @@ def _chapters(chapters: Sequence[Mapping[str, Any]], *, is_whole: bool) -> Table
         table.add_row("...", f"{left_out:,} earlier rows, see --all or --json")
     for each in chapters[left_out:]:
         style = "dim" if each["kind"] == "moment" else ""
-        table.add_row(_clock(each["from"]), Text(visible_text(each["sentence"]), style=style))
+        table.add_row(
+            date_and_time(each["from"]), Text(visible_text(each["sentence"]), style=style)
+        )
     return table
 
 
@@ -76,10 +77,6 @@ def _totals(document: Mapping[str, Any]) -> Table:
 
 def _words(seconds: float) -> str:
     return duration_words(microseconds(str(seconds)))
-
-
-def _clock(unix_s: float) -> str:
-    return datetime.fromtimestamp(unix_s).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def coverage_page(coverage: Mapping[str, Any] | None) -> Text:

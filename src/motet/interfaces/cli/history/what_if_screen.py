@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from motet.domain.units import microseconds
 from motet.insight.wording import counted, duration_words
+from motet.interfaces.cli.screens.local_clock import date_and_time
 from motet.interfaces.cli.shell.streams.visible import visible_text
 
 MOST_JOBS = 20
@@ -30,7 +30,7 @@ def what_if_screen(report: Mapping[str, Any]) -> RenderableType:
 
 
 def _heading(report: Mapping[str, Any]) -> Text:
-    period = f"{_clock(report['from'])} to {_clock(report['until'])}"
+    period = f"{date_and_time(report['from'])} to {date_and_time(report['until'])}"
     return Text(f"{counted(report['jobs'], 'job')}, {period}", style="bold")
 
 
@@ -111,7 +111,3 @@ def _jobs(moved: Sequence[tuple[float, Mapping[str, Any]]]) -> RenderableType:
 
 def _words(seconds: float | None) -> str:
     return "-" if seconds is None else duration_words(microseconds(str(seconds)))
-
-
-def _clock(unix_s: float) -> str:
-    return datetime.fromtimestamp(unix_s).astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from motet.interfaces.cli.screens.local_clock import date_and_time_of
 from motet.interfaces.cli.shell.streams.visible import visible_text
 
 _STYLES = {
@@ -34,7 +34,7 @@ def jobs_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
             Text(visible_text(job["user"])),
             str(job["processes"]),
             Text(job["state"], style=_STYLES.get(job["state"], "")),
-            _local(job["submitted_at"]),
+            date_and_time_of(job["submitted_at"]),
             Text(visible_text(job["reason"])),
         )
     return table
@@ -55,8 +55,8 @@ def array_screen(array: Mapping[str, Any]) -> RenderableType:
         facts.add_row("at a time", str(array["most_open"]))
     for name in ("user", "queue"):
         facts.add_row(name, Text(visible_text(str(array[name]))))
-    facts.add_row("submitted", _local(array["submitted_at"]))
-    facts.add_row("ended", _local(array["ended_at"]))
+    facts.add_row("submitted", date_and_time_of(array["submitted_at"]))
+    facts.add_row("ended", date_and_time_of(array["ended_at"]))
     return Group(facts, Text(), jobs_table(array["jobs"]))
 
 
@@ -73,8 +73,8 @@ def job_screen(job: Mapping[str, Any]) -> RenderableType:
         facts.add_row("", Text(visible_text(job["message"])))
     for name in ("user", "queue", "processes"):
         facts.add_row(name, Text(visible_text(str(job[name]))))
-    facts.add_row("submitted", _local(job["submitted_at"]))
-    facts.add_row("ended", _local(job["ended_at"]))
+    facts.add_row("submitted", date_and_time_of(job["submitted_at"]))
+    facts.add_row("ended", date_and_time_of(job["ended_at"]))
     if job["progress"]:
         facts.add_row("progress", progress_text(job["progress"]))
     if job["results"]:
@@ -116,7 +116,7 @@ def machines_table(machines: Sequence[Mapping[str, Any]]) -> Table:
 
 def _drain(drain: Mapping[str, Any]) -> str:
     """`disk is full (ann, 2026-12-01 08:00:00)`."""
-    return f"{drain['reason']} ({drain['user'] or 'the server'}, {_local(drain['from'])})"
+    return f"{drain['reason']} ({drain['user'] or 'the server'}, {date_and_time_of(drain['from'])})"
 
 
 def policy_screen(found: Mapping[str, Any]) -> Table:
@@ -126,7 +126,7 @@ def policy_screen(found: Mapping[str, Any]) -> Table:
     for name, value in found["parameters"].items():
         facts.add_row("", Text(visible_text(f"{name}={_parameter(value)}")))
     by = f" by {visible_text(found['user'])}" if found["user"] else ""
-    facts.add_row("since", Text(_local(found["since"]) + by))
+    facts.add_row("since", Text(date_and_time_of(found["since"]) + by))
     return facts
 
 
@@ -158,15 +158,9 @@ def _attempts(attempts: Sequence[Mapping[str, Any]]) -> Table:
             attempt["phase"],
             " ".join(places),
             *[str(attempt[role.lower()]) for role in roles],
-            _local(attempt["running_at"]),
-            _local(attempt["ended_at"]),
+            date_and_time_of(attempt["running_at"]),
+            date_and_time_of(attempt["ended_at"]),
             attempt["stop_cause"] if attempt["outcome"] == "stopped" else attempt["outcome"],
             *([attempt["failure"] or ""] if has_failures else ()),
         )
     return table
-
-
-def _local(at: str | None) -> str:
-    if at is None:
-        return "-"
-    return datetime.fromisoformat(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from motet.insight.expected_start import expected_start_words, rough_words
 from motet.insight.wording import counted
+from motet.interfaces.cli.screens.local_clock import local_clock
 from motet.interfaces.cli.shell.streams.visible import visible_text
 
 MOST_DELAYED = 20
@@ -60,10 +60,3 @@ def _delayed(jobs: Sequence[Mapping[str, Any]]) -> Table:
     if len(jobs) > MOST_DELAYED:
         table.add_row("...", f"{len(jobs) - MOST_DELAYED} more, see --json")
     return table
-
-
-def local_clock(unix_s: float) -> str:
-    """The time of day; of another day with its date."""
-    moment, today = datetime.fromtimestamp(unix_s).astimezone(), datetime.now().astimezone()
-    form = "%H:%M:%S" if moment.date() == today.date() else "%Y-%m-%d %H:%M"
-    return moment.strftime(form)
