@@ -37,6 +37,7 @@ from motet.sim.experiment import Experiment
 from motet.sim.traces import read_trace
 from motet.sim.workload.workload import Workload
 from support.figures import Figure, parser, report
+from support.resumable_program import PROGRAM
 
 TRACE = "traces/tiresias_60_job.csv"
 CLUSTER, SLOTS = "1x8", 8
@@ -49,22 +50,6 @@ POLICIES: dict[str, dict[str, str]] = {
     "themis": {"lease_s": "10"},
 }
 MOST_ERROR = 0.1
-PROGRAM = """
-import os, signal, sys, time
-folder = os.environ["MOTET_CHECKPOINT_DIR"]
-os.makedirs(folder, exist_ok=True)
-path = folder + "/ran-" + os.environ["RANK"]
-ran = float(open(path).read()) if os.path.exists(path) else 0.0
-began = time.monotonic()
-
-def stop(number, frame):
-    with open(path, "w") as file:
-        file.write(str(ran + time.monotonic() - began))
-    os._exit(0)
-
-signal.signal(signal.SIGTERM, stop)
-time.sleep(max(0.0, float(sys.argv[1]) - ran))
-"""
 
 
 @dataclass(frozen=True)

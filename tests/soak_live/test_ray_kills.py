@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from kill_rounds import check, job_of
+from kill_rounds import await_steps, check, job_of
 from live_server import LiveServer
 from live_trainings import FINAL
 from motet.interfaces.client import LiveClient
 from ray_nodes import RayNodes, ray_nodes
-from waiting import wait_until
 
 KILLS = {"supervisor": 16, "raylet": 6, "head service": 3}
 ROUNDS = 5
@@ -67,22 +66,6 @@ def submit_jobs(client: LiveClient, draw: random.Random) -> dict[str, int]:
         client.submit(job_of(f"j{n}", size, STEPS), key=f"key-{n}")["id"]: size
         for n, size in enumerate(sizes)
     }
-
-
-def await_steps(server: LiveServer, client: LiveClient, more: int) -> None:
-    """Wait until the jobs have counted further, or have ended."""
-
-    def total() -> int:
-        counted = 0
-        for path in (server.folder / "checkpoints").glob("*/count-?"):
-            with suppress(FileNotFoundError, ValueError):
-                counted += int(path.read_text())
-        return counted
-
-    before = total()
-    wait_until(
-        lambda: total() >= before + more or all(job["state"] in FINAL for job in client.jobs())
-    )
 
 
 def kill(nodes: RayNodes, kind: str, draw: random.Random) -> None:

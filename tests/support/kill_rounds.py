@@ -95,7 +95,7 @@ def run_with_kills(
             job = client.submit(training_of(f"t{number}"), key=f"training-{number}")
             trained[job["id"]] = digest
     for kind in kinds:
-        _let_it_count(server, client, draw.randint(0, 400))
+        await_steps(server, client, draw.randint(0, 400))
         client = kill_one(server, kind, draw) or client
     for number in range(jobs):  # A client that lost the answer repeats its request.
         repeated = client.submit(job_of(f"j{number}", 1, steps), key=f"key-{number}")
@@ -109,8 +109,8 @@ def run_with_kills(
     assert server.shepherds() == []
 
 
-def _let_it_count(server: LiveServer, client: LiveClient, steps: int) -> None:
-    """Wait until the jobs have counted some steps further, or have ended."""
+def await_steps(server: LiveServer, client: LiveClient, steps: int) -> None:
+    """Wait until the jobs have counted so many steps further, or have ended."""
     folder = server.folder / "checkpoints"
     begun = _counted(folder)
     wait_until(lambda: _counted(folder) >= begun + steps or _are_over(client))
