@@ -1,4 +1,4 @@
-"""SLAQ: GPUs go where losses fall most, and nobody waits for ever."""
+"""SLAQ: GPUs go where losses fall most, and no job waits for ever."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class AccountStore:
     # -- who is it ---------------------------------------------------------------------------------
 
     def caller_of(self, token: str) -> Caller | None:
-        """Who has this token; None: nobody, or it has expired or was revoked."""
+        """The user of this token; None: it is unknown, has expired or was revoked."""
         number = self._ids.get(digest_of(token.strip()))
         return None if number is None else self.caller_with(number)
 

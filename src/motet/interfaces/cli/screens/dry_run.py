@@ -43,7 +43,7 @@ def _delayed_words(found: Mapping[str, Any]) -> str:
     delayed = found["delayed"]
     if delayed is None:
         return visible_text(f"unknown: {found['delayed_unknown_because']}")
-    return f"{counted(len(delayed), 'job')} by a second or more" if delayed else "nobody"
+    return f"{counted(len(delayed), 'job')} by a second or more" if delayed else "no job"
 
 
 def _delayed(jobs: Sequence[Mapping[str, Any]]) -> Table:
