@@ -10,7 +10,7 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.units import SECOND_US
 from motet.sim.experiment import Experiment
 from motet.sim.metrics.finish_time import FinishTimes, experiment_names
-from motet.sim.metrics.summary import Summary, finish_time_fairness
+from motet.sim.metrics.summary import Summary
 from motet.sim.replay.outcome import Outcome
 from motet.sim.workload.workload import Workload
 
@@ -38,14 +38,15 @@ def test_a_search_ends_with_its_last_job() -> None:
 
 def test_jobs_without_an_experiment_are_experiments_of_their_own() -> None:
     one, other = outcome_of(["", "", ""]), outcome_of(["a", "b", "c"])
-    np.testing.assert_array_equal(finish_time_fairness(one), finish_time_fairness(other))
+    ratios = [FinishTimes.of_outcome(each).rho_of_jobs for each in (one, other)]
+    np.testing.assert_array_equal(*ratios)
 
 
 def test_every_job_shows_the_fairness_of_its_experiment_which_counts_once() -> None:
     outcome = outcome_of(["search", "search", ""])
-    rho = finish_time_fairness(outcome)
+    rho = FinishTimes.of_outcome(outcome).rho_of_jobs
     assert rho[0] == rho[1]
-    fairness = Summary.of(outcome).finish_time_fairness
+    fairness = Summary.of(outcome, FinishTimes.of_outcome(outcome)).finish_time_fairness
     assert fairness.mean == pytest.approx((rho[0] + rho[2]) / 2)
     assert (fairness.max, fairness.worst) == (rho[2], "j2")
     assert fairness.within_share == 1 / 2
@@ -56,13 +57,15 @@ def test_experiments_have_trace_names_and_single_jobs_their_ids() -> None:
     outcome = outcome_of(["", "search", "search"])
     names = experiment_names(outcome.workload, FinishTimes.of_outcome(outcome).of)
     assert names == ["j0", "search"]
-    assert Summary.of(outcome).finish_time_fairness.worst == "search"
+    times = FinishTimes.of_outcome(outcome)
+    assert Summary.of(outcome, times).finish_time_fairness.worst == "search"
 
 
 def test_a_rho_of_one_is_within_the_share_however_it_is_rounded() -> None:
     jobs = Workload.of(["a"], [0], [7 * SECOND_US], [3])
     outcome = Experiment("fifo", {"placement": "count"}).run(jobs, ClusterSpec.uniform(1, 7))
-    assert Summary.of(outcome).finish_time_fairness.within_share == 1
+    summary = Summary.of(outcome, FinishTimes.of_outcome(outcome))
+    assert summary.finish_time_fairness.within_share == 1
 
 
 def test_the_ideal_speed_of_an_elastic_job_is_that_of_its_share() -> None:

@@ -17,12 +17,11 @@ from motet import simulate
 from motet.domain.units import SECOND_US
 from motet.domain.wait import Wait
 from motet.report.rendering.json_text import to_json
+from motet.sim.metrics.finish_time import FinishTimes
 from motet.sim.metrics.summary import (
     Summary,
     delay_causes_s,
-    finish_time_fairness,
     gpu_utilization,
-    ideal_time_us,
 )
 from small_traces import QUEUE_OF_THREE, Rows, result_of
 
@@ -38,7 +37,8 @@ KEYS = [
 
 
 def test_three_jobs_one_after_the_other() -> None:
-    summary = Summary.of(result_of(QUEUE_OF_THREE).outcome)
+    outcome = result_of(QUEUE_OF_THREE).outcome
+    summary = Summary.of(outcome, FinishTimes.of_outcome(outcome))
 
     assert (summary.jobs, summary.finished) == (3, 3)
     assert astuple(summary.jct_s) == pytest.approx((400 / 3, 150, 150, 150, 150))
@@ -69,14 +69,14 @@ def test_parameters_stand_in_the_document_as_one_would_set_them() -> None:
 
 
 def test_a_single_job_has_a_fair_rho() -> None:
-    rho = finish_time_fairness(result_of([(5, 60, 2)]).outcome)
+    rho = FinishTimes.of_outcome(result_of([(5, 60, 2)]).outcome).rho_of_jobs
 
     np.testing.assert_array_equal(rho, [1.0])
 
 
 def test_rho_of_two_consecutive_jobs() -> None:
     """Both want both GPUs for 100 s. With half of the cluster each they take 200 s."""
-    rho = finish_time_fairness(result_of([(0, 100, 2), (0, 100, 2)]).outcome)
+    rho = FinishTimes.of_outcome(result_of([(0, 100, 2), (0, 100, 2)]).outcome).rho_of_jobs
 
     np.testing.assert_allclose(rho, [100 / 200, 200 / 200])
 
@@ -112,13 +112,14 @@ def test_the_ideal_time_is_that_with_an_equal_share_at_every_moment(rows: Rows) 
     ]
 
     expected = [float(each) * SECOND_US for each in ideal_times(rows, 4)]
-    np.testing.assert_allclose(ideal_time_us(outcome), expected)
+    np.testing.assert_allclose(FinishTimes.of_outcome(outcome).ideal_us_of_jobs, expected)
 
 
 @pytest.mark.parametrize("policy", ["best-effort", "srtf", "tiresias-las", "gandiva", "themis"])
 def test_all_policies_are_compared_with_the_same_ideal_times(policy: str) -> None:
     rows = [(0, 30, 4), (0, 20, 1), (3, 10, 3), (5, 40, 2), (9, 1, 1)]
-    ideal_us = [ideal_time_us(result_of(rows, 4, name).outcome) for name in ("fifo", policy)]
+    outcomes = [result_of(rows, 4, name).outcome for name in ("fifo", policy)]
+    ideal_us = [FinishTimes.of_outcome(each).ideal_us_of_jobs for each in outcomes]
 
     np.testing.assert_array_equal(*ideal_us)
 
@@ -128,11 +129,12 @@ def test_a_cancelled_job_takes_no_share_afterwards(tmp_path: Path) -> None:
     trace.write_text("job_id,submit_time,num_gpus,duration,cancel_time\na,0,2,100,\nb,0,2,100,20\n")
     outcome = simulate(trace, "1x2", "fifo").runs[0].outcome
 
-    assert ideal_time_us(outcome)[0] == pytest.approx((20 + 90) * SECOND_US)
+    ideal_us = FinishTimes.of_outcome(outcome).ideal_us_of_jobs
+    assert ideal_us[0] == pytest.approx((20 + 90) * SECOND_US)
 
 
 def test_a_job_without_duration_has_no_rho() -> None:
-    rho = finish_time_fairness(result_of([(0, 0, 1), (0, 10, 1)]).outcome)
+    rho = FinishTimes.of_outcome(result_of([(0, 0, 1), (0, 10, 1)]).outcome).rho_of_jobs
 
     np.testing.assert_array_equal(np.isnan(rho), [True, False])
 

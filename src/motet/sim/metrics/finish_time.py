@@ -66,6 +66,16 @@ class FinishTimes:
         np.divide(shared_us, ideal_us, out=rho, where=done & (ideal_us > 0))
         return cls(of, ideal_us, rho)
 
+    @property
+    def ideal_us_of_jobs(self) -> Floats:
+        """`(jobs,)`: T_ideal of every job's experiment."""
+        return self.ideal_us[self.of]
+
+    @property
+    def rho_of_jobs(self) -> Floats:
+        """`(jobs,)`: rho of every job's experiment."""
+        return self.rho[self.of]
+
 
 def experiment_names(jobs: Workload, of: Ints) -> list[str]:
     """Names of experiments as in the trace, by number; the job's id for a single job."""

@@ -18,8 +18,9 @@ from motet.report.cluster_run.columns import JOB_COLUMNS
 from motet.report.cluster_run.placements import Placements
 from motet.report.cluster_run.record import ClusterRun, rho_of_experiments
 from motet.report.cluster_run.run_label import Sweep, run_label
+from motet.sim.metrics.finish_time import FinishTimes
 from motet.sim.metrics.quality import QualitySummary, quality_over_time
-from motet.sim.metrics.summary import Summary, finish_time_fairness, ideal_time_us
+from motet.sim.metrics.summary import Summary
 from motet.sim.replay.outcome import Outcome
 from motet.sim.workload.elastic_work import WorkModels
 from motet.sim.workload.input_coverage import MissingInput
@@ -61,7 +62,7 @@ class SimulationResult:
             "seed": self.seed,
             **({} if self.sweep is None else {"sweep": self.sweep._asdict()}),
             "trace_sha256": self.trace_sha256,
-            **Summary.of(self.outcome).as_dict(),
+            **Summary.of(self.outcome, self._finish_times).as_dict(),
             **self._quality,
             "wall_s": self.wall_s,
             "missing_inputs": [each.as_dict() for each in self.missing],
@@ -148,14 +149,15 @@ class SimulationResult:
 
     def fairness_rows(self) -> Iterator[tuple[str, ...]]:
         """The rows of `fairness.csv`: every job that finished, in the order of arrival."""
-        jobs, ideal_us = self.outcome.workload, ideal_time_us(self.outcome)
-        columns = (jobs.duration_us, ideal_us / SECOND_US, self._rho, self.outcome.is_finished)
-        for job_id, name, duration_us, ideal_s, rho, is_done in zip(
+        jobs, times = self.outcome.workload, self._finish_times
+        ideal_s, rho = times.ideal_us_of_jobs / SECOND_US, times.rho_of_jobs
+        columns = (jobs.duration_us, ideal_s, rho, self.outcome.is_finished)
+        for job_id, name, duration_us, ideal, ratio, is_done in zip(
             jobs.ids, self._experiments, *(column.tolist() for column in columns), strict=True
         ):
             if is_done:
-                ratio = "" if math.isnan(rho) else repr(rho)
-                yield job_id, exact_seconds(duration_us), repr(ideal_s), ratio, name
+                known = "" if math.isnan(ratio) else repr(ratio)
+                yield job_id, exact_seconds(duration_us), repr(ideal), known, name
 
     def training_rows(self) -> Iterator[tuple[str | int, ...]] | None:
         """The rows of `training.csv`: a row per elastic job and time span of constant speed, by the
@@ -199,8 +201,8 @@ class SimulationResult:
         return tuple(names[number] for number in jobs.experiment.tolist())
 
     @cached_property
-    def _rho(self) -> NDArray[np.float64]:
-        return finish_time_fairness(self.outcome)
+    def _finish_times(self) -> FinishTimes:
+        return FinishTimes.of_outcome(self.outcome)
 
     @cached_property
     def cluster_run(self) -> ClusterRun:
@@ -214,7 +216,9 @@ class SimulationResult:
             duration_s=jobs.duration_us[done] / SECOND_US,
             jct_s=outcome.jct_us / SECOND_US,
             queueing_delay_s=outcome.columns["waiting_us"][done] / SECOND_US,
-            rho=rho_of_experiments(self._rho[done], tuple(compress(self._experiments, done))),
+            rho=rho_of_experiments(
+                self._finish_times.rho_of_jobs[done], tuple(compress(self._experiments, done))
+            ),
             delay_causes_s=self.summary["delay_causes_s"],
             gpu_count=outcome.cluster.gpu_count,
             times_s=outcome.times_us / SECOND_US,

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from motet.domain.arrays import Floats, Ints
+from motet.domain.arrays import Ints
 from motet.domain.units import SECOND_US
 from motet.domain.wait import WAITS, DelayCause
 from motet.sim.metrics.finish_time import FinishTimes, experiment_names
@@ -117,10 +117,9 @@ class Summary:
     decisions: int
 
     @classmethod
-    def of(cls, outcome: Outcome) -> Self:
-        """The summary of one run."""
+    def of(cls, outcome: Outcome, times: FinishTimes) -> Self:
+        """The summary of one run. `times`: of its experiments."""
         done = outcome.is_finished
-        times = FinishTimes.of_outcome(outcome)
         return cls(
             jobs=len(outcome.workload),
             finished=int(done.sum()),
@@ -165,18 +164,6 @@ def gpu_utilization(outcome: Outcome) -> float:
         return 0.0
     used = np.minimum(outcome.used_gpus[:-1], outcome.cluster.gpu_count)
     return float(np.sum(used * np.diff(outcome.times_us), dtype=np.float64)) / available
-
-
-def finish_time_fairness(outcome: Outcome) -> Floats:
-    """Themis' rho = T_shared / T_ideal of every job's experiment, `(jobs,)`: see `FinishTimes`."""
-    times = FinishTimes.of_outcome(outcome)
-    return times.rho[times.of]
-
-
-def ideal_time_us(outcome: Outcome) -> Floats:
-    """T_ideal of every job's experiment, `(jobs,)`: see `FinishTimes`."""
-    times = FinishTimes.of_outcome(outcome)
-    return times.ideal_us[times.of]
 
 
 def _total(outcome: Outcome, column: str) -> int:
