@@ -1,0 +1,1 @@
+"""Harmony: which jobs share machines, on how many machines, and when to regroup them. Pure."""

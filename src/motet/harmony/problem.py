@@ -1,0 +1,160 @@
+"""Jobs to group and the machines for them, as arrays; groupings and their utilisation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from motet.domain.arrays import Floats
+from motet.domain.errors import BadInput
+from motet.estimate.colocation.group_time import (
+    CPU_WEIGHT,
+    SubtaskTimes,
+    Utilisation,
+    cluster_utilisation,
+    longest_term_s,
+    utilisation_of,
+)
+from motet.estimate.colocation.subtask_profile import SubtaskProfile
+
+OUTSIDE = -1
+"""The group of a job that is in no group."""
+
+
+class JobCosts(NamedTuple):
+    """Columns `(jobs,)`: COMP on m machines takes `divided_s` / m + `constant_s`, COMM `comm_s`;
+    `memory_bytes`: of input, model and working memory, over all machines of the job's group.
+    """
+
+    divided_s: Floats
+    constant_s: Floats
+    comm_s: Floats
+    memory_bytes: Floats
+
+    def rows(self, chosen: Sequence[int]) -> JobCosts:
+        """The columns of some jobs, in this order."""
+        return JobCosts(*(column[list(chosen)] for column in self))
+
+
+class JobGroup(NamedTuple):
+    """Rows of the jobs that share these machines; DoP is another word for `machines`."""
+
+    jobs: tuple[int, ...]
+    machines: int
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Groups of jobs; a job is in one group or in none."""
+
+    groups: tuple[JobGroup, ...] = ()
+
+    @property
+    def jobs(self) -> tuple[int, ...]:
+        """Rows of all jobs that run, ascending."""
+        return tuple(sorted(job for group in self.groups for job in group.jobs))
+
+    @property
+    def machines(self) -> int:
+        """Machines of all groups."""
+        return sum(group.machines for group in self.groups)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupingProblem:
+    """`machines`: number of equal machines. `machine_memory_bytes`: of each; infinity: no limit.
+    `cpu_weight`: of the CPU in the utilisation that is maximised.
+
+    The rows of `costs` are in the order in which jobs are considered: profiled, paused, running.
+    """
+
+    costs: JobCosts
+    machines: int
+    machine_memory_bytes: float = float("inf")
+    cpu_weight: float = CPU_WEIGHT
+
+    def __post_init__(self) -> None:
+        if self.machines < 1:
+            raise BadInput(f"machines={self.machines}: groups need at least 1")
+        if not 0.5 <= self.cpu_weight <= 1:
+            raise BadInput(f"cpu_weight={self.cpu_weight}: must be from 0.5 to 1")
+
+    @classmethod
+    def of(
+        cls,
+        profiles: Sequence[SubtaskProfile],
+        machines: int,
+        memory_bytes: Sequence[float] | None = None,
+        machine_memory_bytes: float = float("inf"),
+        cpu_weight: float = CPU_WEIGHT,
+    ) -> GroupingProblem:
+        """The problem of jobs with these profiles; without `memory_bytes` they need none."""
+        memory = np.zeros(len(profiles)) if memory_bytes is None else np.array(memory_bytes, float)
+        costs = JobCosts(
+            np.array([profile.comp.divided_s for profile in profiles], dtype=float),
+            np.array([profile.comp.constant_s for profile in profiles], dtype=float),
+            np.array([profile.comm_s for profile in profiles], dtype=float),
+            memory,
+        )
+        return cls(costs, machines, machine_memory_bytes, cpu_weight)
+
+    def __len__(self) -> int:
+        return len(self.costs.comm_s)
+
+    def times(self, job: int, machines: int) -> SubtaskTimes:
+        """COMP and COMM seconds of a job on this many machines."""
+        divided_s, constant_s, comm_s, _ = (float(column[job]) for column in self.costs)
+        return SubtaskTimes(divided_s / machines + constant_s, comm_s)
+
+    def utilisation(self, grouping: Grouping) -> Utilisation:
+        """U of the cluster (eq. 4.4); machines without a group are idle."""
+        uses = [
+            (
+                group.machines,
+                utilisation_of([self.times(job, group.machines) for job in group.jobs]),
+            )
+            for group in grouping.groups
+        ]
+        idle = (self.machines - grouping.machines, Utilisation(0.0, 0.0))
+        return cluster_utilisation([*uses, idle])
+
+    def score(self, grouping: Grouping) -> float:
+        """The scalar U by which groupings are compared."""
+        return self.utilisation(grouping).scalar(self.cpu_weight)
+
+    def fits(self, grouping: Grouping) -> bool:
+        """Whether all groups fit on the cluster and into the memory of their machines."""
+        return grouping.machines <= self.machines and all(
+            float(self.costs.memory_bytes[list(group.jobs)].sum())
+            <= group.machines * self.machine_memory_bytes
+            for group in grouping.groups
+        )
+
+
+@njit(cache=True)
+def machine_worth(
+    comp_sum_s: float, comm_sum_s: float, longest_s: float, machines: int, cpu_weight: float
+) -> float:
+    """Machines of a group times its scalar utilisation, from the three terms of eq. 4.1."""
+    group_s = longest_term_s(comp_sum_s, comm_sum_s, longest_s)
+    used_s = cpu_weight * comp_sum_s + (1 - cpu_weight) * comm_sum_s
+    return machines * used_s / group_s if group_s > 0 else 0.0
+
+
+def grouping_of(group_of: Sequence[int], machines: Sequence[int]) -> Grouping:
+    """Groups from the group of each row (OUTSIDE: none) and the machines of each group."""
+    members: list[list[int]] = [[] for _ in machines]
+    for row, group in enumerate(group_of):
+        if group != OUTSIDE:
+            members[group].append(row)
+    return Grouping(
+        tuple(
+            JobGroup(tuple(jobs), int(count))
+            for jobs, count in zip(members, machines, strict=True)
+            if jobs
+        )
+    )

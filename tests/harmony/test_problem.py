@@ -1,0 +1,51 @@
+"""Problems and groupings: what is idle, what fits, what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from motet.domain.errors import BadInput
+from motet.estimate.colocation.subtask_profile import SubtaskProfile
+from motet.harmony.problem import OUTSIDE, Grouping, GroupingProblem, JobGroup, grouping_of
+
+PROFILES = [SubtaskProfile.of(4, 3.0, 1.0), SubtaskProfile.of(2, 2.0, 3.0)]
+
+
+def test_costs_follow_the_profiles() -> None:
+    problem = GroupingProblem.of(PROFILES, 4)
+    assert problem.times(0, 4) == (3.0, 1.0)
+    assert problem.times(1, 4) == (1.0, 3.0)
+
+
+def test_idle_machines_count_as_not_used() -> None:
+    problem = GroupingProblem.of(PROFILES, 8)
+    grouping = Grouping((JobGroup((0, 1), 4),))
+    assert problem.utilisation(grouping) == (0.5, 0.5)
+    assert problem.score(grouping) == pytest.approx(0.5)
+
+
+def test_a_group_fits_if_all_its_machines_hold_its_memory() -> None:
+    problem = GroupingProblem.of(PROFILES, 4, memory_bytes=[60.0, 40.0], machine_memory_bytes=30.0)
+    assert problem.fits(Grouping((JobGroup((0, 1), 4),)))
+    assert not problem.fits(Grouping((JobGroup((0, 1), 3),)))
+    assert not problem.fits(Grouping((JobGroup((0,), 3), JobGroup((1,), 2))))
+
+
+def test_groups_without_jobs_are_left_out() -> None:
+    grouping = grouping_of([0, OUTSIDE, 2, 0], [3, 1, 2])
+    assert grouping == Grouping((JobGroup((0, 3), 3), JobGroup((2,), 2)))
+    assert (grouping.jobs, grouping.machines) == ((0, 2, 3), 5)
+
+
+def test_rows_select_jobs() -> None:
+    costs = GroupingProblem.of(PROFILES, 4).costs.rows([1])
+    assert costs.comm_s.tolist() == [3.0]
+    assert np.array_equal(costs.divided_s, [4.0])
+
+
+def test_problems_without_meaning_are_refused() -> None:
+    with pytest.raises(BadInput, match="machines=0: groups need at least 1"):
+        GroupingProblem.of(PROFILES, 0)
+    with pytest.raises(BadInput, match=r"cpu_weight=0\.4: must be from 0\.5 to 1"):
+        GroupingProblem.of(PROFILES, 4, cpu_weight=0.4)
