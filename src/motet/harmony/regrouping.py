@@ -1,0 +1,167 @@
+"""When a job arrives or ends: repair the groups with as few moves as possible (Harmony).
+
+Source: W.-Y. Lee, dissertation, section 4.3.2, "Dynamic Job Regrouping". A profiled job that
+arrives joins the group in which it raises U most, or waits; it also waits while others do, since
+then no waiting job would help. A job that ends is replaced by a similar waiting job, else by a set
+of them that is similar in sum, else its group and others are grouped again: sets with few running
+jobs first, a set with more of them only for 5 % more U, and none for less than 5 % of U.
+
+Departures: an arriving job may also take machines that are idle. Where the source tries all sets of
+groups, more than 4 other groups are tried alone and added one after the other, the smallest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import chain, combinations
+from typing import TypeAlias
+
+from motet.harmony.problem import Grouping, GroupingProblem, JobGroup
+from motet.harmony.search import best_grouping
+from motet.harmony.similarity import best_match, matching_set
+
+LEAST_BENEFIT = 0.05
+"""Relative rise of U below which running jobs stay, or fewer of them are moved."""
+_MOST_GROUPS_IN_ALL_SETS = 4
+
+Search: TypeAlias = Callable[[GroupingProblem], Grouping]
+
+
+class RegroupReason(Enum):
+    """What an arrival or an end led to."""
+
+    JOINED = "joined"
+    WAITS = "waits"
+    REPLACED = "replaced"
+    REPLACED_BY_SET = "replaced by a set"
+    REGROUPED = "regrouped"
+    KEPT = "kept"
+
+
+@dataclass(frozen=True)
+class Regrouping:
+    """The groups from now on. `score`: their scalar utilisation, of the whole cluster."""
+
+    grouping: Grouping
+    reason: RegroupReason
+    score: float
+
+
+def after_arrival(
+    problem: GroupingProblem,
+    grouping: Grouping,
+    job: int,
+    waiting: Sequence[int],
+    search: Search = best_grouping,
+) -> Regrouping:
+    """The groups after a job was profiled. `waiting`: the other profiled or paused jobs."""
+    now = problem.score(grouping)
+    if waiting:
+        return Regrouping(grouping, RegroupReason.WAITS, now)
+    options = [each for each in _with_job(problem, grouping, job, search) if problem.fits(each)]
+    best = max(options, key=problem.score, default=grouping)
+    score = problem.score(best)
+    if score <= now:
+        return Regrouping(grouping, RegroupReason.WAITS, now)
+    return Regrouping(best, RegroupReason.JOINED, score)
+
+
+def after_end(
+    problem: GroupingProblem,
+    grouping: Grouping,
+    job: int,
+    waiting: Sequence[int],
+    search: Search = best_grouping,
+) -> Regrouping:
+    """The groups after a job of them has ended. `waiting`: profiled, then paused jobs."""
+    group = next(each for each in grouping.groups if job in each.jobs)
+    found, reason = best_match(problem, group, job, waiting), RegroupReason.REPLACED
+    if not found:
+        found, reason = matching_set(problem, group, job, waiting), RegroupReason.REPLACED_BY_SET
+    repaired = _replaced(grouping, group, job, found)
+    score = problem.score(repaired)
+    if found:
+        return Regrouping(repaired, reason, score)
+    return _regrouped(problem, repaired, group, waiting, score, search)
+
+
+def _with_job(
+    problem: GroupingProblem, grouping: Grouping, job: int, search: Search
+) -> Iterator[Grouping]:
+    for group in grouping.groups:
+        yield _exchanged(
+            grouping, group, JobGroup(tuple(sorted((*group.jobs, job))), group.machines)
+        )
+    idle = problem.machines - grouping.machines
+    if idle:
+        own = regroup_part(problem, [job], idle, search)
+        yield Grouping((*grouping.groups, *own.groups))
+
+
+def _regrouped(
+    problem: GroupingProblem,
+    grouping: Grouping,
+    group: JobGroup,
+    waiting: Sequence[int],
+    score: float,
+    search: Search,
+) -> Regrouping:
+    """The group without its job, the waiting jobs and more and more other groups anew."""
+    best, least = Regrouping(grouping, RegroupReason.KEPT, score), score
+    left = [each for each in grouping.groups if set(each.jobs) <= set(group.jobs)]
+    others = [each for each in grouping.groups if each not in left]
+    for chosen in sorted(_sets_of(others), key=_job_count):
+        part = [*left, *chosen]
+        kept = [each for each in others if each not in chosen]
+        machines = problem.machines - sum(each.machines for each in kept)
+        running = sorted(job for each in part for job in each.jobs)
+        anew = regroup_part(problem, [*waiting, *running], machines, search)
+        found = Grouping((*kept, *anew.groups))
+        if problem.score(found) > max(0.0, least * (1 + LEAST_BENEFIT)):
+            least = problem.score(found)
+            best = Regrouping(found, RegroupReason.REGROUPED, least)
+    return best
+
+
+def regroup_part(
+    problem: GroupingProblem, rows: Sequence[int], machines: int, search: Search
+) -> Grouping:
+    """A grouping of these jobs alone, in this order, on this many machines."""
+    part = GroupingProblem(
+        problem.costs.rows(rows), machines, problem.machine_memory_bytes, problem.cpu_weight
+    )
+    return Grouping(
+        tuple(
+            JobGroup(tuple(sorted(rows[place] for place in group.jobs)), group.machines)
+            for group in search(part).groups
+        )
+    )
+
+
+def _sets_of(groups: Sequence[JobGroup]) -> Iterator[tuple[JobGroup, ...]]:
+    """All sets of few groups; of many, each alone and the smallest ones together."""
+    if len(groups) <= _MOST_GROUPS_IN_ALL_SETS:
+        sizes = range(len(groups) + 1)
+        yield from chain.from_iterable(combinations(groups, size) for size in sizes)
+        return
+    smallest_first = sorted(groups, key=lambda group: len(group.jobs))
+    yield ()
+    yield from ((group,) for group in groups)
+    yield from (tuple(smallest_first[:size]) for size in range(2, len(groups) + 1))
+
+
+def _job_count(groups: Sequence[JobGroup]) -> int:
+    return sum(len(group.jobs) for group in groups)
+
+
+def _replaced(grouping: Grouping, group: JobGroup, job: int, new: Sequence[int]) -> Grouping:
+    """The group with other jobs in place of one; without jobs its machines are idle."""
+    jobs = tuple(sorted({*group.jobs, *new} - {job}))
+    return _exchanged(grouping, group, JobGroup(jobs, group.machines))
+
+
+def _exchanged(grouping: Grouping, old: JobGroup, new: JobGroup) -> Grouping:
+    groups = (new if group == old else group for group in grouping.groups)
+    return Grouping(tuple(group for group in groups if group.jobs))
