@@ -28,7 +28,7 @@ def train_on_digits() -> None:
     stop = StopRequest()
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     folder = Path(os.environ["MOTET_CHECKPOINT_DIR"])
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     checkpoint = folder / f"network-{rank}.pickle"
     images, labels = load_digits(return_X_y=True)
     mine = slice(rank, len(labels) - TEST_IMAGES, world)
