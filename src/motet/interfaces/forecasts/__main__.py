@@ -1,5 +1,8 @@
 """Answers one question about a journal: `{"journal": ..., "question": ...}` on stdin, the result as
-JSON on stdout. The exit status of an error is that of the command line; stdout has its message."""
+JSON on stdout. The exit status of an error is that of the command line; stdout has its message.
+
+Lines before the result that begin with `phase` of the input name what the program is doing.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ from typing import Any
 from motet.domain.errors import MotetError
 from motet.interfaces.forecasts.dry_run import DryRunQuestion, dry_run
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
-from motet.interfaces.forecasts.what_if import WhatIfQuestion, what_if
+from motet.interfaces.forecasts.replay.what_if import WhatIfQuestion, what_if
+from motet.interfaces.forecasts.replay.what_if_report import Tell
+from motet.interfaces.forecasts.replay.what_if_summary import what_if_summary
 from motet.report.rendering.json_text import to_json
 from motet.runtime.executor.process_control import die_with_parent
 
@@ -25,24 +30,29 @@ def answer_question() -> int:
     asked = json.loads(sys.stdin.read())
     die_with_parent(asked["parent"])
     os.nice(_NICENESS)
-    status, answer = 0, {}
+    status, answer, output = 0, {}, sys.stdout
+
+    def tell(phase: str) -> None:
+        print(f"{asked['phase']}{phase}", file=output, flush=True)
+
     try:
         with redirect_stdout(sys.stderr):  # Of user's policies.
-            answer = answered(asked["journal"], asked["question"])
+            answer = answered(asked["journal"], asked["question"], tell)
     except MotetError as error:
         status, answer = int(error.exit_code), {"detail": str(error)}
     sys.stdout.write(to_json(answer))
     return status
 
 
-def answered(journal: str, question: dict[str, Any]) -> dict[str, Any]:
-    """`journal`: a database URL or a path. Raises MotetError."""
+def answered(journal: str, question: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    """`journal`: a database URL or a path. `tell`: hears the phases. Raises MotetError."""
     kind, values = question["kind"], question["values"]
     followed = FollowedJournal(journal)
     try:
         if kind == "dry_run":
             return dry_run(followed, DryRunQuestion(**values))
-        return what_if(followed, WhatIfQuestion(**values))
+        report = what_if(followed, WhatIfQuestion(**values), tell)
+        return report if kind == "what_if" else what_if_summary(report)
     finally:
         followed.close()
 

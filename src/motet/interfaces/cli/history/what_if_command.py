@@ -91,7 +91,7 @@ def _read(
     journal: str, policy: str, settings: Mapping[str, str], begin: datetime | None
 ) -> dict[str, Any]:
     from motet.interfaces.forecasts.followed_journal import FollowedJournal
-    from motet.interfaces.forecasts.what_if import WhatIfQuestion, what_if
+    from motet.interfaces.forecasts.replay.what_if import WhatIfQuestion, what_if
 
     since_us = None if begin is None else round(begin.timestamp() * 1e6)
     followed = FollowedJournal(journal)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from motet.domain.arrays import Ints
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import seconds
 from motet.interfaces.forecasts.remaining_work import RemainingWork, has_ended
@@ -20,6 +21,14 @@ from motet.live.master.state import LiveState
 from motet.sim.metrics.summary import Distribution
 from motet.sim.replay.outcome import Outcome
 
+Tell: TypeAlias = Callable[[str], None]
+"""Is called at the beginning of every phase of a replay with its name."""
+
+
+def untold(phase: str) -> None:
+    """No one waits for the replay."""
+    del phase
+
 
 def what_if_report(
     state: LiveState,
@@ -27,6 +36,7 @@ def what_if_report(
     work: RemainingWork,
     wanted: PolicyInForce,
     until_us: int,
+    tell: Tell = untold,
 ) -> dict[str, Any]:
     """Simulates both policies. Times are seconds, `from` and `until` Unix times.
 
@@ -35,7 +45,10 @@ def what_if_report(
     under the policy in force, relative to the measured one.
     """
     jobs = [state.jobs[number] for number in period.jobs]
-    before, after = period.simulated(period.in_force), period.simulated(wanted)
+    tell("replays the policy in force")
+    before = period.simulated(period.in_force)
+    tell(f"simulates {wanted.policy}")
+    after = period.simulated(wanted)
     runs = [
         _measured_run(period.in_force, [job for job in jobs if has_ended(job)], period),
         _simulated_run(period, period.in_force, before, jobs),
@@ -81,7 +94,13 @@ def _measured_run(
         for job in ended
         for attempt in job.attempts
     )
-    return _run("measured", policy, jct_us, ends_us - submitted_us, preemptions)
+    held_us = np.array([_held_us(job) for job in ended], np.int64)
+    return _run("measured", policy, jct_us, jct_us - held_us, ends_us - submitted_us, preemptions)
+
+
+def _held_us(job: LiveJob) -> int:
+    """The time for which an ended job held slots."""
+    return sum((each.ended_us or 0) - each.requested_us for each in job.attempts)
 
 
 def _simulated_run(
@@ -92,12 +111,19 @@ def _simulated_run(
     submitted_us = np.array([job.submitted_us for job in jobs], np.int64)[done]
     makespan_us = int(ends_us.max() - submitted_us.min()) if done.any() else 0
     preemptions = int(outcome.columns["preemptions"][done].sum())
-    run = _run("simulated", policy, ends_us - submitted_us, makespan_us, preemptions)
+    jct_us = ends_us - submitted_us
+    wait_us = jct_us - outcome.columns["executed_us"][done]
+    run = _run("simulated", policy, jct_us, wait_us, makespan_us, preemptions)
     return {**run, "knows_durations": period.experiment(policy).policy_class.knows_durations}
 
 
 def _run(
-    kind: str, policy: PolicyInForce, jct_us: Any, makespan_us: int, preemptions: int
+    kind: str,
+    policy: PolicyInForce,
+    jct_us: Ints,
+    wait_us: Ints,
+    makespan_us: int,
+    preemptions: int,
 ) -> dict[str, Any]:
     return {
         "kind": kind,
@@ -105,6 +131,7 @@ def _run(
         "settings": dict(policy.settings),
         "finished": len(jct_us),
         "jct_s": asdict(Distribution.of(jct_us)) if len(jct_us) else None,
+        "wait_s": asdict(Distribution.of(wait_us)) if len(wait_us) else None,
         "makespan_s": seconds(makespan_us),
         "preemptions": preemptions,
     }

@@ -11,9 +11,9 @@ from motet.domain.events import Submitted
 from motet.domain.queues.queue_limits import Queues
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.remaining_work import RemainingWork
+from motet.interfaces.forecasts.replay.what_if_report import Tell, untold, what_if_report
 from motet.interfaces.forecasts.replayed_period import PolicyInForce, ReplayedPeriod
 from motet.interfaces.forecasts.simulation_start import SimulationStart
-from motet.interfaces.forecasts.what_if_report import what_if_report
 from motet.live.master.policy_choice import policy_of
 
 
@@ -27,13 +27,15 @@ class WhatIfQuestion:
     until_us: int | None = None
 
 
-def what_if(journal: FollowedJournal, asked: WhatIfQuestion) -> dict[str, Any]:
+def what_if(journal: FollowedJournal, asked: WhatIfQuestion, tell: Tell = untold) -> dict[str, Any]:
     """The period as it was, simulated under the policy in force, and under another one.
 
-    `journal`: not read yet. Raises BadInput, UnknownName for the policy, NotFound without jobs.
+    `journal`: not read yet. `tell`: see Tell. Raises BadInput, UnknownName for the policy,
+    NotFound without jobs.
     """
     wanted = PolicyInForce(asked.policy, dict(asked.settings))
     policy_of(wanted.policy, wanted.settings)
+    tell("reads the journal")
     journal.read(0 if asked.since_us is None else asked.since_us)
     start = SimulationStart.of(journal.cluster.engine)
     first = journal.cluster.state.queue_book.in_force
@@ -56,4 +58,4 @@ def what_if(journal: FollowedJournal, asked: WhatIfQuestion) -> dict[str, Any]:
     )
     if not period.jobs:
         raise NotFound("no jobs were active in this period; give an earlier --since")
-    return what_if_report(state, period, work, wanted, until_us)
+    return what_if_report(state, period, work, wanted, until_us, tell)
