@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from motet.domain.units import seconds
+from motet.insight.replay_words import policy_words
 from motet.live.jobs.job import LiveJob
 from motet.live.master.facts import PolicyChosen
 from motet.live.master.state import LiveState
@@ -49,6 +50,4 @@ def _moment(at_us: int, event: str, sentence: str) -> dict[str, Any]:
 
 def policy_text(chosen: PolicyChosen) -> str:
     """`tiresias-las (quantum_s=1)`."""
-    settings: Mapping[str, str] = chosen.settings
-    told = ", ".join(f"{name}={value}" for name, value in settings.items())
-    return f"{chosen.policy} ({told})" if told else chosen.policy
+    return policy_words(chosen.policy, chosen.settings)

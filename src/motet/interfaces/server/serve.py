@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import getpass
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,9 @@ from motet.interfaces.server.web.renderer import PageRenderer
 from motet.interfaces.server.web.routes import WebPages
 from motet.interfaces.server.web.sessions import Sessions
 from motet.interfaces.server.web.signing_in import SigningIn
+from motet.interfaces.server.what_if.replay_page import ReplayPages
+from motet.interfaces.server.what_if.replay_runs import ReplayRuns
+from motet.interfaces.server.what_if.replay_store import ReplayStore
 from motet.live.accounts.account_store import AccountStore
 from motet.live.accounts.audit_log import AuditLog
 from motet.live.accounts.roles import UserRole
@@ -130,6 +134,7 @@ class _ServerParts:
         self._tables, self.changes = ReadTables(folder), Changes()
         self._metrics = ServerMetrics(folder)
         self._predictions = StartPredictions(self._journal, folder, self.changes.changed)
+        self._replays = ReplayStore(folder)
         self._workplace = Workplace(folder, job_environment(), training_program(), options.lease_s)
         self._upkeep = Upkeep(options.retention, self._workplace, self._tables, self._audit)
         self._master = MasterLoop(
@@ -152,9 +157,10 @@ class _ServerParts:
         gc.freeze()  # Else a collection walks the whole history: 0.8 s for a million events.
 
     def open_accounts(self) -> None:
-        """Users and the audit log, in the database that the master has opened."""
+        """Users and the audit log, in the database that the master has opened, and replays."""
         self._accounts.open(self._journal)
         self._audit.open(self._journal)
+        self._replays.open(time.time_ns() // 1000)
         self._upkeep.start()
 
     def close(self) -> None:
@@ -164,6 +170,7 @@ class _ServerParts:
         self._upkeep.close()
         self._audit.close()
         self._accounts.close()
+        self._replays.close()
         self._tables.close()
 
     def application(self) -> ASGIApp:
@@ -180,7 +187,8 @@ class _ServerParts:
         add_account_routes(app, self._accounts, self._audit)
         add_accounting_routes(app, master)
         add_usage_routes(app, self._tables)
-        add_forecast_routes(app, ForecastProgram(self._journal), self._predictions)
+        program = ForecastProgram(self._journal)
+        add_forecast_routes(app, program, self._predictions)
         add_metrics(app, self._metrics)
         describe_token(app)
         renderer = PageRenderer(place.root_path)
@@ -191,6 +199,8 @@ class _ServerParts:
         WebPages(
             master, self._tables, self._workplace, self.changes, renderer, self._predictions
         ).add_to(app)
+        runs = ReplayRuns(program, self._replays, self.changes.changed)
+        ReplayPages(master, self._replays, runs, renderer).add_to(app)
         return RootPath(app, place.root_path)
 
     def running_jobs(self) -> int:

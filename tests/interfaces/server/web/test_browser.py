@@ -193,6 +193,46 @@ def test_a_loss_is_drawn(window: Window, client: LiveClient) -> None:
     )
 
 
+def test_a_replay_is_started_by_keyboard_and_its_page_follows(
+    chromium: Any, server: LiveServer, window: Window, client: LiveClient
+) -> None:
+    ended(client, submit(client, "replayed", "true"))
+    window.tab.goto("/whatif")
+    window.tab.focus("select[name=policy]")
+    window.tab.keyboard.type("best-effort")
+    window.tab.focus("button:has-text('Replay')")
+    window.tab.keyboard.press("Enter")
+    window.tab.wait_for_url("**/whatif/*")
+    canvas = window.tab.wait_for_selector("#curves canvas")
+    assert canvas.evaluate(
+        "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v > 0)"
+    )
+    place = window.tab.url
+    for scheme in ("light", "dark"):
+        other = Window(
+            chromium, server, color_scheme=scheme, viewport={"width": 400, "height": 800}
+        )
+        other.tab.goto(place)
+        other.tab.click("summary")
+        ratio, element = other.tab.evaluate(CONTRAST)
+        assert ratio >= CONTRAST_AA, element
+        assert other.tab.evaluate("document.documentElement.scrollWidth") <= 400
+        other.context.close()
+
+
+def test_a_replay_is_read_without_scripts(
+    chromium: Any, server: LiveServer, client: LiveClient
+) -> None:
+    ended(client, submit(client, "replayed", "true"))
+    window = Window(chromium, server, java_script_enabled=False)
+    window.tab.goto("/whatif")
+    window.tab.select_option("select[name=policy]", "drf")
+    window.tab.click("button:has-text('Replay')")
+    window.tab.wait_for_selector("h2:has-text('Completion times')")
+    assert "Under drf the mean completion time" in window.tab.inner_text("main")
+    window.context.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read_on_its_background(
     chromium: Any, server: LiveServer, client: LiveClient, scheme: str
@@ -209,6 +249,7 @@ def test_text_can_be_read_on_its_background(
         "/queues",
         "/timeline",
         "/decisions",
+        "/whatif",
         "/jobs/99999",
     ):
         window.tab.goto(path)
@@ -219,7 +260,9 @@ def test_text_can_be_read_on_its_background(
         client.change(each, "cancel")
 
 
-@pytest.mark.parametrize("path", ["/", "/jobs", "/machines", "/queues", "/timeline", "/decisions"])
+@pytest.mark.parametrize(
+    "path", ["/", "/jobs", "/machines", "/queues", "/timeline", "/decisions", "/whatif"]
+)
 def test_a_narrow_window_does_not_scroll_sideways(
     chromium: Any, server: LiveServer, path: str
 ) -> None:

@@ -6,13 +6,15 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from motet.domain.errors import BadInput, ExitCode, MotetError, NotFound
 
 LONGEST_S = 600.0
+_PHASE = "phase: "
+"""How lines begin that come before the answer and tell what the program is doing."""
 _COMMAND = (sys.executable, "-P", "-m", "motet.interfaces.forecasts")
 _ERRORS: Mapping[int, type[MotetError]] = {
     ExitCode.BAD_INPUT: BadInput,
@@ -29,28 +31,33 @@ class ForecastProgram:
         self._journal = journal
         self._turn = asyncio.Semaphore(1)
 
-    async def ask(self, kind: str, values: Mapping[str, Any]) -> bytes:
-        """The answer, a JSON document. `values`: of the question of this kind.
+    async def ask(
+        self, kind: str, values: Mapping[str, Any], tell: Callable[[str], None] | None = None
+    ) -> bytes:
+        """The answer, a JSON document. `values`: of the question of this kind. `tell`: is called
+        with what the program is doing.
 
         Raises BadInput, NotFound, MotetError.
         """
         question = {"kind": kind, "values": dict(values)}
         asked = {"journal": self._journal, "question": question, "parent": os.getpid()}
         async with self._turn:
-            status, answer = await _run(json.dumps(asked).encode())
+            if tell is not None:
+                tell("starts")
+            status, answer = await _run(json.dumps({**asked, "phase": _PHASE}).encode(), tell)
         if status:
             raise _ERRORS.get(status, MotetError)(_detail(status, answer))
         return answer
 
 
-async def _run(asked: bytes) -> tuple[int, bytes]:
+async def _run(asked: bytes, tell: Callable[[str], None] | None) -> tuple[int, bytes]:
     """Exit status and output; the process ends with this task."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*_COMMAND, stdin=pipe, stdout=pipe)
     try:
-        answer, _ = await asyncio.wait_for(process.communicate(asked), LONGEST_S)
-        assert process.returncode is not None
-        return process.returncode, answer
+        async with asyncio.timeout(LONGEST_S):
+            answer = await _answer(process, asked, tell)
+            return await process.wait(), answer
     except TimeoutError:
         raise MotetError(
             f"the simulation takes more than {LONGEST_S:.0f} s; give a later --since, or run it on "
@@ -60,6 +67,22 @@ async def _run(asked: bytes) -> tuple[int, bytes]:
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
+
+
+async def _answer(
+    process: asyncio.subprocess.Process, asked: bytes, tell: Callable[[str], None] | None
+) -> bytes:
+    """What follows the lines that name phases."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with suppress(ConnectionError):  # It has ended; its status tells why.
+        process.stdin.write(asked)
+        await process.stdin.drain()
+    process.stdin.close()
+    while (line := await process.stdout.readline()).startswith(_PHASE.encode()):
+        if tell is not None:
+            tell(line.decode().removeprefix(_PHASE).strip())
+    return line + await process.stdout.read()
 
 
 def _detail(status: int, answer: bytes) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import FastAPI
@@ -40,7 +41,7 @@ def add_forecast_routes(
     async def what_if(wanted: WhatIfRequest, caller: RequestCaller) -> Response:
         """The journal replayed under another policy. Only an admin may name a file: its code runs
         as the server."""
-        if _names_file(wanted):
+        if names_file(wanted.policy, wanted.settings):
             caller.require(UserRole.ADMIN)
         since_us = None if wanted.since is None else round(wanted.since.timestamp() * 1e6)
         values = {
@@ -61,6 +62,8 @@ def add_forecast_routes(
     app.add_api_route("/api/v1/whatif", what_if, methods=["POST"])
 
 
-def _names_file(wanted: WhatIfRequest) -> bool:
-    values = wanted.settings.values()
-    return not _NAME.fullmatch(wanted.policy) or any(each.startswith("@") for each in values)
+def names_file(policy: str, settings: Mapping[str, str]) -> bool:
+    """Whether a policy or one of its parameters is a file: only an admin may let the server read
+    one."""
+    values = settings.values()
+    return not _NAME.fullmatch(policy) or any(each.startswith("@") for each in values)
