@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
@@ -56,3 +58,27 @@ def test_a_column_that_never_varies_becomes_zero(is_sparse: bool) -> None:
     trained, coordinates = trained_features(matrix, centring=True, scaling=True)
     assert not (trained @ np.eye(6)[5]).any()
     assert coordinates.original(np.ones(6), np.zeros(()))[0][5] == 0.0
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_a_gram_matrix_is_stored_where_it_is_wanted_and_nowhere_else(
+    is_sparse: bool, is_weighted: bool
+) -> None:
+    """With room for it, 18 MB, that is wider than the matrix."""
+    numbers = np.random.default_rng(0)
+    features = numbers.standard_normal((20, 1500))
+    features[numbers.random(features.shape) > 0.05] = 0.0
+    centre = features.mean(axis=0)
+    weights = numbers.random(20) if is_weighted else None
+    room = np.zeros((1500, 1502))
+    parts = Centred(csr_matrix(features) if is_sparse else features, centre)
+    tracemalloc.start()
+    parts.gram(weights, out=room[:, 2:])
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    centred = features - centre
+    expected = centred.T @ (centred if weights is None else weights[:, None] * centred)
+    np.testing.assert_allclose(room[:, 2:], expected, atol=1e-9)
+    assert not room[:, :2].any()
+    assert peak_bytes < 16e6

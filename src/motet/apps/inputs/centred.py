@@ -25,6 +25,8 @@ RELATIVE_GRADIENT = "relative gradient norm"
 """The residual of models with an intercept: the largest entry of the gradient in trained
 coordinates, by that of a model with an intercept alone (`steepest_slope`)."""
 
+_STRIPE_BYTES = 4 << 20
+
 
 @dataclass(frozen=True, eq=False)
 class Centred:
@@ -58,20 +60,32 @@ class Centred:
             sums += centre * (centre * weights.sum(axis=0) - 2 * (matrix.T @ weights))
         return np.asarray(np.maximum(sums, 0.0))
 
-    def gram(self, weights: Array | None = None) -> Array:
+    def gram(self, weights: Array | None = None, out: Array | None = None) -> Array:
         """Products of all pairs of columns, `(columns, columns)`, symmetric.
 
-        `weights: (rows,)`: of the rows' parts of the sums (None: 1).
+        `weights: (rows,)`: of the rows' parts of the sums (None: 1). `out`: where the result is
+        stored; nothing of its size is allocated beside it.
         """
         matrix = self.matrix
-        products = matrix.T @ (matrix if weights is None else _rows_times(matrix, weights))
-        gram: Array = products if isinstance(products, np.ndarray) else products.toarray()
+        others = matrix if weights is None else _rows_times(matrix, weights)
+        if out is None:
+            out = np.empty((self.shape[1], self.shape[1]))
+        if isinstance(matrix, np.ndarray):
+            np.matmul(matrix.T, others, out=out)
+        else:
+            products = (matrix.T @ others).tocsr()
+            for some in _stripes(out):
+                out[some] = products[some].toarray()
         if self.centre.any():
             sums = _column_sums(matrix) if weights is None else np.asarray(matrix.T @ weights)
             total = self.shape[0] if weights is None else weights.sum()
-            excess = np.outer(sums - total / 2 * self.centre, self.centre)
-            gram -= excess + excess.T
-        return gram
+            self._centre_products(out, sums - total / 2 * self.centre)
+        return out
+
+    def _centre_products(self, out: Array, halves: Array) -> None:
+        for some in _stripes(out):
+            excess = np.outer(halves[some], self.centre)
+            out[some] -= excess + np.outer(self.centre[some], halves)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +142,12 @@ def steepest_slope(features: Centred, residuals: Array) -> float:
     `residuals: (rows,)` or `(rows, outputs)`, of a model with an intercept alone.
     """
     return float(np.abs(features.T @ residuals).max()) / features.shape[0]
+
+
+def _stripes(square: Array) -> list[slice]:
+    """Slices of rows, each of about `_STRIPE_BYTES`."""
+    height = max(_STRIPE_BYTES // square[:1].nbytes, 1)
+    return [slice(low, low + height) for low in range(0, len(square), height)]
 
 
 def _rows_times(matrix: Features, weights: Array) -> Features:

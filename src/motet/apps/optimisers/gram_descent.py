@@ -10,6 +10,9 @@ diverges.)
 
 from __future__ import annotations
 
+import math
+import mmap
+
 import numpy as np
 from numba import njit
 
@@ -38,13 +41,25 @@ def gram_coefficients(rows: Array) -> Array:
 
 def gram_delta(features: Centred, target: Array, model: Array, l1: float, step: Step) -> Array:
     """Return the instances' part of c and G in the first epoch, then weighted coefficients."""
-    delta = np.zeros(model.shape)
+    delta = _zeros_in_small_pages(model.shape)
     if step.epoch == 0:
-        delta[:, _GRAM:] = features.gram()
+        features.gram(out=delta[:, _GRAM:])
         delta[:, _C] = features.T @ target
     else:
         delta[:, _W] = len(target) * descend_coordinates(model, l1, SWEEPS_PER_EPOCH)
     return delta
+
+
+def _zeros_in_small_pages(shape: tuple[int, ...]) -> Array:
+    """Return zeros that take no memory where they are never written.
+
+    `np.zeros` asks for huge pages: a column would make all of the array resident.
+    """
+    size_bytes = np.dtype(np.float64).itemsize * math.prod(shape)
+    memory = mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory).reshape(shape)
 
 
 def apply_gram_delta(rows: Array, delta: Array, step: Step) -> None:
