@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
+from motet.runtime.client import remote_model
 from motet.runtime.client.remote_model import RemoteModel
 from motet.runtime.core.application import ModelTable, Step, Update
 from motet.runtime.core.batch_keys import BatchKeys
@@ -109,3 +111,17 @@ def test_values_are_fetched_beside_those_that_were_pulled(table: TableOnExecutor
     fetched, _ = one.fetch(np.array([7, 30]), step(0))
     assert pulled.tolist() == [[8.0, 9.0]]
     assert fetched.tolist() == [[14.0, 15.0], [60.0, 61.0]]
+
+
+def test_large_values_take_no_memory_once_the_worker_pushes(
+    table: TableOnExecutors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_model, "_MOST_KEPT_BYTES", 0)
+    worker, everything = RemoteModel(table.client(), 0, Place(0, 1), 0), batch(None)
+    for clock in range(3):
+        values, _ = worker.pull(everything, step(clock))
+        np.testing.assert_array_equal(values, np.full((KEYS, 2), float(clock)))
+        memory = weakref.ref(values.base)
+        del values
+        worker.push(everything, update(KEYS, 1.0), step(clock))
+        assert memory() is None

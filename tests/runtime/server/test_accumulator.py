@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,3 +75,27 @@ def test_of_two_contributions_none_is_kept_in_memory_of_its_own() -> None:
     accumulator.add(Place(0, 2), Contribution(one, None, ()))
     assert kept is not None
     assert np.shares_memory(accumulator.take()[0], kept)
+
+
+@given(st.lists(CONTRIBUTIONS, min_size=1, max_size=3), st.data())
+def test_a_sum_that_keeps_no_memory_has_the_same_bits(
+    batches: list[list[Contribution]], data: st.DataObject
+) -> None:
+    kept, anew = new_sum(), Accumulator((SIZE,), np.dtype(np.float64), keeps_memory=False)
+    for parts in batches:
+        order = data.draw(st.permutations(range(len(parts))))
+        assert summed(anew, parts, order) == summed(kept, parts, order)
+        kept.reset()
+        anew.reset()
+
+
+def test_a_sum_that_keeps_no_memory_frees_it_between_mini_batches() -> None:
+    accumulator = Accumulator((1000, 1000), np.dtype(np.float64), keeps_memory=False)
+    tracemalloc.start()
+    for position in range(2):
+        accumulator.add(Place(position, 2), Contribution(np.ones((1000, 1000)), None, ()))
+    assert accumulator.is_complete
+    accumulator.reset()
+    left_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert left_bytes < 1e6

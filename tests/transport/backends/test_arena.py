@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import gc
+import os
 
 import numpy as np
 
 from motet.transport import Arena
+from motet.transport.backends.arena import LARGE_BYTES
 
 MB = 1 << 20
 
@@ -57,3 +59,17 @@ def test_unused_segments_are_freed() -> None:
     gc.collect()
     arena.empty(MB)
     assert len(arena.segment_numbers) <= 2
+
+
+def test_a_large_array_takes_no_memory_once_it_is_deleted() -> None:
+    arena = Arena()
+    array = arena.empty(LARGE_BYTES + MB)
+    array[:] = 1
+    (number,) = arena.segment_numbers
+    descriptor = arena.segment(number).descriptor
+    assert os.fstat(descriptor).st_blocks * 512 >= LARGE_BYTES
+    del array
+    gc.collect()
+    arena.empty(1)[:] = 1
+    assert os.fstat(descriptor).st_blocks * 512 < MB
+    assert arena.empty(LARGE_BYTES + MB)[-1] == 0

@@ -17,10 +17,13 @@ from motet.runtime.core.sums import Place
 from motet.runtime.wire.table_requests import PushHead
 
 _NO_KEYS = np.empty(0, np.int64)
+# A larger buffer is allocated for every mini-batch, so that it takes no memory during PUSH, when
+# the owners need memory for the sum.
+_MOST_KEPT_BYTES = 64 << 20
 
 
 class RemoteModel:
-    """Pulls into one reused buffer; remembers how each mini-batch's keys are divided.
+    """Pulls into one buffer, reused unless it is large; remembers how batches' keys are divided.
 
     A table that exchanges changes is pulled into a copy of the whole model.
     """
@@ -92,6 +95,7 @@ class RemoteModel:
     def _contribute(
         self, plan: KeyPlan, update: Update | None, instances: int, step: Step
     ) -> Transfer:
+        self._end_pull()
         if update is not None and update.statistics:
             step = replace(step, statistics=update.statistics)
         head = PushHead(self._rank, step, instances, True, self.place)
@@ -101,6 +105,10 @@ class RemoteModel:
         if self._copy is not None and plan.keys is None:
             return self._copy.values, self._client.refresh(self._copy, clock, self._rank)
         return self._client.read(plan, clock, self._room(plan.length), self._rank)
+
+    def _end_pull(self) -> None:
+        if self._buffer is not None and self._buffer.nbytes > _MOST_KEPT_BYTES:
+            self._buffer = None
 
     def _plan(self, part: BatchKeys) -> KeyPlan:
         plan = self._plans.get(part)

@@ -90,9 +90,10 @@ class Job:
         """
         try:
             with self._checkpoint_lock():
-                return self._trained()
+                progress, wall_s = self._trained()
         finally:
             self._close()
+        return self._result(progress, wall_s)
 
     def cancel(self) -> None:
         """End the job soon; `run` raises Interrupted."""
@@ -171,7 +172,7 @@ class Job:
         folder = self._options.checkpoint_dir
         return nullcontext() if folder is None else locked_folder(folder)
 
-    def _trained(self) -> TrainResult:
+    def _trained(self) -> tuple[Progress, float]:
         began_s = time.perf_counter()
         folder = self._folder()
         progress = self._first_progress(folder)
@@ -180,7 +181,7 @@ class Job:
         self._recovery.run(
             progress, lambda number, layout, now: GenerationRun(number, layout, now, parts)
         )
-        return self._result(progress, time.perf_counter() - began_s)
+        return progress, time.perf_counter() - began_s
 
     def _folder(self) -> CheckpointFolder | None:
         """Where checkpoints are kept beyond this process; without `resume` old ones are removed."""
@@ -215,7 +216,10 @@ class Job:
         )
 
     def _result(self, progress: Progress, wall_s: float) -> TrainResult:
-        """The application becomes a fitted estimator."""
+        """The application becomes a fitted estimator.
+
+        It copies the model, and no executor has memory any more.
+        """
         final, app = progress.checkpoint.read(), self._plan.app
         rows = self._rows.ordered_by_id().with_columns(final.state.columns)
         app.become_fitted(np.array(final.model), rows)  # Not in memory shared with processes.

@@ -70,8 +70,12 @@ class Accumulator:
     can be added to it with the same result.
     """
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], *, keeps_memory: bool = True
+    ) -> None:
+        """`keeps_memory`: allocate the sum once; False: anew for every mini-batch."""
         self._shape = shape
+        self._keeps_memory = keeps_memory
         self._dtype = dtype
         self._sum: Array | None = None
         self._only: Array | None = None
@@ -119,6 +123,8 @@ class Accumulator:
         """Begin the next mini-batch; contributions that have not been taken are dropped."""
         self._only, self._early = None, {}
         self._is_zero, self._next, self._statistics = True, 0, ()
+        if not self._keeps_memory:
+            self._sum = None
 
     def pack(self) -> PartialSum:
         """The contributions so far; the accumulator must not be used any more."""

@@ -26,6 +26,8 @@ from motet.transport import Request
 
 _MOST_NAMED = 4096
 _SMALL_BYTES = 16 << 10
+# The sums of larger shards take no memory while workers compute.
+_MOST_KEPT_BYTES = 64 << 20
 
 
 @dataclass(eq=False, slots=True)
@@ -237,7 +239,8 @@ class HeldBlocks:
         deltas = None
         if not model.exchanges_changes:
             shape = (len(span), *model.delta_value_shape)
-            deltas = Accumulator(shape, model.delta_value_dtype)
+            keeps = self._bytes_of(self.numbers) <= _MOST_KEPT_BYTES
+            deltas = Accumulator(shape, model.delta_value_dtype, keeps_memory=keeps)
         return ContiguousBlocks(blocks, views, span, self._update, deltas)
 
     def _bytes_of(self, numbers: Sequence[int]) -> int:

@@ -24,14 +24,19 @@ class PlainBatchRunner:
 
         Without instances there is no COMP; PULL and PUSH keep the worker in step.
         """
-        part, step = share.part(number), subtasks.step
-        values, _ = subtasks.pull(self._model, part.keys)
-        update = None
-        if part.instances:
-            update, _ = subtasks.compute(
-                lambda: computed(self._app, part, values, step), part.instances
-            )
+        part = share.part(number)
+        update = self._computed(part, subtasks)
         subtasks.push(self._model, part.keys, update)
+
+    def _computed(self, part: BatchPart, subtasks: BatchSubtasks) -> Update | None:
+        """PULL and COMP; keeps no reference to the pulled values, whose memory PUSH may free."""
+        values, _ = subtasks.pull(self._model, part.keys)
+        if not part.instances:
+            return None
+        update, _ = subtasks.compute(
+            lambda: computed(self._app, part, values, subtasks.step), part.instances
+        )
+        return update
 
 
 def computed(app: Application, part: BatchPart, values: Array, step: Step) -> Update:

@@ -20,13 +20,15 @@ from motet.transport.framing import Reference
 
 SEGMENT_BYTES = 64 << 20
 KEEP_BYTES = 256 << 20
+LARGE_BYTES = 64 << 20
 
 
 class Arena:
     """Allocates arrays that servers on the same host read and write directly. Thread-safe.
 
-    One per process, shared by its connections. Memory of deleted arrays is reused. A segment is
-    created when the others are full; unused segments are freed beyond `keep_bytes` in total.
+    One per process, shared by its connections. Memory of deleted arrays is reused; that of large
+    ones goes back to the system first. A segment is created when the others are full; unused
+    segments are freed beyond `keep_bytes` in total.
     """
 
     def __init__(self, segment_bytes: int = SEGMENT_BYTES, keep_bytes: int = KEEP_BYTES) -> None:
@@ -115,6 +117,8 @@ class Arena:
         while self._returned:
             region = self._returned.popleft()
             region.segment.free.give_back(region.offset, region.size_bytes)
+            if region.size_bytes > LARGE_BYTES:
+                region.empty()
         unused = [s for s in self._segments.values() if s.free.is_unused]
         unused_bytes = sum(segment.size_bytes for segment in unused)
         while unused and unused_bytes > self._keep_bytes:

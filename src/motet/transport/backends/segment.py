@@ -47,6 +47,10 @@ class Region:
         """Return its first bytes."""
         return np.frombuffer(self.segment.memory, np.uint8, size_bytes, self.offset)
 
+    def empty(self) -> None:
+        """Free its pages in all processes; it can still be used and then contains zeros."""
+        self.segment.memory.madvise(mmap.MADV_REMOVE, self.offset, self.size_bytes)
+
     def reference(self, size_bytes: int) -> Reference:
         """Return its first bytes as a reference for the server."""
         return Reference(self.segment.number, self.offset, size_bytes)
