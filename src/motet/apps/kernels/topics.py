@@ -3,6 +3,8 @@
 The sampler is exact and sparse: its time per token grows with the topics in the document, not with
 all topics. A mini-batch reads the word counts of its start, so a word's total weight over all
 topics is computed once per mini-batch (compare SparseLDA: Yao, Mimno, McCallum 2009).
+
+For a signed index Numba adds a check of its sign; a slice as an argument is two atomic operations.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ import numpy as np
 from numba import njit
 
 from motet.apps.kernels.keyed_random import next_state, stream_start, unit_float
-from motet.domain.arrays import Counts, Floats, Indices, Ints
+from motet.apps.kernels.topic_moves import Whole, changes_by_moves, moves_by_word
+from motet.domain.arrays import Counts, Floats, Indices, Ints, RowIndices
 
+_NONE, _ONE = np.uint64(0), np.uint64(1)
 _FIRST_TOPICS_STREAM = 0
 _FIRST_SWEEP_STREAM = 1
 _MOST_FOLD_IN_ROUNDS = 100
@@ -70,21 +74,22 @@ def resample(
     inverse_without = 1.0 / (counts[-1] - 1 + beta_sum)
     word_weights = _word_weights(counts, batch_words, inverse, beta)
     in_document = np.zeros(topic_count, np.int32)
-    present = np.empty(topic_count, np.int32)
+    present = np.empty(topic_count, np.uint32)
     pull = np.zeros(topic_count)
     cumulative = np.empty(topic_count)
-    movers, left = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int32)
-    move_count = 0
+    word_of, topic_of = words.view(np.uint32), topics.view(np.uint32)
+    movers, left = np.empty(offsets[-1], np.uint32), np.empty(offsets[-1], np.uint32)
+    move_count = _NONE
     for row in range(len(documents)):
-        low, high = offsets[row], offsets[row + 1]
-        present_count = _count_document(topics[low:high], in_document, present)
+        low, high = np.uint64(offsets[row]), np.uint64(offsets[row + 1])
+        present_count = _count_document(topic_of, low, high, in_document, present)
         for place in range(present_count):
             pull[present[place]] = in_document[present[place]] * inverse[present[place]]
         state = stream_start(stream[0], _FIRST_SWEEP_STREAM + stream[1], documents[row])
         for token in range(low, high):
-            word, old = words[token], topics[token]
+            word, old = word_of[token], topic_of[token]
             pull[old] = 0.0
-            to_present = _sum_present(counts[word], beta, pull, present[:present_count], cumulative)
+            to_present = _sum_present(counts, word, beta, pull, present, present_count, cumulative)
             old_weight = counts[word, old] + beta
             stay = (in_document[old] - 1 + alpha) * (old_weight - 1) * inverse_without[old]
             to_any = alpha * (word_weights[word] - old_weight * inverse[old])
@@ -96,87 +101,35 @@ def resample(
             if draw < to_present:
                 new = present[_first_above(cumulative, draw)]
             else:
-                new = _any_other(counts[word], inverse, beta, old, (draw - to_present) / alpha)
+                new = _any_other(counts, word, inverse, beta, old, (draw - to_present) / alpha)
             present_count = _move(old, new, in_document, present, present_count)
             pull[old] = in_document[old] * inverse[old]
             pull[new] = in_document[new] * inverse[new]
-            topics[token] = new
+            topic_of[token] = new
             movers[move_count], left[move_count] = token, old
-            move_count += 1
+            move_count += _ONE
         for place in range(present_count):
             in_document[present[place]] = 0
             pull[present[place]] = 0.0
-    return _changes_of(
-        movers[:move_count], left[:move_count], words, topics, batch_words, counts.shape
-    )
-
-
-@njit(cache=True, nogil=True)
-def _changes_of(
-    movers: Counts,
-    left: Counts,
-    words: Counts,
-    topics: Counts,
-    batch_words: Counts,
-    shape: tuple[int, int],
-) -> Ints:
-    """How the counts `shape` change when the tokens `movers` leave the topics `left`.
-
-    Moves of one word are taken together, so that those that cancel out are not sent.
-    """
-    topic_count = shape[1]
-    order, ends = _by_word(movers, words, shape[0])
-    changes = np.empty((2, 2 * len(movers) + topic_count), np.int64)
-    of_word, totals = np.zeros(topic_count, np.int64), np.zeros(topic_count, np.int64)
-    count = 0
-    for word in batch_words:
-        moves = order[ends[word] : ends[word + 1]]
-        for move in moves:
-            of_word[left[move]] -= 1
-            of_word[topics[movers[move]]] += 1
-        for move in moves:
-            for topic in (left[move], topics[movers[move]]):
-                if of_word[topic] != 0:
-                    changes[0, count], changes[1, count] = (
-                        word * topic_count + topic,
-                        of_word[topic],
-                    )
-                    totals[topic] += of_word[topic]
-                    of_word[topic] = 0
-                    count += 1
-    for topic in range(topic_count):
-        if totals[topic] != 0:
-            changes[0, count] = (shape[0] - 1) * topic_count + topic
-            changes[1, count] = totals[topic]
-            count += 1
-    return changes[:, :count]
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _by_word(movers: Counts, words: Counts, rows: int) -> tuple[Counts, Indices]:
-    """Moves ordered by word (counting sort); those of word w are `order[ends[w]:ends[w + 1]]`."""
-    ends = np.zeros(rows + 1, np.int64)
-    for token in movers:
-        ends[words[token] + 2] += 1
-    for word in range(1, len(ends)):
-        ends[word] += ends[word - 1]
-    order = np.empty(len(movers), np.int32)
-    for move in range(len(movers)):
-        place = words[movers[move]] + 1
-        order[ends[place]] = move
-        ends[place] += 1
-    return order, ends
+    moves = moves_by_word(movers, left, move_count, word_of, topic_of, len(counts))
+    return changes_by_moves(moves, batch_words.view(np.uint32), counts.shape)
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _sum_present(
-    counts: Counts, beta: float, pull: Floats, present: Counts, cumulative: Floats
+    counts: Counts,
+    word: Whole,
+    beta: float,
+    pull: Floats,
+    present: RowIndices,
+    present_count: Whole,
+    cumulative: Floats,
 ) -> float:
     """Sum the weights of moving to the document's topics; fills `cumulative` up to each."""
     total = 0.0
-    for place in range(len(present)):
+    for place in range(present_count):
         topic = present[place]
-        total += pull[topic] * (counts[topic] + beta)
+        total += pull[topic] * (counts[word, topic] + beta)
         cumulative[place] = total
     return total
 
@@ -205,50 +158,62 @@ def _word_weights(counts: Counts, batch_words: Counts, inverse: Floats, beta: fl
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _count_document(topics: Counts, in_document: Counts, present: Counts) -> int:
-    """Fill the document's counts and the list of its topics; return the number of topics."""
-    present_count = 0
-    for topic in topics:
+def _count_document(
+    topics: RowIndices, low: Whole, high: Whole, in_document: Counts, present: RowIndices
+) -> Whole:
+    """Fill the document's counts and the list of its topics; return the number of topics.
+
+    Its tokens are those from `low` to `high`.
+    """
+    present_count = _NONE
+    for token in range(low, high):
+        topic = topics[token]
         if in_document[topic] == 0:
             present[present_count] = topic
-            present_count += 1
+            present_count += _ONE
         in_document[topic] += 1
     return present_count
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _first_above(cumulative: Floats, draw: float) -> int:
-    place = 0
+def _first_above(cumulative: Floats, draw: float) -> Whole:
+    place = _NONE
     while cumulative[place] <= draw:
-        place += 1
+        place += _ONE
     return place
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _any_other(counts: Counts, inverse: Floats, beta: float, old: int, draw: float) -> int:
+def _any_other(
+    counts: Counts, word: Whole, inverse: Floats, beta: float, old: Whole, draw: float
+) -> Whole:
     """Return the topic other than `old` at which the weights' running sum passes `draw`."""
-    last = len(counts) - 1 if old < len(counts) - 1 else len(counts) - 2
+    last = np.uint32(counts.shape[1] - 1)
+    if old == last:
+        last -= np.uint32(1)
     for topic in range(last):
         if topic != old:
-            draw -= (counts[topic] + beta) * inverse[topic]
+            draw -= (counts[word, topic] + beta) * inverse[topic]
             if draw < 0:
-                return topic
+                return np.uint32(topic)
     return last
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _move(old: int, new: int, in_document: Counts, present: Counts, present_count: int) -> int:
+def _move(
+    old: Whole, new: Whole, in_document: Counts, present: RowIndices, present_count: Whole
+) -> Whole:
     """Move one token of the document; return the document's new number of topics."""
     in_document[old] -= 1
     if in_document[old] == 0:
-        place = 0
+        place = _NONE
         while present[place] != old:
-            place += 1
-        present_count -= 1
+            place += _ONE
+        present_count -= _ONE
         present[place] = present[present_count]
     if in_document[new] == 0:
         present[present_count] = new
-        present_count += 1
+        present_count += _ONE
     in_document[new] += 1
     return present_count
 
@@ -263,11 +228,14 @@ def document_log_likelihood(
     lnG(alpha), with lnG the logarithm of the gamma function and K the number of topics.
     """
     in_document = np.zeros(topic_count, np.int32)
-    present = np.empty(topic_count, np.int32)
+    present = np.empty(topic_count, np.uint32)
+    topic_of = topics.view(np.uint32)
     total = 0.0
     for row in range(len(offsets) - 1):
         low, high = offsets[row], offsets[row + 1]
-        present_count = _count_document(topics[low:high], in_document, present)
+        present_count = _count_document(
+            topic_of, np.uint64(low), np.uint64(high), in_document, present
+        )
         total += lgamma(topic_count * alpha) - lgamma(high - low + topic_count * alpha)
         for place in range(present_count):
             total += lgamma(in_document[present[place]] + alpha) - lgamma(alpha)
