@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from statistics import median
 
+from motet.domain.arrays import Ints
 from motet.interfaces.forecasts.futures import Extreme, PossibleFutures
 
 FUTURES, FEWEST_FUTURES = 39, 19
@@ -46,50 +48,84 @@ def within(budget_s: float, clock_s: Callable[[], float] = time.monotonic) -> Ca
     return check
 
 
+@dataclass(frozen=True, eq=False)
+class SimulatedFutures:
+    """What happened in futures until the wanted jobs had started, with the jobs of unknown run time
+    as in each extreme. `starts`: by job; `ends_us`: by place, UNKNOWN for those without an end."""
+
+    extremes: tuple[Extreme, ...]
+    starts: Mapping[Extreme, Sequence[Mapping[int, int]]]
+    ends_us: Mapping[Extreme, Sequence[Ints]]
+
+    @property
+    def count(self) -> int:
+        """How many futures count; 0: there was too much to simulate."""
+        simulated = len(self.starts[self.extremes[-1]])
+        return next((each for each in (FUTURES, FEWEST_FUTURES) if simulated >= each), 0)
+
+
+def simulated_futures(
+    futures: PossibleFutures, wanted: frozenset[int], check_time: Callable[[], None]
+) -> SimulatedFutures:
+    """`check_time`: raises TimeIsUp; what is known by then counts."""
+    extremes: tuple[Extreme, ...] = ("at once", "never") if futures.unknown else ("never",)
+    starts: dict[Extreme, list[dict[int, int]]] = {each: [] for each in extremes}
+    ends_us: dict[Extreme, list[Ints]] = {each: [] for each in extremes}
+    different = 1 if futures.are_equal else FUTURES
+    with suppress(TimeIsUp):
+        for number in range(different if futures.jobs else 0):
+            for extreme in extremes:
+                found, ended = _simulated(futures, number, wanted, extreme, check_time)
+                starts[extreme] += [found] * (FUTURES // different)
+                ends_us[extreme] += [ended] * (FUTURES // different)
+    return SimulatedFutures(extremes, starts, ends_us)
+
+
 def expected_starts(
     futures: PossibleFutures, wanted: frozenset[int], check_time: Callable[[], None]
 ) -> dict[int, ExpectedStart]:
-    """Of waiting jobs. With jobs of whose run time nothing is known, a range begins with the starts
-    as if these ended at once, and ends with those as if they never did.
+    """Of waiting jobs, as far as they are known when `check_time` raises TimeIsUp."""
+    return starts_in(futures, wanted, simulated_futures(futures, wanted, check_time))
 
-    `check_time`: raises TimeIsUp; what is known by then counts.
-    """
-    extremes: tuple[Extreme, ...] = ("at once", "never") if futures.unknown else ("never",)
-    drawn: dict[Extreme, list[dict[int, int]]] = {each: [] for each in extremes}
-    different = 1 if futures.are_equal else FUTURES
-    try:
-        for number in range(different if wanted else 0):
-            for extreme in extremes:
-                starts = _starts(futures, number, wanted, extreme, check_time)
-                drawn[extreme] += [starts] * (FUTURES // different)
-    except TimeIsUp:
-        if len(drawn[extremes[-1]]) < FEWEST_FUTURES:
-            return dict.fromkeys(wanted, _unknown("there is too much to simulate"))
-    count = FUTURES if len(drawn["never"]) == FUTURES else FEWEST_FUTURES
+
+def starts_in(
+    futures: PossibleFutures, wanted: frozenset[int], simulated: SimulatedFutures
+) -> dict[int, ExpectedStart]:
+    """Of waiting jobs. With jobs of whose run time nothing is known, a range begins with the starts
+    as if these ended at once, and ends with those as if they never did."""
+    count = simulated.count
+    if not count:
+        return dict.fromkeys(wanted, _unknown("there is too much to simulate"))
+    first, last = (simulated.starts[each][:count] for each in _outer(simulated.extremes))
     return {
         job: _range(
-            [starts.get(job) for starts in drawn[extremes[0]][:count]],
-            [starts.get(job) for starts in drawn["never"][:count]],
+            [starts.get(job) for starts in first],
+            [starts.get(job) for starts in last],
             [each for each in futures.unknown if each != job],
         )
         for job in wanted
     }
 
 
-def _starts(
+def _outer(extremes: Sequence[Extreme]) -> tuple[Extreme, Extreme]:
+    return extremes[0], extremes[-1]
+
+
+def _simulated(
     futures: PossibleFutures,
     number: int,
     wanted: frozenset[int],
     unknown: Extreme,
     check_time: Callable[[], None],
-) -> dict[int, int]:
-    found: dict[int, int] = {}
+) -> tuple[dict[int, int], Ints]:
+    """The starts of the wanted jobs, and the ends until then."""
     for future in futures.drawn(number, unknown):
         found = {job: at_us for job, at_us in future.starts_us.items() if job in wanted}
+        ends_us = future.outcome.columns["end_us"]
         check_time()
         if len(found) == len(wanted):
             break
-    return found
+    return found, ends_us
 
 
 def _range(

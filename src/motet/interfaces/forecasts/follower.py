@@ -1,7 +1,9 @@
-"""Follows a journal and predicts the starts of all waiting jobs whenever it is asked.
+"""Follows a journal and predicts starts and ends of jobs whenever it is asked.
 
-A line `{"now_us": ...}` on stdin is answered by a line `{"starts": {JOB: ...}, "coverage": ...,
-"cpu_s": ...}`. Arguments: the journal, the folder of the server's state, the process to end with.
+A line `{"now_us": ...}` on stdin is answered by a line `{"starts": {JOB: ...}, "ends": {JOB: [LOW,
+MEDIAN, HIGH]}, "made_us": ..., "coverage": ..., "cpu_s": ...}`. Ends are Unix seconds; null: later
+than what was simulated. Arguments: the journal, the folder of the server's state, the process to
+end with.
 """
 
 from __future__ import annotations
@@ -14,8 +16,15 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, TextIO
 
+from motet.domain.units import seconds
 from motet.interfaces.forecasts.dry_run import start_document
-from motet.interfaces.forecasts.expected_starts import expected_starts, within
+from motet.interfaces.forecasts.expected_ends import ExpectedEnd, expected_ends
+from motet.interfaces.forecasts.expected_starts import (
+    ExpectedStart,
+    simulated_futures,
+    starts_in,
+    within,
+)
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.futures import PossibleFutures
 from motet.interfaces.forecasts.prediction_store import PredictionStore
@@ -26,7 +35,7 @@ _NICENESS = 10
 
 
 def predict_starts(journal: FollowedJournal, store: PredictionStore, now_us: int) -> dict[str, Any]:
-    """One round: settle what was predicted before, and predict all waits.
+    """One round: settle what was predicted before, and predict all waits and ends.
 
     While a joined cluster is out of reach nothing is predicted.
     """
@@ -34,16 +43,24 @@ def predict_starts(journal: FollowedJournal, store: PredictionStore, now_us: int
     state, engine = journal.cluster.state, journal.cluster.engine
     now_us = max(now_us, engine.state.now_us)
     store.settle(state.jobs)
-    starts = {}
+    starts: dict[int, ExpectedStart] = {}
+    ends: dict[int, ExpectedEnd] = {}
     if not state.refusal:
         futures = PossibleFutures(journal.cluster, now_us, journal.position)
-        starts = expected_starts(futures, futures.waiting, within(BUDGET_S))
+        simulated = simulated_futures(futures, futures.waiting, within(BUDGET_S))
+        starts = starts_in(futures, futures.waiting, simulated)
+        ends = expected_ends(futures, simulated)
     store.add(state.jobs, starts, now_us, state.policy.policy)
     return {
         "starts": {
             str(job): {"made_us": now_us, **start_document(start, now_us)}
             for job, start in starts.items()
         },
+        "ends": {
+            str(job): [each and seconds(each) for each in (end.low_us, end.median_us, end.high_us)]
+            for job, end in ends.items()
+        },
+        "made_us": now_us,
         "coverage": store.coverage(now_us).document(),
     }
 

@@ -1,4 +1,4 @@
-"""Predicted starts of waiting jobs, kept current by a process that follows the journal."""
+"""Predicted starts and ends of jobs, kept current by a process that follows the journal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from motet.domain.units import seconds
+from motet.domain.units import SECOND_US, seconds
 from motet.insight.expected_start import later_view
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState
@@ -25,12 +25,15 @@ _PAUSE_RATIO = 20
 """Pauses are so many times as long as rounds: predictions take a twentieth of a core."""
 _WAITING = (JobState.PENDING, JobState.PREEMPTED)
 _MODULE = "motet.interfaces.forecasts.follower"
-_NOTHING: Mapping[str, Any] = {"starts": {}, "coverage": None}
+_NOTHING: Mapping[str, Any] = {"starts": {}, "ends": {}, "made_us": 0, "coverage": None}
+WATCHED_S, FRESH_S, OLDEST_S = 60.0, 30.0, 600.0
+"""How long predictions go on after a page has shown them; from which age on a page asks for new
+ones; from which age on it shows no ends."""
 
 
 class StartPredictions:
-    """A thread that asks the process after changes, while jobs wait; the process starts with the
-    first question and starts again if it ends."""
+    """A thread that asks the process after changes, while jobs wait or a page shows them; the
+    process starts with the first question and starts again if it ends."""
 
     def __init__(self, journal: str, folder: Path, on_change: Callable[[], None]) -> None:
         """`journal`: a database URL, or the path of a SQLite file; `folder`: of the server's state.
@@ -38,6 +41,7 @@ class StartPredictions:
         self._command = (sys.executable, "-P", "-m", _MODULE, journal, str(folder))
         self._on_change = on_change
         self._waiting: set[int] = set()
+        self._watched_until_s = 0.0
         self._found: Mapping[str, Any] = _NOTHING
         self._process: subprocess.Popen[str] | None = None
         self._changed, self._closing = threading.Event(), threading.Event()
@@ -52,8 +56,24 @@ class StartPredictions:
         for job in jobs:
             waits = job.state in _WAITING
             (self._waiting.add if waits else self._waiting.discard)(job.number)
-        if self._waiting or self._found["starts"]:
+        if self._is_wanted():
             self._changed.set()
+
+    def watch(self) -> None:
+        """A page shows predictions: for some time predict also while nothing waits."""
+        self._watched_until_s = time.monotonic() + WATCHED_S
+        if time.time() - seconds(self._found["made_us"]) > FRESH_S:
+            self._changed.set()
+
+    def ahead(self, now_us: int) -> tuple[dict[int, dict[str, Any]], dict[int, list[Any]]]:
+        """Expected starts (as `of`) and ends (`low`, `median`, `high` in Unix seconds, None: later
+        than what was simulated) of jobs; those that are missing are not known."""
+        found = self._found
+        waiting = {number: self.of(number, now_us) for number in [*self._waiting]}
+        starts = {number: start for number, start in waiting.items() if start is not None}
+        is_old = now_us - found["made_us"] > OLDEST_S * SECOND_US
+        ends = {} if is_old else {int(job): end for job, end in found["ends"].items()}
+        return starts, ends
 
     def of(self, number: int, now_us: int) -> dict[str, Any] | None:
         """The latest prediction of a waiting job: `made` (Unix seconds), `low_s`, `median_s` and
@@ -88,7 +108,7 @@ class StartPredictions:
             if self._closing.wait(pause_s):
                 return
             self._changed.clear()
-            if not (self._waiting or self._found["starts"]):
+            if not self._is_wanted():
                 continue  # The jobs have started meanwhile.
             answer = self._ask()
             if answer is None:
@@ -98,6 +118,10 @@ class StartPredictions:
                 self._found = answer
                 self._on_change()
                 pause_s = max(_PAUSE_RATIO * answer["cpu_s"], _SHORTEST_PAUSE_S)
+
+    def _is_wanted(self) -> bool:
+        is_watched = time.monotonic() < self._watched_until_s
+        return bool(self._waiting or self._found["starts"] or is_watched)
 
     def _ask(self) -> Mapping[str, Any] | None:
         """None: the process has ended; the next round starts another one."""

@@ -55,9 +55,11 @@ def colour_of(job: int) -> int:
     return job % COLOURS
 
 
-def bars(attempts: Iterable[AttemptRow], begin_us: int, end_us: int) -> list[Bar]:
-    """The attempts of one job within a period."""
-    period = max(end_us - begin_us, 1)
+def bars(
+    attempts: Iterable[AttemptRow], begin_us: int, end_us: int, axis_end_us: int = 0
+) -> list[Bar]:
+    """The attempts of one job within a period. `axis_end_us`: of an axis that goes on after it."""
+    period = max(max(end_us, axis_end_us) - begin_us, 1)
     found = []
     for each in attempts:
         from_us = max(each.requested_us, begin_us)

@@ -7,7 +7,6 @@ import csv
 import json
 import time
 from collections.abc import Callable
-from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -31,6 +30,7 @@ from motet.interfaces.server.web.job_filter import job_query
 from motet.interfaces.server.web.log_text import log_text
 from motet.interfaces.server.web.queue_page import QueuePage
 from motet.interfaces.server.web.renderer import PAGE_HEADERS, PageRenderer, page_before
+from motet.interfaces.server.web.timeline.timeline_page import TimelinePage
 from motet.live.accounts.roles import Forbidden
 from motet.live.master.facts import Verb
 from motet.live.master.intake import Change
@@ -43,7 +43,6 @@ from motet.live.read_tables.rows import attempt_row
 T = TypeVar("T")
 
 _LOG_TAIL_BYTES = 16_000
-_MOST_BARS, _PERIODS_MIN, _USUAL_MIN = 100, (10, 60, 360, 1440, 10_080), 60
 _MOST_POINTS = 2000
 _VERBS: tuple[Verb, ...] = get_args(Verb)
 
@@ -66,6 +65,7 @@ class WebPages:
     def add_to(self, app: FastAPI) -> None:
         """Add the routes."""
         QueuePage(self._master, self._pages).add_to(app)
+        TimelinePage(self._master, self._tables, self._predictions, self._pages).add_to(app)
         static = StaticFiles(directory=Path(__file__).parent / "static")
         app.mount("/static", static)
         for path, page in (
@@ -73,7 +73,6 @@ class WebPages:
             ("/jobs", self.jobs),
             ("/jobs/{number}", self.job),
             ("/machines", self.machines),
-            ("/timeline", self.timeline),
             ("/decisions", self.decisions),
             ("/events", self.events),
         ):
@@ -154,31 +153,6 @@ class WebPages:
             return {**pages.common(state, found), "machines": found, "largest_free": largest}
 
         return self._pages.render(request, "machines.html", await self._read(read))
-
-    async def timeline(self, request: Request) -> Response:
-        """Jobs on a time axis, with the gaps of preemptions."""
-        asked = _count(request.query_params.get("minutes"))
-        minutes = asked if asked in _PERIODS_MIN else _USUAL_MIN
-        end_us = time.time_ns() // 1000
-        begin_us = end_us - minutes * 60 * 1_000_000
-        attempts = await asyncio.to_thread(
-            self._tables.attempts_between, begin_us, end_us, _MOST_BARS
-        )
-        by_job = {
-            number: bars(rows, begin_us, end_us)
-            for number, rows in groupby(attempts, lambda each: each.job)
-        }
-        document = await self._read(
-            lambda state: {**pages.common(state), "jobs": pages.lines(state, tuple(by_job))}
-        )
-        more = {
-            "bars": by_job,
-            "ticks": ticks(begin_us, end_us),
-            "minutes": minutes,
-            "periods": _PERIODS_MIN,
-            "most": _MOST_BARS,
-        }
-        return self._pages.render(request, "timeline.html", {**document, **more})
 
     async def decisions(self, request: Request) -> Response:
         """What was decided at every moment, and why."""
