@@ -8,7 +8,9 @@ time) and of further ones (the cost of a preemption). Targets: average completio
 and the policies in the same order.
 
 The machine has to be idle: start-ups of loaded machines are long compared with the scaled jobs.
-`--quick` runs 12 jobs. `load` is the processor's load average at the end of a run.
+`--quick` runs 12 jobs. `load` is the processor's load average at the end of a run. Where
+MOTET_ADDRESS names a Ray cluster of 8 CPUs, its nodes run the jobs: four hosts of two CPUs with
+`motet testbed up --machines 4` and `motet testbed run -- python benchmarks/live_fidelity.py`.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from motet.live.jobs.job import LiveJob
 from motet.sim.experiment import Experiment
 from motet.sim.traces import read_trace
 from motet.sim.workload.workload import Workload
+from motet.testbed.commands import ADDRESS_VARIABLE
 from support.figures import Figure, parser, report
 from support.resumable_program import PROGRAM
 
@@ -79,13 +82,17 @@ def scaled(jobs: int, scale: float) -> Workload:
 def server(folder: Path, policy: str) -> Iterator[LiveClient]:
     """A server with the policy in force."""
     settings = [word for pair in POLICIES[policy].items() for word in ("--set", "=".join(pair))]
-    command = [sys.executable, "-m", "motet.interfaces.cli", "server", "--cluster", CLUSTER]
+    address = os.environ.get(ADDRESS_VARIABLE)
+    where = ["--address", address] if address else ["--cluster", CLUSTER]
+    command = [sys.executable, "-m", "motet.interfaces.cli", "server", *where]
     command += ["--policy", policy, *settings, "--state-dir", str(folder)]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
         while not (folder / ADDRESS_FILE).exists():
             time.sleep(0.1)
         with LiveClient(ServerAddress.find(folder=folder)) as client:
+            while sum(each["slots"] for each in client.machines()) < SLOTS:
+                time.sleep(0.1)
             yield client
     finally:
         process.terminate()
