@@ -46,6 +46,19 @@ def test_the_model_is_that_of_fit_on_the_same_data(digits: TrainedModel) -> None
     np.testing.assert_allclose(digits.model.coef_, alone.coef_, rtol=1e-6, atol=1e-9)
 
 
+def test_jobs_that_take_turns_end_with_the_same_models() -> None:
+    """Two jobs with unlike steps; the third is killed in the middle of its turns."""
+    penalties = (0.0, 1e-2)
+    with Cluster(machines=2, interleave=True) as cluster:
+        endless = cluster.submit("mlr", "digits", epochs=100_000, tol=0, solver="saga")
+        jobs = [cluster.submit("mlr", "digits", epochs=5, tol=0, l2=l2) for l2 in penalties]
+        together = [job.result().model.coef_ for job in jobs]
+        endless.cancel()
+        alone = [cluster.train("mlr", "digits", epochs=5, tol=0, l2=l2) for l2 in penalties]
+    for turn, one in zip(together, alone, strict=True):
+        np.testing.assert_array_equal(turn, one.model.coef_)
+
+
 def test_losses_are_a_table_and_metrics_a_dictionary(digits: TrainedModel) -> None:
     assert digits.losses.index.tolist() == [1, 2, 3]
     assert digits.losses["loss"].tolist() == digits.result.losses
@@ -306,3 +319,5 @@ def test_an_address_where_nothing_answers_is_refused_at_once() -> None:
             train("mlr", "iris", address=f"127.0.0.1:{port}")
     with pytest.raises(BadInput, match="address=5: give HOST:PORT"):
         Cluster(address=5)  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="interleave=True: only on this machine"):
+        Cluster(address="127.0.0.1:1", interleave=True)

@@ -75,7 +75,8 @@ class Cluster:
     """Machines for training jobs, several at a time; a context manager that ends its processes.
 
     `machines`: logical machines of this host, whose executors are processes; with `address`, nodes
-    of a running Ray cluster. Raises BadInput, Unreachable.
+    of a running Ray cluster. `interleave`: jobs on one machine take turns, so that one computes
+    while another one communicates (not with `address`). Raises BadInput, Unreachable.
 
     >>> with motet.Cluster(machines=4) as cluster:
     ...     jobs = [cluster.submit("mlr", "digits", l2=l2) for l2 in (0.0, 0.01)]
@@ -83,9 +84,15 @@ class Cluster:
     """
 
     @python_arguments
-    def __init__(self, machines: int = _DEFAULT_MACHINES, *, address: str | None = None) -> None:
+    def __init__(
+        self,
+        machines: int = _DEFAULT_MACHINES,
+        *,
+        address: str | None = None,
+        interleave: bool = False,
+    ) -> None:
         require_whole("machines", machines)
-        self._cluster = _cluster(machines, address)
+        self._cluster = _cluster(machines, address, interleaves=interleave)
         self._is_closed = False
         self._threads = ThreadPoolExecutor(thread_name_prefix="motet-job")
         self._jobs: WeakSet[TrainingJob] = WeakSet()
@@ -246,9 +253,11 @@ class Cluster:
             self._cluster.preload(path)
 
 
-def _cluster(machines: int, address: str | None) -> LocalCluster | RayCluster:
+def _cluster(machines: int, address: str | None, *, interleaves: bool) -> LocalCluster | RayCluster:
     if address is None:
-        return LocalCluster(machines)
+        return LocalCluster(machines, interleaves=interleaves)
+    if interleaves:
+        raise BadInput("interleave=True: only on this machine so far; leave out address")
     if not isinstance(address, str):
         raise BadInput(f"address={address!r:.60}: give HOST:PORT of a running Ray cluster")
     require_ray("address")

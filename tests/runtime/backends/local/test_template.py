@@ -25,6 +25,7 @@ from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.backends.local.executor_process import READY
 from motet.runtime.backends.local.executors import LocalExecutor
 from motet.runtime.backends.local.template_client import ExecutorProcess, TemplateClient
+from motet.runtime.backends.local.template_messages import ExecutorStart
 from motet.runtime.backends.local.template_process import TemplateProcess
 from motet.runtime.controller.ports import ExecutorLost, LaunchGivenUp, LaunchRequest
 from motet.transport import Endpoint
@@ -57,7 +58,7 @@ def test_a_template_has_one_thread_also_after_it_compiled_kernels(
 ) -> None:
     template.preload("motet.apps.lasso:Lasso")
     template.preload("motet.apps.lda:LDA")
-    template.fork(0, bytes(32))
+    template.fork(ExecutorStart(0, bytes(32)))
 
     assert psutil.Process(template.process_id).num_threads() == 1
 
@@ -65,11 +66,11 @@ def test_a_template_has_one_thread_also_after_it_compiled_kernels(
 def test_what_cannot_be_preloaded_does_not_end_the_template(template: TemplateClient) -> None:
     template.preload("motet.apps.nothing:Nothing")
 
-    assert executor(template.fork(0, bytes(32))).is_running()
+    assert executor(template.fork(ExecutorStart(0, bytes(32)))).is_running()
 
 
 def test_executors_end_with_the_template(template: TemplateClient) -> None:
-    forks = [template.fork(number, bytes(32)) for number in range(3)]
+    forks = [template.fork(ExecutorStart(number, bytes(32))) for number in range(3)]
     processes = [executor(forked) for forked in forks]
     processes[1].suspend()
 
@@ -82,16 +83,16 @@ def test_another_template_replaces_one_that_was_killed(template: TemplateClient)
     killed = template.process_id
     psutil.Process(killed).kill()
 
-    assert executor(template.fork(0, bytes(32))).ppid() == template.process_id != killed
+    assert (
+        executor(template.fork(ExecutorStart(0, bytes(32)))).ppid() == template.process_id != killed
+    )
 
 
 class KilledAfterFork(TemplateProcess):
     """Its executor has begun to answer when the template is killed."""
 
-    def fork(
-        self, number: int, secret: bytes, descriptor: int, keep_waiting: Callable[[], None]
-    ) -> Any:
-        del number, secret, keep_waiting
+    def fork(self, start: ExecutorStart, descriptor: int, keep_waiting: Callable[[], None]) -> Any:
+        del start, keep_waiting
         with Connection(os.dup(descriptor)) as connection:
             connection.send((READY, True, "of the first executor"))
         raise ConnectionResetError
@@ -100,7 +101,7 @@ class KilledAfterFork(TemplateProcess):
 def test_an_executor_has_the_connection_of_no_other_one() -> None:
     client = TemplateClient(KilledAfterFork())
     try:
-        forked = client.fork(0, bytes(32))
+        forked = client.fork(ExecutorStart(0, bytes(32)))
         number, is_success, endpoint = forked.connection.recv()
         assert (number, is_success) == (READY, True)
         assert isinstance(endpoint, Endpoint)
@@ -115,14 +116,14 @@ def test_a_template_that_ends_every_time_is_an_error(
     psutil.Process(template.process_id).kill()
 
     with pytest.raises(JobFailed, match="the process that starts executors has ended"):
-        template.fork(0, bytes(32))
+        template.fork(ExecutorStart(0, bytes(32)))
 
 
 def test_a_closed_template_is_not_replaced(template: TemplateClient) -> None:
     template.close()
 
     with pytest.raises(JobFailed, match="the process that starts executors has ended"):
-        template.fork(0, bytes(32))
+        template.fork(ExecutorStart(0, bytes(32)))
     with pytest.raises(psutil.NoSuchProcess):
         psutil.Process(template.process_id)
 
@@ -130,7 +131,7 @@ def test_a_closed_template_is_not_replaced(template: TemplateClient) -> None:
 @pytest.mark.parametrize("stopped", ["executor", "template"])
 def test_nothing_is_left_after_the_end_although_a_process_is_stopped(stopped: str) -> None:
     template = TemplateClient()
-    forked = template.fork(0, bytes(32))
+    forked = template.fork(ExecutorStart(0, bytes(32)))
     process = executor(forked)
     (process if stopped == "executor" else psutil.Process(template.process_id)).suspend()
 
@@ -142,7 +143,7 @@ def test_nothing_is_left_after_the_end_although_a_process_is_stopped(stopped: st
 def test_an_executor_ends_when_its_controller_closes_the_connection(
     template: TemplateClient,
 ) -> None:
-    forked = template.fork(0, bytes(32))
+    forked = template.fork(ExecutorStart(0, bytes(32)))
     process = executor(forked)
     forked.connection.close()
 
@@ -262,16 +263,17 @@ def test_too_many_open_files_fail_one_job_and_no_other(tmp_path: Path) -> None:
         "import resource, sys\n"
         "from motet.domain.errors import JobFailed\n"
         "from motet.runtime.backends.local.template_client import TemplateClient\n"
+        "from motet.runtime.backends.local.template_messages import ExecutorStart\n"
         "template = TemplateClient()\n"
-        "forks = [template.fork(0, bytes(32))]\n"
+        "forks = [template.fork(ExecutorStart(0, bytes(32)))]\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24))\n"
         "try:\n"
         "    while True:\n"
-        "        forks.append(template.fork(0, bytes(32)))\n"
+        "        forks.append(template.fork(ExecutorStart(0, bytes(32))))\n"
         "except JobFailed as error:\n"
         "    print(error)\n"
         "forks.pop().connection.close()\n"
-        "forks.append(template.fork(0, bytes(32)))\n"
+        "forks.append(template.fork(ExecutorStart(0, bytes(32))))\n"
         "print(forks[0].connection.recv()[1])\n"
         "template.close()\n"
     )
@@ -288,9 +290,9 @@ def test_an_answer_that_was_given_up_is_not_taken_for_the_next(template: Templat
     process = psutil.Process(template.process_id)
     process.suspend()
     with pytest.raises(LaunchGivenUp):
-        template.fork(0, bytes(32), lambda: True)
+        template.fork(ExecutorStart(0, bytes(32)), lambda: True)
     process.resume()
-    forked = template.fork(1, bytes(32))
+    forked = template.fork(ExecutorStart(1, bytes(32)))
     assert executor(forked).is_running()
 
 
@@ -311,7 +313,7 @@ def test_a_call_to_a_stopped_executor_ends_with_its_loss(
 def test_no_executor_is_left_when_close_returns() -> None:
     for _ in range(3):
         template = TemplateClient()
-        forks = [template.fork(number, bytes(32)) for number in range(6)]
+        forks = [template.fork(ExecutorStart(number, bytes(32))) for number in range(6)]
         processes = [executor(forked) for forked in forks]
         template.close()
         assert [each for each in processes if each.is_running()] == []

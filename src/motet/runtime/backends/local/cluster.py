@@ -9,11 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Self
 
 from motet.domain.errors import JobFailed
 from motet.runtime.backends.local.executors import LocalExecutor
 from motet.runtime.backends.local.template_client import TemplateClient
+from motet.runtime.backends.local.template_messages import ExecutorStart
 from motet.runtime.backends.local.template_process import TemplateProcess
 from motet.runtime.controller.ports import (
     ExecutorHandle,
@@ -31,8 +34,16 @@ _START_TIMEOUT_S = 180.0
 class LocalCluster:
     """An `ExecutorCluster` on this machine; a context manager that ends all its processes."""
 
-    def __init__(self, machines: int, template: TemplateProcess | None = None) -> None:
-        """`template`: one that was started before; the cluster ends it."""
+    def __init__(
+        self,
+        machines: int,
+        template: TemplateProcess | None = None,
+        *,
+        interleaves: bool = False,
+    ) -> None:
+        """`template`: one that was started before; the cluster ends it. `interleaves`: jobs take
+        turns on every machine, subtask by subtask (`motet.runtime.arbiter`)."""
+        self._arbiters = TemporaryDirectory(prefix="motet-arbiters-") if interleaves else None
         self._machines = tuple(Machine(number, f"m{number}") for number in range(machines))
         self._template = TemplateClient(template)
 
@@ -65,7 +76,10 @@ class LocalCluster:
         started: list[LocalExecutor] = []
         try:
             for number in request.machines:
-                process = self._template.fork(number, request.secret, request.is_given_up)
+                process = self._template.fork(
+                    ExecutorStart(number, request.secret, self._arbiter(number)),
+                    request.is_given_up,
+                )
                 started.append(LocalExecutor(number, process))
             _await_warm(started, request)
             return {executor.number: executor for executor in started if executor.endpoint()}
@@ -77,6 +91,11 @@ class LocalCluster:
     def close(self) -> None:
         """End all executors."""
         self._template.close()
+        if self._arbiters is not None:
+            self._arbiters.cleanup()
+
+    def _arbiter(self, machine: int) -> Path | None:
+        return None if self._arbiters is None else Path(self._arbiters.name) / f"m{machine}"
 
     def __enter__(self) -> Self:
         return self

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
+from motet.runtime.backends.local.template_messages import ExecutorStart
 from motet.runtime.executor.application_fault import one_line
 from motet.runtime.executor.executor import Executor
+from motet.runtime.executor.shared_machine import resources_beside_others
 
 NumberedCall = tuple[int, str, bytes]
 """The number of a call, the name of a method, and its pickled arguments."""
@@ -20,11 +22,12 @@ READY = 0
 """The number of the answer that an executor sends by itself: where it listens."""
 
 
-def run_executor(descriptor: int, number: int, secret: bytes) -> None:
+def run_executor(descriptor: int, start: ExecutorStart) -> None:
     """Serve calls that arrive at a socket until its other end is closed; does not return."""
     connection = Connection(descriptor)
     try:
-        executor = Executor(number, secret)
+        resources = resources_beside_others(start.arbiter)
+        executor = Executor(start.number, start.secret, resources=resources)
     except Exception as error:
         connection.send((READY, False, one_line(error)))
         os._exit(1)

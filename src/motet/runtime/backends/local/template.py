@@ -20,6 +20,7 @@ from io import TextIOWrapper
 from motet.runtime.backends.local.executor_process import run_executor
 from motet.runtime.backends.local.template_messages import (
     MAX_MESSAGE_BYTES,
+    ExecutorStart,
     TemplateAnswer,
     TemplateRequest,
 )
@@ -74,12 +75,12 @@ class Template:
         if request[0] == "preload":
             _preload(request[1])
         elif descriptors:
-            self._fork(descriptors[0], request[1], request[2])
+            self._fork(descriptors[0], request[1])
         else:
             self._answer((0, "too many open files"))
         return True
 
-    def _fork(self, descriptor: int, number: int, secret: bytes) -> None:
+    def _fork(self, descriptor: int, start: ExecutorStart) -> None:
         """Start an executor with its end of a connection."""
         template = os.getpid()
         try:
@@ -89,7 +90,7 @@ class Template:
             self._answer((0, str(error.strerror)))
             return
         if not process:
-            self._become_executor(template, descriptor, number, secret)
+            self._become_executor(template, descriptor, start)
         os.close(descriptor)
         try:
             pidfd = os.pidfd_open(process)
@@ -106,7 +107,7 @@ class Template:
         with contextlib.suppress(OSError):  # The other end is closed: `serve` notices it, too.
             socket.send_fds(self._control, [pickle.dumps(answer)], descriptors)
 
-    def _become_executor(self, template: int, descriptor: int, number: int, secret: bytes) -> None:
+    def _become_executor(self, template: int, descriptor: int, start: ExecutorStart) -> None:
         try:
             die_with_parent(template)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -117,7 +118,7 @@ class Template:
                 os.close(other)
             gc.freeze()  # A collection does not write to the pages shared with the template.
             gc.enable()
-            run_executor(descriptor, number, secret)
+            run_executor(descriptor, start)
         except BaseException:
             sys.excepthook(*sys.exc_info())
         finally:

@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from motet.domain.errors import JobFailed
+from motet.runtime.backends.local.template_messages import ExecutorStart
 from motet.runtime.backends.local.template_process import TemplateProcess
 from motet.runtime.controller.ports import LaunchGivenUp, never
 
@@ -49,7 +50,7 @@ class TemplateClient:
             self._process.preload(application)
 
     def fork(
-        self, number: int, secret: bytes, is_given_up: Callable[[], bool] = never
+        self, start: ExecutorStart, is_given_up: Callable[[], bool] = never
     ) -> ExecutorProcess:
         """Start the process of an executor.
 
@@ -65,9 +66,9 @@ class TemplateClient:
                 raise _template_ended()
             try:
                 with contextlib.suppress(ConnectionError):
-                    return self._forked(number, secret, keep_waiting)
+                    return self._forked(start, keep_waiting)
                 self._replace_process()
-                return self._forked(number, secret, keep_waiting)
+                return self._forked(start, keep_waiting)
             except ConnectionError as error:
                 raise _template_ended() from error
             except OSError as error:
@@ -81,9 +82,7 @@ class TemplateClient:
             self._process.end()  # Another thread may have replaced it meanwhile.
             self._process.close()
 
-    def _forked(
-        self, number: int, secret: bytes, keep_waiting: Callable[[], None]
-    ) -> ExecutorProcess:
+    def _forked(self, start: ExecutorStart, keep_waiting: Callable[[], None]) -> ExecutorProcess:
         """One attempt, with a connection of its own.
 
         A template that was killed may have forked an executor, and this one may have written to its
@@ -92,7 +91,7 @@ class TemplateClient:
         ours, theirs = socket.socketpair()
         with ours, theirs:
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _SEND_TIMEOUT)
-            answer, descriptors = self._process.fork(number, secret, theirs.fileno(), keep_waiting)
+            answer, descriptors = self._process.fork(start, theirs.fileno(), keep_waiting)
             if not descriptors:
                 raise _no_executor(answer[1] or "too many open files")
             return ExecutorProcess(answer[0], descriptors[0], Connection(ours.detach()))

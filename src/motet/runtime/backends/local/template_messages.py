@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 MAX_MESSAGE_BYTES = 1 << 12
-TemplateRequest = tuple[Literal["fork"], int, bytes] | tuple[Literal["preload"], str]
-"""An executor's number and secret, or an application as "module:Class"."""
+
+
+class ExecutorStart(NamedTuple):
+    """What an executor needs. `arbiter`: the address of its machine's, if it shares the machine."""
+
+    number: int
+    secret: bytes
+    arbiter: Path | None = None
+
+
+TemplateRequest = tuple[Literal["fork"], ExecutorStart] | tuple[Literal["preload"], str]
+"""An executor, or an application as "module:Class"."""
 TemplateAnswer = tuple[int, str]
 """To "fork": the number of the process, which comes with its pidfd; or 0 and why there is none."""

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from motet.domain.errors import JobFailed
 from motet.runtime.backends.local.template_messages import (
     MAX_MESSAGE_BYTES,
+    ExecutorStart,
     TemplateAnswer,
     TemplateRequest,
 )
@@ -78,7 +79,7 @@ class TemplateProcess:
             self._control.send(pickle.dumps(request))
 
     def fork(
-        self, number: int, secret: bytes, descriptor: int, keep_waiting: Callable[[], None]
+        self, start: ExecutorStart, descriptor: int, keep_waiting: Callable[[], None]
     ) -> tuple[TemplateAnswer, list[int]]:
         """Ask for an executor with `descriptor` as its end of a connection: the answer, its pidfd.
 
@@ -86,7 +87,7 @@ class TemplateProcess:
         the answer stays unread, and the executor that is not needed any more ends, since its
         connection is closed. Raises ConnectionError: the template has ended.
         """
-        request: TemplateRequest = ("fork", number, secret)
+        request: TemplateRequest = ("fork", start)
         self._has_forked = True
         socket.send_fds(self._control, [pickle.dumps(request)], [descriptor])
         self._unread_answers += 1

@@ -1,0 +1,134 @@
+"""The arbiter's process: serves the workers of one machine on a Unix domain socket.
+
+Every thread of a worker has a connection of its own. The token of a connection that is closed, by
+its owner or by the end of its process, is free at once.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import socket
+import struct
+import time
+from pathlib import Path
+
+from motet.runtime.arbiter.messages import GRANTED, PING, PONG, RELEASE, REQUESTS
+from motet.runtime.arbiter.sharing_flag import SharingFlag
+from motet.runtime.arbiter.token_table import BadTokenRequest, TokenTable
+
+IDLE_S = 5.0
+"""An arbiter without connections ends after so long."""
+READY = b"ready"
+_REQUESTED = {message: token for token, message in REQUESTS.items()}
+_CREDENTIALS = struct.Struct("3i")  # Process, user, group: struct ucred.
+
+
+class Arbiter:
+    """Hands out the tokens of a table to connections, in one thread."""
+
+    def __init__(self, listener: socket.socket, table: TokenTable, flag: SharingFlag) -> None:
+        self._listener, self._table, self._flag = listener, table, flag
+        self._connections: dict[int, socket.socket] = {}
+        self._processes: dict[int, int] = {}
+        self._poll = select.epoll()
+        self._poll.register(listener.fileno(), select.EPOLLIN)
+
+    def serve(self, idle_s: float) -> None:
+        """Return when there has been no connection for so long."""
+        while True:
+            events = self._poll.poll(self._timeout_s(idle_s))
+            if not events and not self._connections:
+                return
+            for descriptor, _ in events:
+                if descriptor == self._listener.fileno():
+                    self._accept()
+                else:
+                    self._receive(descriptor)
+            if self._table.next_expiry_us() is not None:
+                self._tell(self._table.expire(_now_us()))
+
+    def _timeout_s(self, idle_s: float) -> float:
+        if not self._connections:
+            return idle_s
+        expiry_us = self._table.next_expiry_us()
+        return -1 if expiry_us is None else max(expiry_us - _now_us(), 0) / 1e6
+
+    def _accept(self) -> None:
+        connection, _ = self._listener.accept()
+        size = _CREDENTIALS.size
+        found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+        process, user, _ = _CREDENTIALS.unpack(found)
+        if user != os.getuid():
+            connection.close()
+            return
+        connection.setblocking(False)
+        descriptor = connection.fileno()
+        self._connections[descriptor], self._processes[descriptor] = connection, process
+        self._poll.register(descriptor, select.EPOLLIN)
+        self._count_jobs()
+
+    def _receive(self, descriptor: int) -> None:
+        connection = self._connections.get(descriptor)
+        if connection is None:  # Closed by an event before in the same round.
+            return
+        try:
+            message = connection.recv(1)
+            if message == RELEASE:
+                self._tell(self._table.release(descriptor, _now_us()))
+            elif message == PING:
+                connection.send(PONG)
+            else:
+                token = _REQUESTED[message]
+                self._tell(self._table.request(descriptor, token, _now_us()))
+        except BlockingIOError:
+            return
+        except (OSError, KeyError, BadTokenRequest):  # No message: the other end is closed.
+            self._drop(descriptor)
+
+    def _tell(self, granted: list[int]) -> None:
+        for descriptor in granted:
+            connection = self._connections.get(descriptor)
+            if connection is None:  # Dropped with an answer before.
+                continue
+            try:
+                connection.send(GRANTED)
+            except OSError:  # It does not read its answers, or is gone.
+                self._drop(descriptor)
+
+    def _count_jobs(self) -> None:
+        """A job has one process on a machine; its threads have connections of their own."""
+        self._flag.write(len(set(self._processes.values())))
+
+    def _drop(self, descriptor: int) -> None:
+        self._poll.unregister(descriptor)
+        self._connections.pop(descriptor).close()
+        del self._processes[descriptor]
+        self._count_jobs()
+        self._tell(self._table.release(descriptor, _now_us()))
+
+
+def run_arbiter(address: Path, table: TokenTable, ready: int, idle_s: float = IDLE_S) -> bool:
+    """Serve at `address` until nobody is connected; False if another arbiter does.
+
+    `ready`: a descriptor that gets READY as soon as connections are accepted.
+    """
+    lock = os.open(f"{address}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    address.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(str(address))
+        listener.listen(socket.SOMAXCONN)
+        os.write(ready, READY)
+        os.close(ready)
+        Arbiter(listener, table, SharingFlag(address)).serve(idle_s)
+        address.unlink(missing_ok=True)
+    return True
+
+
+def _now_us() -> int:
+    return time.monotonic_ns() // 1000

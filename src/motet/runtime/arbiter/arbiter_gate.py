@@ -1,0 +1,134 @@
+"""The gate of a worker that shares its machine with other jobs."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+
+from motet.runtime.arbiter.messages import GRANTED, PING, PONG, RELEASE, REQUESTS
+from motet.runtime.arbiter.sharing_flag import SharingFlag
+from motet.runtime.arbiter.token_table import Token
+from motet.runtime.core.subtask import SubtaskKind
+from motet.runtime.worker.subtask_gate import OPEN_GATE
+
+PATIENCE_S = 1.0
+"""An arbiter that does not answer a PING within this time is taken for stopped."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
+"""Subtasks run without tokens for so long before a lost arbiter is looked for again."""
+_TOKENS = {
+    SubtaskKind.PULL: Token.NETWORK,
+    SubtaskKind.COMP: Token.CPU,
+    SubtaskKind.PUSH: Token.NETWORK,
+}
+
+
+class ArbiterGate:
+    """A SubtaskGate whose subtasks wait for the tokens of this machine.
+
+    A job that is alone on its machine asks for none. Without an arbiter, because it was killed or
+    is stopped, subtasks are admitted at once: jobs run on and no longer take turns, until an
+    arbiter answers again.
+    """
+
+    def __init__(self, address: Path, ensure: Callable[[], None] = lambda: None) -> None:
+        """`address`: of the arbiter; `ensure`: called before every attempt to connect."""
+        self._address, self._ensure = address, ensure
+        self._of_thread = threading.local()
+        self._flag: SharingFlag | None = None
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the job is alone on its machine."""
+        return self._flag is not None and not self._flag.is_set
+
+    def enter(self, kind: SubtaskKind) -> AbstractContextManager[None]:
+        """Wait for the token of this kind of subtask."""
+        admission: _Admission | None = getattr(self._of_thread, "admission", None)
+        if admission is None:
+            admission = _Admission(self._connected)
+            self._of_thread.admission = admission
+        elif self.is_free:
+            return OPEN_GATE.enter(kind)
+        admission.token = _TOKENS[kind]
+        return admission
+
+    def _connected(self) -> socket.socket:
+        """A connection to the arbiter. Raises OSError."""
+        self._ensure()
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            timeout = struct.pack("@ll", int(PATIENCE_S), int(PATIENCE_S % 1 * 1e6))
+            for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+                connection.setsockopt(socket.SOL_SOCKET, option, timeout)
+            connection.connect(str(self._address))
+            if self._flag is None:
+                self._flag = SharingFlag(self._address)
+        except OSError:
+            connection.close()
+            raise
+        return connection
+
+
+class _Admission:
+    """One thread's connection, used as the context of one subtask after the other."""
+
+    token = Token.CPU
+
+    def __init__(self, connect: Callable[[], socket.socket]) -> None:
+        self._connect = connect
+        self._connection: socket.socket | None = None
+        self._pause_s, self._retry_s = FIRST_PAUSE_S, 0.0
+
+    def __enter__(self) -> None:
+        try:
+            if self._connection is None and time.monotonic() >= self._retry_s:
+                self._connection = self._connect()
+            if self._connection is not None:
+                self._connection.send(REQUESTS[self.token])
+                self._await_grant(self._connection)
+                self._pause_s = FIRST_PAUSE_S
+        except OSError:
+            self._lose()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._connection is not None:
+            try:
+                self._connection.send(RELEASE)
+            except OSError:
+                self._lose()
+
+    def _await_grant(self, connection: socket.socket) -> None:
+        """Raises OSError if the arbiter is gone or stopped."""
+        is_asked = False
+        while True:
+            try:
+                message = connection.recv(1)
+            except BlockingIOError:  # SO_RCVTIMEO: another job holds the token, or it is stopped.
+                if is_asked:
+                    raise
+                connection.send(PING)
+                is_asked = True
+                continue
+            if message == GRANTED:
+                return
+            if message != PONG:
+                raise ConnectionError
+            is_asked = False
+
+    def _lose(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+        self._retry_s = time.monotonic() + self._pause_s
+        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)

@@ -1,0 +1,87 @@
+"""Who holds the tokens of a machine, and who waits for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+
+class Token(IntEnum):
+    """`CPU`: for COMP. `NETWORK`: for PULL and PUSH."""
+
+    CPU = 0
+    NETWORK = 1
+
+
+class BadTokenRequest(Exception):
+    """A holder asked for a token while it held or awaited one."""
+
+
+@dataclass
+class _Line:
+    """One kind of token. `since_us`: when its holders got it, in that order."""
+
+    free: int
+    since_us: dict[int, int] = field(default_factory=dict)
+    waiting: dict[int, None] = field(default_factory=dict)
+
+
+class TokenTable:
+    """Grants in the order of the requests; holders are numbers.
+
+    A holder whose subtask takes longer than the limit loses the token as soon as another one waits
+    for it: its subtask goes on beside the next one. So a process that is stopped, or computes
+    without end, delays others by the limit at most.
+    """
+
+    def __init__(self, counts: Mapping[Token, int], limit_us: int) -> None:
+        """`counts`: how many of each kind there are; `limit_us`: of a subtask."""
+        self._lines = {token: _Line(counts[token]) for token in Token}
+        self._limit_us = limit_us
+        self._of: dict[int, Token] = {}
+
+    def request(self, holder: int, token: Token, now_us: int) -> list[int]:
+        """Who gets a token by this: nobody, or the one that asks. Raises BadTokenRequest."""
+        if holder in self._of:
+            raise BadTokenRequest
+        self._of[holder] = token
+        line = self._lines[token]
+        line.waiting[holder] = None
+        return self._grant(line, now_us)
+
+    def release(self, holder: int, now_us: int) -> list[int]:
+        """Who gets a token now. Nothing happens if the holder has lost its own to the limit."""
+        token = self._of.pop(holder, None)
+        if token is None:
+            return []
+        line = self._lines[token]
+        if holder in line.since_us:
+            del line.since_us[holder]
+            line.free += 1
+        line.waiting.pop(holder, None)
+        return self._grant(line, now_us)
+
+    def expire(self, now_us: int) -> list[int]:
+        """Take tokens from those over the limit while others wait; who gets them."""
+        granted = []
+        for line in self._lines.values():
+            for holder in list(line.since_us)[: len(line.waiting)]:
+                if now_us - line.since_us[holder] >= self._limit_us:
+                    granted += self.release(holder, now_us)
+        return granted
+
+    def next_expiry_us(self) -> int | None:
+        """When `expire` has something to do; None while nobody waits."""
+        began_us = [min(line.since_us.values()) for line in self._lines.values() if line.waiting]
+        return min(began_us) + self._limit_us if began_us else None
+
+    def _grant(self, line: _Line, now_us: int) -> list[int]:
+        granted = []
+        while line.free and line.waiting:
+            holder = next(iter(line.waiting))
+            del line.waiting[holder]
+            line.since_us[holder] = now_us
+            line.free -= 1
+            granted.append(holder)
+        return granted

@@ -1,0 +1,200 @@
+"""Real processes share the tokens of a real arbiter, and are killed and stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from motet.runtime.arbiter.arbiter_gate import ArbiterGate
+from motet.runtime.arbiter.arbiter_process import ensure_arbiter
+from motet.runtime.core.subtask import SubtaskKind
+from waiting import wait_until
+
+KINDS = [SubtaskKind.COMP, SubtaskKind.PUSH]
+HOLDER = """
+import sys
+from pathlib import Path
+from motet.runtime.arbiter.arbiter_gate import ArbiterGate
+from motet.runtime.core.subtask import SubtaskKind
+
+with ArbiterGate(Path(sys.argv[1])).enter(SubtaskKind(sys.argv[2])):
+    print("holds", flush=True)
+    sys.stdin.read()
+"""
+COUNTER = """
+import sys
+from pathlib import Path
+from motet.runtime.arbiter.arbiter_gate import ArbiterGate
+from motet.runtime.core.subtask import SubtaskKind
+
+gate, path = ArbiterGate(Path(sys.argv[1])), Path(sys.argv[2])
+for _ in range(200):
+    with gate.enter(SubtaskKind.COMP):
+        path.write_text(str(int(path.read_text()) + 1))
+"""
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[Path]:
+    """Where an arbiter listens; a subtask takes at most a second."""
+    found = tmp_path / "arbiter"
+    ensure_arbiter(found)
+    yield found
+    for each in arbiters(found):
+        each.kill()
+
+
+def arbiters(address: Path) -> list[psutil.Process]:
+    found = []
+    for each in psutil.process_iter():
+        with suppress(psutil.Error):
+            if str(address) in (line := each.cmdline()) and "-m" in line:
+                found.append(each)
+    return found
+
+
+def start(program: str, *arguments: str) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *arguments], stdin=pipe, stdout=pipe, text=True
+    )
+
+
+def holder(address: Path, kind: SubtaskKind) -> subprocess.Popen[str]:
+    """A process that holds a token until its stdin is closed."""
+    process = start(HOLDER, str(address), kind.value)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "holds\n"
+    return process
+
+
+def enter(gate: ArbiterGate, kind: SubtaskKind) -> None:
+    with gate.enter(kind):
+        pass
+
+
+def test_one_process_computes_at_a_time(address: Path, tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    count.write_text("0")
+    neighbour = holder(address, SubtaskKind.PUSH)  # Who is alone does not ask.
+    processes = [start(COUNTER, str(address), str(count)) for _ in range(4)]
+    assert [each.wait() for each in processes] == [0] * 4
+    neighbour.communicate()
+    assert count.read_text() == "800"
+
+
+def test_computing_and_communicating_exclude_each_other_not(address: Path) -> None:
+    gate = ArbiterGate(address)
+    computing = holder(address, SubtaskKind.COMP)
+    enter(gate, SubtaskKind.PULL)
+    computing.kill()
+    computing.wait()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_token_of_a_killed_process_is_free(address: Path, kind: SubtaskKind) -> None:
+    neighbour = holder(address, kind)
+    waiting = start(HOLDER, str(address), kind.value)
+    neighbour.kill()
+    neighbour.wait()
+    assert waiting.communicate()[0] == "holds\n"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_stopped_process_delays_others_by_the_limit_of_a_subtask(
+    address: Path, kind: SubtaskKind
+) -> None:
+    neighbour = holder(address, kind)
+    neighbour.send_signal(signal.SIGSTOP)
+    gate = ArbiterGate(address)
+    enter(gate, kind)
+    enter(gate, kind)
+    neighbour.send_signal(signal.SIGCONT)
+    neighbour.communicate()
+    assert neighbour.returncode == 0
+    enter(gate, kind)
+
+
+def test_subtasks_go_on_when_the_arbiter_is_killed(address: Path) -> None:
+    gate = ArbiterGate(address)
+    enter(gate, SubtaskKind.COMP)
+    waiting = holder(address, SubtaskKind.COMP), start(HOLDER, str(address), "comp")
+    (process,) = arbiters(address)
+    process.kill()
+    process.wait()
+    assert [each.communicate()[0] for each in waiting] == ["", "holds\n"]
+    enter(gate, SubtaskKind.COMP)
+
+
+def test_subtasks_go_on_while_the_arbiter_is_stopped(address: Path) -> None:
+    gate, neighbour = ArbiterGate(address), holder(address, SubtaskKind.PUSH)
+    enter(gate, SubtaskKind.COMP)
+    (process,) = arbiters(address)
+    process.suspend()
+    for _ in range(3):
+        enter(gate, SubtaskKind.COMP)
+    process.resume()
+    neighbour.communicate()
+
+
+def test_a_killed_arbiter_is_started_again(address: Path) -> None:
+    gate = ArbiterGate(address, lambda: ensure_arbiter(address))
+    neighbour = holder(address, SubtaskKind.PUSH)
+    enter(gate, SubtaskKind.COMP)
+    (first,) = arbiters(address)
+    first.kill()
+    first.wait()
+
+    def has_another() -> bool:
+        enter(gate, SubtaskKind.COMP)
+        return bool(arbiters(address))
+
+    wait_until(has_another)
+    neighbour.communicate()
+
+
+def test_a_job_alone_on_its_machine_asks_for_nothing(address: Path) -> None:
+    gate = ArbiterGate(address)
+    assert not gate.is_free
+    enter(gate, SubtaskKind.COMP)
+    assert gate.is_free
+    (process,) = arbiters(address)
+    process.suspend()
+    enter(gate, SubtaskKind.COMP)
+    assert gate.is_free
+    process.resume()
+    neighbour = holder(address, SubtaskKind.COMP)
+    assert not gate.is_free
+    neighbour.communicate()
+    wait_until(lambda: gate.is_free)
+
+
+def test_two_jobs_that_begin_at_once_get_one_arbiter_that_ends_after_them(tmp_path: Path) -> None:
+    address = tmp_path / "arbiter"
+    program = "import sys; from pathlib import Path\n"
+    program += "from motet.runtime.arbiter.arbiter_process import ensure_arbiter\n"
+    program += "ensure_arbiter(Path(sys.argv[1]))"
+    processes = [start(program, str(address)) for _ in range(4)]
+    assert [each.wait() for each in processes] == [0] * 4
+    (only,) = arbiters(address)
+    holder(address, SubtaskKind.COMP).communicate()
+    only.wait()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs two users")
+def test_another_user_gets_no_token(address: Path) -> None:
+    program = "import os, socket, sys; os.setuid(65534)\n"
+    program += "it = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+    program += "it.connect(sys.argv[1]); it.send(bytes(1)); print(it.recv(1))"
+    for folder in (address, *address.parents[:4]):
+        folder.chmod(folder.stat().st_mode | 0o011 if folder.is_dir() else 0o666)
+    stranger = start(program, str(address))
+    assert stranger.communicate()[0] in ("b''\n", "")

@@ -1,0 +1,92 @@
+"""Tokens are granted in the order of the requests, and no token is idle while a holder waits."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from motet.runtime.arbiter.token_table import BadTokenRequest, Token, TokenTable
+
+LIMIT_US = 100
+HOLDERS = st.integers(0, 7)
+
+
+class TokensOfAMachine(RuleBasedStateMachine):
+    """Two CPU tokens and one network token against lists."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts = {Token.CPU: 2, Token.NETWORK: 1}
+        self.table = TokenTable(self.counts, LIMIT_US)
+        self.now_us = 0
+        self.held: dict[Token, list[tuple[int, int]]] = {token: [] for token in Token}
+        self.waiting: dict[Token, list[int]] = {token: [] for token in Token}
+
+    def expected(self) -> list[int]:
+        """Holders that the lists give a token to."""
+        granted = []
+        for token in Token:
+            while self.waiting[token] and len(self.held[token]) < self.counts[token]:
+                holder = self.waiting[token].pop(0)
+                self.held[token].append((holder, self.now_us))
+                granted.append(holder)
+        return granted
+
+    def is_known(self, holder: int) -> bool:
+        return any(
+            holder in self.waiting[token] or holder in dict(self.held[token]) for token in Token
+        )
+
+    def forget(self, holder: int) -> None:
+        for token in Token:
+            self.held[token] = [each for each in self.held[token] if each[0] != holder]
+            self.waiting[token] = [each for each in self.waiting[token] if each != holder]
+
+    @rule(holder=HOLDERS, token=st.sampled_from(Token))
+    def request(self, holder: int, token: Token) -> None:
+        if self.is_known(holder):
+            with pytest.raises(BadTokenRequest):
+                self.table.request(holder, token, self.now_us)
+            return
+        self.waiting[token].append(holder)
+        assert self.table.request(holder, token, self.now_us) == self.expected()
+
+    @rule(holder=HOLDERS)
+    def release(self, holder: int) -> None:
+        self.forget(holder)
+        assert self.table.release(holder, self.now_us) == self.expected()
+
+    @rule(passed_us=st.integers(0, LIMIT_US))
+    def time_passes(self, passed_us: int) -> None:
+        self.now_us += passed_us
+
+    @rule()
+    def expire(self) -> None:
+        for token in Token:
+            oldest = self.held[token][: len(self.waiting[token])]
+            for holder, since_us in oldest:
+                if self.now_us - since_us >= LIMIT_US:
+                    self.forget(holder)
+        assert sorted(self.table.expire(self.now_us)) == sorted(self.expected())
+
+    @precondition(lambda self: any(self.waiting.values()))
+    @rule()
+    def wait_for_the_next_expiry(self) -> None:
+        expiry_us = self.table.next_expiry_us()
+        assert expiry_us is not None
+        self.now_us = max(self.now_us, expiry_us)
+        granted = self.table.expire(self.now_us)
+        assert granted
+        for token in Token:
+            for holder, since_us in self.held[token][: len(self.waiting[token])]:
+                if self.now_us - since_us >= LIMIT_US:
+                    self.forget(holder)
+        assert sorted(granted) == sorted(self.expected())
+
+    @invariant()
+    def nothing_expires_while_no_holder_waits(self) -> None:
+        assert (self.table.next_expiry_us() is None) == (not any(self.waiting.values()))
+
+
+TestTokensOfAMachine = TokensOfAMachine.TestCase
