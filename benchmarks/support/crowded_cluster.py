@@ -99,6 +99,7 @@ def _jobs(crowd: Crowd, rng: np.random.Generator) -> JobTable:
         "attained_gpu_us": executed_us * gpus,
         "waiting_us": np.maximum(NOW_US - submit_us - executed_us, 0),
         "partner": zeros + UNKNOWN,
+        "sharers": zeros + 1,
         "remaining_us": _seconds(rng.lognormal(7.0, 1.5, size)),
         "rate": zeros + 10_000,
         "alone_rate": zeros + 10_000,

@@ -244,6 +244,17 @@ UNIT = "of its largest change in one step"
             "least, 3 were free",
         ),
         (
+            StoryEvent(
+                0,
+                "migrate",
+                2,
+                machines={"m0": 2},
+                others=(OtherJob("job-5", 2), OtherJob("7", 2)),
+                others_total=2,
+            ),
+            "moved to m0 (2 GPUs), shared with job-5 and job 7",
+        ),
+        (
             StoryEvent(0, "start", 3, machines={"m0": 3}, team=TeamSize(2, 1, 3)),
             "started with 2 workers and 1 server on m0 (3 GPUs)",
         ),

@@ -81,7 +81,7 @@ def test_an_error_names_its_line(
         (
             "return Decision(jobs.gpus * 1, reasons, group=np.array([0, 0, 0])[: len(jobs)])"
             " if snapshot.now_us else Decision(gpus, reasons)",
-            "at 10 s, job j2: group=0: two jobs of equally many GPUs can share them",
+            "at 10 s, job j2: group=0: only jobs of equally many GPUs can share them",
         ),
     ],
 )

@@ -88,7 +88,7 @@ def test_every_job_does_its_steps_and_no_others(policy: Any, rows: list[Row], co
 @given(rows=workloads)
 def test_no_machine_gives_more_gpus_than_it_has(policy: Any, rows: list[Row]) -> None:
     holds = run(elastic_workload(rows), policy()).holds
-    shares = np.where(holds.partner >= 0, holds.gpus / 2, holds.gpus)
+    shares = holds.gpus / holds.sharers
     for machine, gpus in enumerate(CLUSTER.gpus.tolist()):
         on = holds.machine == machine
         for start_us in holds.start_us[on]:

@@ -63,7 +63,9 @@ def measured(times_as_long: list[float], *at_s: int) -> MachineSpeeds:
 def _jobs(size: int, columns: dict[str, Any]) -> JobTable:
     usual = dict.fromkeys(JOB_COLUMNS, 0) | {
         "number": list(range(size)),
-        **dict.fromkeys(("gpus", "workers", "min_workers", "max_workers", "worker_gpus"), 1),
+        **dict.fromkeys(
+            ("gpus", "workers", "min_workers", "max_workers", "worker_gpus", "sharers"), 1
+        ),
         **dict.fromkeys(("partner", "remaining_us", "model"), UNKNOWN),
     }
     return JobTable(**{name: column(size, value) for name, value in (usual | columns).items()})

@@ -50,9 +50,9 @@ class Decision:
     policies that choose machines themselves; for other rows the placement planner chooses them, and
     running jobs stay on theirs. `workers`, `servers`: for elastic jobs; the values of other rows
     are ignored. None: the requested number of servers, and workers on the remaining GPUs. `share`:
-    percentage of each GPU (None: 100). `group`: two jobs with the same number and the same `gpus`
-    share them; UNKNOWN: exclusive use (None: for all jobs). `recheck_at_us`: time of the next
-    decision if no event occurs before. `memory`: new values of the policy's own columns.
+    percentage of each GPU (None: 100). `group`: jobs with the same number and the same `gpus` share
+    them on the same machines; UNKNOWN: exclusive use (None: for all jobs). `recheck_at_us`: time of
+    the next decision if no event occurs before. `memory`: new values of the policy's own columns.
     `exclude`: by row, the slow machine that caused a new placement, for the decision log.
     """
 
@@ -69,7 +69,7 @@ class Decision:
 
     @property
     def used_gpus(self) -> int:
-        """Number of allocated GPUs; those that two jobs share count once."""
+        """Number of allocated GPUs; those that several jobs share count once."""
         total = int(self.gpus.sum())
         if self.group is None:
             return total

@@ -39,8 +39,10 @@ class JobTable:
     `held_workers`, `held_servers`, `ready_us` (end of the restore of its checkpoint; NEVER_US until
     its processes run, which is later than `last_start_us` if another job must stop before),
     `executed_us` (time on GPUs, with processes that run), `attained_gpu_us` (the integral of its
-    GPUs over that time; half while they are shared), `waiting_us` (the other time since
-    submission), `partner` (the job that shares its GPUs; UNKNOWN: none).
+    GPUs over that time, divided by `sharers`), `waiting_us` (the other time since submission),
+    `partner` (the lowest-numbered other job that shares its GPUs; UNKNOWN: none; jobs that share
+    GPUs have the same minimum of `number` and `partner`), `sharers` (number of jobs on its GPUs; 1:
+    it is alone).
 
     Estimates: `remaining_us` (remaining training time at its present speed; for a waiting job, on
     its full request; UNKNOWN without an oracle), `rate` (its present speed, 10,000 = that of
@@ -75,6 +77,7 @@ class JobTable:
     attained_gpu_us: Ints
     waiting_us: Ints
     partner: Ints
+    sharers: Ints
     remaining_us: Ints
     rate: Ints
     alone_rate: Ints

@@ -6,7 +6,7 @@ Actions are requests: the driver reports their results as events (`motet.domain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 
@@ -134,7 +134,9 @@ class Engine:
         if self._journal is not None:
             self._journal.decided(snapshot.now_us, snapshot, decision, self.changes)
 
-    def _feasible(self, wanted: Decision, snapshot: Snapshot) -> tuple[Decision, dict[int, int]]:
+    def _feasible(
+        self, wanted: Decision, snapshot: Snapshot
+    ) -> tuple[Decision, Mapping[int, Sequence[int]]]:
         """The decision within the limits of preemptions, queues and machines, and the jobs that
         share GPUs.
 
@@ -195,7 +197,7 @@ class Engine:
         return snapshot
 
     def _changes(
-        self, decision: Decision, snapshot: Snapshot, partners: dict[int, int]
+        self, decision: Decision, snapshot: Snapshot, partners: Mapping[int, Sequence[int]]
     ) -> list[SlotChange]:
         state = self.state
         return changes_of(
@@ -254,9 +256,8 @@ class Engine:
             self._measurements = deepcopy(captured.measurements)
         if captured.monitor is not None:
             self._monitor = captured.monitor.copy()
-        jobs, table = self.state.jobs, self.state.table
         for job, placement in self.state.placements.items():
-            self._requests.adopt(job, placement, int(jobs.partner[table.row_of(job)]))
+            self._requests.adopt(job, placement, self.state.sharing.others(job))
         self._reducer = self._new_reducer()
 
 

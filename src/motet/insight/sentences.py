@@ -9,7 +9,16 @@ from motet.domain.wait import wait_named
 from motet.insight.story import UNKNOWN_REASON, Chapter
 from motet.insight.story_event import StoryEvent
 from motet.insight.waits import wait_sentence
-from motet.insight.wording import change_of_team, duration_words, gpus, job_name, jobs, team, where
+from motet.insight.wording import (
+    change_of_team,
+    duration_words,
+    gpus,
+    job_name,
+    jobs,
+    listed,
+    team,
+    where,
+)
 
 
 @dataclass(frozen=True)
@@ -75,7 +84,8 @@ def _resized(each: StoryEvent, rules: Rules) -> str:
 
 def _there(each: StoryEvent) -> str:
     """Present machines, jobs that share them, and the slow machine that was left."""
-    company = f", shared with {job_name(each.others[0].job)}" if each.others else ""
+    names = [job_name(other.job) for other in each.others]
+    company = f", shared with {listed(names, each.others_total)}" if names else ""
     slow = ""
     if each.left is not None and each.times_as_long is not None:
         slow = f"; away from {each.left}, {each.times_as_long:.3g} times as slow as usual"

@@ -30,6 +30,8 @@ def three_jobs() -> Snapshot:
         decision([2, 2, 0], places={0: on(1, 2)}),
         decision([0, 0, 3], workers=rows(0, 0, 3)),
         decision([2, 2, 2], group=rows(4, 4, -1)),
+        decision([2, 2, 2], group=rows(4, 4, 4)),
+        decision([2, 2, 0], group=rows(4, 4, -1), places={0: on(0, 2), 1: on(0, 2)}),
         decision([0, 0, 1], memory={"seen": rows(1, 2, 3)}),
     ],
 )
@@ -50,7 +52,12 @@ def test_a_decision_that_can_be_carried_out_has_no_problem(good: Any) -> None:
         (decision([0, 1, 0]), 1, "1 of its 2 GPUs allocated; a rigid job gets all or none"),
         (decision([0, 0, -1]), 2, "-1 of its 2 GPUs allocated"),
         (decision([0, 0, 4]), 2, "4 workers and 0 servers on 4 GPUs; it takes 1 to 3 workers"),
-        (decision([2, 2, 2], group=rows(4, 4, 4)), 2, "group=4: two jobs of equally many GPUs"),
+        (decision([2, 2, 1], group=rows(4, 4, 4)), 2, "group=4: only jobs of equally many GPUs"),
+        (
+            decision([2, 2, 0], group=rows(4, 4, -1), places={0: on(0, 2)}),
+            1,
+            "group=4: name the same place for all of its jobs, or none",
+        ),
         (decision([2, 0, 0], places={5: on(0, 2)}), -1, "places[5]: there are 3 rows"),
         (decision([2, 0, 0], places={0: (0, 2)}), -1, "places[0] must be a Placement, not tuple"),
         (decision([2, 0, 0], places={0: on(2, 2)}), 0, "machines (2,); there are 2, from 0"),

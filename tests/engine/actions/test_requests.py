@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from motet.domain.actions import Migrate, Preempt, Start
-from motet.domain.snapshot import UNKNOWN, Placement
+from motet.domain.snapshot import Placement
 from motet.engine.actions.requests import Requests
 
 
@@ -24,14 +24,14 @@ def migrate(job: int, placement: Placement) -> Migrate:
 def with_running(*jobs: tuple[int, Placement], gpus: tuple[int, ...] = (4, 4)) -> Requests:
     requests = Requests(gpus)
     for job, placement in jobs:
-        requests.start(start(job, placement), UNKNOWN)
+        requests.start(start(job, placement), ())
     requests.take()
     return requests
 
 
 def test_a_start_on_free_slots_is_handed_out_at_once() -> None:
     requests = Requests((4,))
-    requests.start(start(1, on(0)), UNKNOWN)
+    requests.start(start(1, on(0)), ())
     assert requests.take() == [start(1, on(0))]
     assert requests.are_settled
 
@@ -39,7 +39,7 @@ def test_a_start_on_free_slots_is_handed_out_at_once() -> None:
 def test_a_start_waits_until_the_job_before_it_has_stopped() -> None:
     requests = with_running((1, on(0)))
     requests.stop(1)
-    requests.start(start(2, on(0)), UNKNOWN)
+    requests.start(start(2, on(0)), ())
     assert requests.take() == [Preempt(1)]
     assert requests.take() == []
     assert requests.stopped(1)
@@ -49,8 +49,8 @@ def test_a_start_waits_until_the_job_before_it_has_stopped() -> None:
 def test_slots_of_the_same_machine_that_are_free_are_used_meanwhile() -> None:
     requests = with_running((1, on(0, 2)))
     requests.stop(1)
-    requests.start(start(2, on(0, 2)), UNKNOWN)
-    requests.start(start(3, on(0, 2)), UNKNOWN)
+    requests.start(start(2, on(0, 2)), ())
+    requests.start(start(3, on(0, 2)), ())
     assert requests.take() == [Preempt(1), start(2, on(0, 2))]
     requests.stopped(1)
     assert requests.take() == [start(3, on(0, 2))]
@@ -59,7 +59,7 @@ def test_slots_of_the_same_machine_that_are_free_are_used_meanwhile() -> None:
 def test_a_start_that_was_never_handed_out_is_not_preempted() -> None:
     requests = with_running((1, on(0)))
     requests.stop(1)
-    requests.start(start(2, on(0)), UNKNOWN)
+    requests.start(start(2, on(0)), ())
     requests.take()
     requests.stop(2)
     requests.stopped(1)
@@ -71,7 +71,7 @@ def test_a_job_that_stops_can_start_again_once_it_has_stopped() -> None:
     requests = with_running((1, on(0)))
     requests.stop(1)
     requests.take()
-    requests.start(start(1, on(1)), UNKNOWN)
+    requests.start(start(1, on(1)), ())
     assert requests.take() == []
     requests.stopped(1)
     assert requests.take() == [start(1, on(1))]
@@ -79,12 +79,12 @@ def test_a_job_that_stops_can_start_again_once_it_has_stopped() -> None:
 
 def test_a_job_grows_into_slots_beside_its_own() -> None:
     requests = with_running((1, on(0, 2)))
-    requests.start(migrate(1, on(0, 4)), UNKNOWN)
+    requests.start(migrate(1, on(0, 4)), ())
     assert requests.take() == [migrate(1, on(0, 4))]
     requests.resized(1)
     assert requests.are_settled
     requests.stop(1)
-    requests.start(start(2, on(0, 4)), UNKNOWN)
+    requests.start(start(2, on(0, 4)), ())
     requests.take()
     requests.stopped(1)
     assert requests.take() == [start(2, on(0, 4))]
@@ -92,8 +92,8 @@ def test_a_job_grows_into_slots_beside_its_own() -> None:
 
 def test_what_a_smaller_job_gives_up_is_free_once_it_was_resized() -> None:
     requests = with_running((1, on(0, 4)))
-    requests.start(migrate(1, on(0, 2)), UNKNOWN)
-    requests.start(start(2, on(0, 2)), UNKNOWN)
+    requests.start(migrate(1, on(0, 2)), ())
+    requests.start(start(2, on(0, 2)), ())
     assert requests.take() == [migrate(1, on(0, 2))]
     requests.resized(1)
     assert requests.take() == [start(2, on(0, 2))]
@@ -101,8 +101,8 @@ def test_what_a_smaller_job_gives_up_is_free_once_it_was_resized() -> None:
 
 def test_of_jobs_that_exchange_their_places_one_stops_on_the_way() -> None:
     requests = with_running((1, on(0)), (2, on(1)))
-    requests.start(migrate(1, on(1)), UNKNOWN)
-    requests.start(migrate(2, on(0)), UNKNOWN)
+    requests.start(migrate(1, on(1)), ())
+    requests.start(migrate(2, on(0)), ())
     assert requests.take() == [Preempt(1)]
     requests.stopped(1)
     assert requests.take() == [migrate(2, on(0))]
@@ -113,9 +113,9 @@ def test_of_jobs_that_exchange_their_places_one_stops_on_the_way() -> None:
 
 def test_partners_share_slots_and_the_last_one_frees_them() -> None:
     requests = with_running((1, on(0)), gpus=(4,))
-    requests.start(start(2, on(0)), 1)
+    requests.start(start(2, on(0)), (1,))
     assert requests.take() == [start(2, on(0))]
-    requests.start(start(3, on(0)), UNKNOWN)
+    requests.start(start(3, on(0)), ())
     requests.stop(1)
     assert requests.take() == [Preempt(1)]
     requests.stopped(1)
@@ -127,14 +127,14 @@ def test_partners_share_slots_and_the_last_one_frees_them() -> None:
 
 def test_partners_that_go_on_where_they_are_keep_their_slots() -> None:
     requests = with_running((1, on(0)), gpus=(4,))
-    requests.start(start(2, on(0)), 1)
+    requests.start(start(2, on(0)), (1,))
     requests.take()
-    requests.start(migrate(1, on(0)), UNKNOWN)
-    requests.start(migrate(2, on(0)), 1)
+    requests.start(migrate(1, on(0)), (2,))
+    requests.start(migrate(2, on(0)), (1,))
     assert requests.take() == [migrate(1, on(0)), migrate(2, on(0))]
     requests.resized(1)
     requests.resized(2)
-    requests.start(start(3, on(0)), UNKNOWN)
+    requests.start(start(3, on(0)), ())
     requests.stop(1)
     requests.stop(2)
     requests.take()
@@ -160,7 +160,7 @@ def test_a_job_that_stops_by_itself_did_not_stop_by_request() -> None:
 def test_a_job_that_is_gone_gets_no_slots_any_more() -> None:
     requests = with_running((1, on(0)), (2, on(1)))
     requests.stop(2)
-    requests.start(migrate(1, on(1)), UNKNOWN)
+    requests.start(migrate(1, on(1)), ())
     assert requests.take() == [Preempt(2)]
     requests.gone(1)
     requests.stopped(2)
@@ -171,7 +171,7 @@ def test_a_job_that_is_gone_gets_no_slots_any_more() -> None:
 def test_a_job_that_stops_by_itself_does_not_move_any_more() -> None:
     requests = with_running((1, on(0)), (2, on(1)))
     requests.stop(2)
-    requests.start(migrate(1, on(1)), UNKNOWN)
+    requests.start(migrate(1, on(1)), ())
     requests.take()
     assert not requests.stopped(1)
     requests.stopped(2)
@@ -180,15 +180,15 @@ def test_a_job_that_stops_by_itself_does_not_move_any_more() -> None:
 
 def test_an_action_that_no_stop_can_make_room_for_is_an_error() -> None:
     requests = Requests((4,))
-    requests.start(start(1, on(0, 8)), UNKNOWN)
+    requests.start(start(1, on(0, 8)), ())
     with pytest.raises(RuntimeError, match=r"neither free nor about to be: \{1: .*\[4\]"):
         requests.take()
 
 
 def test_a_job_that_comes_to_a_partner_frees_slots_that_look_the_same() -> None:
     requests = with_running((1, on(0, 2)), (2, on(0, 2)), gpus=(4,))
-    requests.start(migrate(2, on(0, 2)), 1)
-    requests.start(start(3, on(0, 2)), UNKNOWN)
+    requests.start(migrate(2, on(0, 2)), (1,))
+    requests.start(start(3, on(0, 2)), ())
     assert requests.take() == [migrate(2, on(0, 2))]
     requests.resized(2)
     assert requests.take() == [start(3, on(0, 2))]
@@ -196,11 +196,11 @@ def test_a_job_that_comes_to_a_partner_frees_slots_that_look_the_same() -> None:
 
 def test_a_job_that_leaves_a_partner_needs_slots_of_its_own() -> None:
     requests = with_running((1, on(0, 2)), gpus=(4,))
-    requests.start(start(2, on(0, 2)), 1)
-    requests.start(start(3, on(0, 2)), UNKNOWN)
+    requests.start(start(2, on(0, 2)), (1,))
+    requests.start(start(3, on(0, 2)), ())
     requests.take()
     requests.stop(3)
-    requests.start(migrate(2, on(0, 2)), UNKNOWN)
+    requests.start(migrate(2, on(0, 2)), ())
     assert requests.take() == [Preempt(3)]
     requests.stopped(3)
     assert requests.take() == [migrate(2, on(0, 2))]
@@ -209,8 +209,8 @@ def test_a_job_that_leaves_a_partner_needs_slots_of_its_own() -> None:
 def test_of_two_partners_that_wait_the_second_joins_the_first_whichever_that_is() -> None:
     requests = with_running((1, on(0, 2)), (3, on(0, 2)), gpus=(4,))
     requests.stop(1)
-    requests.start(start(2, on(0, 4)), UNKNOWN)
-    requests.start(migrate(3, on(0, 4)), 2)
+    requests.start(start(2, on(0, 4)), (3,))
+    requests.start(migrate(3, on(0, 4)), (2,))
     assert requests.take() == [Preempt(1)]
     requests.stopped(1)
     assert requests.take() == [migrate(3, on(0, 4))]

@@ -37,7 +37,7 @@ def carried_out(
     changes = changes_of(asked, snapshot, partners, has_elastic=True, has_shared=True)
     requests = Requests(CLUSTER.gpus.tolist())
     for job, place in state.placements.items():
-        requests.adopt(job, place, -1)
+        requests.adopt(job, place, state.sharing.others(job))
     slots = Slots(state, planner or ConsolidatingPlanner(), requests)
     return slots.carry_out(changes, asked, snapshot, partners)
 

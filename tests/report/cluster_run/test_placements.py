@@ -15,12 +15,14 @@ PLACEMENTS = Placements(
     start_s=np.array([0.0, 0.0, 10.0]),
     end_s=np.array([10.0, 10.0, 20.0]),
     partner=np.array([1, 0, NO_PARTNER]),
+    sharers=np.array([2, 2, 1]),
     job_gpus=np.array([2, 2, 4]),
 )
 
 
 def test_shared_gpus_count_half_for_each_of_the_two_jobs() -> None:
     assert PLACEMENTS.taken_gpus.tolist() == [1, 1, 4]
+    assert PLACEMENTS.first_sharer.tolist() == [0, 0, 2]
 
 
 def test_rows_within_a_time_span_overlap_it() -> None:

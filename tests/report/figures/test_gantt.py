@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -38,6 +39,7 @@ def placements(*holds: Hold, sizes: list[int] | None = None) -> Placements:
         start_s=start.astype(float),
         end_s=end.astype(float),
         partner=partner.astype(int),
+        sharers=1 + (partner.astype(int) != NO_PARTNER),
         job_gpus=gpus.astype(int),
     )
 
@@ -185,6 +187,19 @@ def test_two_that_share_lie_on_the_same_lanes_each_on_half_of_them() -> None:
     )
 
 
+def test_three_that_share_have_a_third_of_the_lanes_each() -> None:
+    three = placements((4, 0, 3, 0, 5, 6), (6, 0, 3, 0, 5, 4), (9, 0, 3, 0, 5, 4), sizes=[4])
+    three = replace(three, sharers=np.array([3, 3, 3]))
+    (axes,) = gantt_figure("own", three).axes
+    (bars,) = (c for c in axes.collections if isinstance(c, PolyCollection))
+    edges = [path.vertices[:, 1] for path in bars.get_paths()]
+
+    assert gantt_lanes(three) == [(0, 1, 2)] * 3
+    assert three.taken_gpus.tolist() == [1, 1, 1]
+    for lower, upper in itertools.pairwise(edges):
+        assert lower.max() == pytest.approx(upper.min())
+
+
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 9), st.integers(1, 3)), min_size=1))
 def test_gpu_seconds_until_a_time(steps: list[tuple[int, int, int]]) -> None:
     holds = [(n, 0, gpus, s, s + d, NO_PARTNER) for n, (s, d, gpus) in enumerate(steps)]
@@ -216,7 +231,16 @@ def test_of_a_run_with_many_bars_the_busiest_part_is_drawn() -> None:
         run,
         **{
             name: np.concatenate([getattr(run, name), getattr(crowd, name)])
-            for name in ("job", "machine", "gpus", "start_s", "end_s", "partner", "job_gpus")
+            for name in (
+                "job",
+                "machine",
+                "gpus",
+                "start_s",
+                "end_s",
+                "partner",
+                "sharers",
+                "job_gpus",
+            )
         },
     )
     figure = gantt_figure("fifo", both)

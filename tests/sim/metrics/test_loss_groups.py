@@ -19,7 +19,7 @@ def holds(rows: list[tuple[int, int, int, int]]) -> Holds:
     """(job, GPUs, start, end)"""
     job, gpus, start, end = np.array(rows, dtype=np.int64).reshape(-1, 4).T
     nobody = np.full(len(job), UNKNOWN)
-    return Holds(job, np.zeros_like(job), gpus, start, end, nobody)
+    return Holds(job, np.zeros_like(job), gpus, start, end, nobody, np.ones_like(job))
 
 
 def test_a_job_holds_its_gpus_on_all_machines_until_its_end() -> None:

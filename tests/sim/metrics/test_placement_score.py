@@ -19,7 +19,8 @@ Rows = list[tuple[int, int, int, int, int]]
 
 def holds(rows: Rows) -> Holds:
     columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T
-    return Holds(*columns, partner=np.full(len(rows), UNKNOWN))
+    alone = {"partner": np.full(len(rows), UNKNOWN), "sharers": np.ones(len(rows), np.int64)}
+    return Holds(*columns, **alone)
 
 
 def racks_of_two() -> ClusterSpec:

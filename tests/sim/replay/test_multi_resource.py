@@ -94,12 +94,12 @@ def check_no_machine_gives_more_than_it_has(outcome: Outcome) -> None:
             now = (holds.machine == machine) & (holds.start_us <= start_us)
             now &= start_us < holds.end_us
             used = np.zeros(3)
-            for job, gpus, partner in zip(
-                holds.job[now], holds.gpus[now], holds.partner[now], strict=True
+            for job, gpus, sharers in zip(
+                holds.job[now], holds.gpus[now], holds.sharers[now], strict=True
             ):
                 ask = (jobs.gpus[job], jobs.cpus[job], jobs.memory_bytes[job])
                 demand = ResourceDemand(*(int(each) for each in ask))
-                used += (gpus / (1 if partner < 0 else 2), *demand.beside(int(gpus)))
+                used += (gpus / sharers, *demand.beside(int(gpus)))
             cluster = outcome.cluster
             sizes = (cluster.gpus, cluster.cpus, cluster.memory_bytes)
             for name, size, amount in zip(("gpu", "cpu", "byte"), sizes, used, strict=True):

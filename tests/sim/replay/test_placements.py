@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -31,12 +32,12 @@ def outcome_of(rows: Rows, policy: str, **others: str) -> Outcome:
 
 
 def shared_at(outcome: Outcome) -> Iterator[tuple[int, list[tuple[int, int, int, int]]]]:
-    """Placements in the middle of every interval: job, machine, GPUs and partner."""
+    """Placements in the middle of every interval: job, machine, GPUs and number of sharers."""
     holds = outcome.holds
     edges = np.unique(np.concatenate([holds.start_us, holds.end_us]))
     for now_us in ((edges[:-1] + edges[1:]) // 2).tolist():
         here = np.flatnonzero((holds.start_us <= now_us) & (now_us < holds.end_us))
-        columns = (holds.job, holds.machine, holds.gpus, holds.partner)
+        columns = (holds.job, holds.machine, holds.gpus, holds.sharers)
         yield now_us, list(zip(*(column[here].tolist() for column in columns), strict=True))
 
 
@@ -45,13 +46,10 @@ def shared_at(outcome: Outcome) -> Iterator[tuple[int, list[tuple[int, int, int,
 def test_held_gpu_time_equals_attained_service(rows: Rows, policy: str) -> None:
     outcome = outcome_of(rows, policy)
     holds = outcome.holds
-    share = np.where(holds.partner == -1, 2, 1)
-    held = np.bincount(
-        holds.job, holds.gpus * (holds.end_us - holds.start_us) * share, minlength=len(rows)
-    )
-
-    attained = 2 * outcome.columns["attained_gpu_us"]
-    assert np.abs(held - attained).max() <= 2 * 8 * len(holds)  # a microsecond at each change
+    held_us = (holds.end_us - holds.start_us) / holds.sharers
+    held = np.bincount(holds.job, holds.gpus * held_us, minlength=len(rows))
+    attained = outcome.columns["attained_gpu_us"]
+    assert np.abs(held - attained).max() <= 8 * len(holds)  # a microsecond at each change
 
 
 @settings(max_examples=examples(40))
@@ -59,18 +57,20 @@ def test_held_gpu_time_equals_attained_service(rows: Rows, policy: str) -> None:
 def test_no_machine_gives_more_than_it_has(rows: Rows, policy: str) -> None:
     for _, held in shared_at(outcome_of(rows, policy)):
         used = np.zeros(CLUSTER.size)
-        for _, machine, gpus, partner in held:
-            used[machine] += gpus if partner == -1 else gpus / 2
-        assert (used <= CLUSTER.gpus).all()
+        for _, machine, gpus, sharers in held:
+            used[machine] += gpus / sharers
+        assert (used <= CLUSTER.gpus + 1e-9).all()
 
 
 @settings(max_examples=examples(40))
 @given(rows=workloads)
 def test_packed_jobs_share_their_placement(rows: Rows) -> None:
-    for _, held in shared_at(outcome_of(rows, "gandiva")):
-        places = {(job, machine, gpus) for job, machine, gpus, _ in held}
-        for _, machine, gpus, partner in held:
-            assert partner == -1 or (partner, machine, gpus) in places
+    outcome = outcome_of(rows, "gandiva")
+    company = outcome.holds.shared_with()
+    assert [1 + len(others) for others in company] == outcome.holds.sharers.tolist()
+    for _, held in shared_at(outcome):
+        places = Counter((machine, gpus) for _, machine, gpus, sharers in held if sharers == 2)
+        assert all(count % 2 == 0 for count in places.values())
 
 
 def test_two_that_share_are_parted_in_the_table_when_one_of_them_leaves() -> None:

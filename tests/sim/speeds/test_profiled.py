@@ -54,8 +54,8 @@ def test_a_model_without_skew_hardly_minds() -> None:
 
 
 def test_two_idle_models_fill_each_others_gaps_and_two_busy_ones_do_not() -> None:
-    assert 2 * SPEEDS.shared(VGG19, VGG19, spread(4)) == pytest.approx(1.9)
-    assert 2 * SPEEDS.shared(RESNET50, RESNET50, spread(4)) < 1.1
+    assert 2 * SPEEDS.shared(VGG19, [VGG19], spread(4)) == pytest.approx(1.9)
+    assert 2 * SPEEDS.shared(RESNET50, [RESNET50], spread(4)) < 1.1
 
 
 def test_a_preemption_has_the_cost_of_the_profile_or_the_setting() -> None:
@@ -127,7 +127,7 @@ def test_idle_time_and_restarts_are_as_measured_for_a_gang_of_that_size() -> Non
     models = [profile_of(name) for name in names]
     speeds = ProfiledSpeeds(np.full(8, 4), models, None, None, measured)
     assert speeds.resume_cost_us(0, 4) == 10 * SECOND_US
-    assert speeds.shared(VGG16, VGG16, spread(1)) < speeds.shared(VGG16, VGG16, spread(4, 4))
+    assert speeds.shared(VGG16, [VGG16], spread(1)) < speeds.shared(VGG16, [VGG16], spread(4, 4))
 
 
 def test_the_exchange_with_servers_depends_on_placement_not_skew() -> None:

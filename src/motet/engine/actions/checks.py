@@ -159,13 +159,15 @@ def _wrong_groups(decision: Decision) -> DecisionProblem | None:
     rows = np.flatnonzero((decision.group != UNKNOWN) & (decision.gpus > 0))
     rows = rows[np.argsort(decision.group[rows], kind="stable")]
     group, gpus = decision.group[rows], decision.gpus[rows]
-    thirds = rows[2:][group[2:] == group[:-2]]
-    unequal = rows[1:][(group[1:] == group[:-1]) & (gpus[1:] != gpus[:-1])]
-    for row in (*thirds.tolist(), *unequal.tolist()):
-        text = (
-            f"group={decision.group[row]}: two jobs of equally many GPUs can share them, no others"
-        )
+    is_same = group[1:] == group[:-1]
+    for row in rows[1:][is_same & (gpus[1:] != gpus[:-1])].tolist():
+        text = f"group={decision.group[row]}: only jobs of equally many GPUs can share them"
         return DecisionProblem(text, row)
+    pairs = zip(rows[:-1][is_same].tolist(), rows[1:][is_same].tolist(), strict=True)
+    for before, row in pairs:
+        if decision.places.get(before) != decision.places.get(row):
+            text = f"group={decision.group[row]}: name the same place for all of its jobs, or none"
+            return DecisionProblem(text, row)
     return None
 
 

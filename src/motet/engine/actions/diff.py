@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from motet.domain.arrays import Ints
 from motet.domain.decision import Decision
-from motet.domain.snapshot import UNKNOWN, Snapshot
+from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
 from motet.engine.actions.roles import roles_of
 
 
@@ -26,7 +27,7 @@ class SlotChange(NamedTuple):
 def changes_of(
     decision: Decision,
     snapshot: Snapshot,
-    partners: Mapping[int, int],
+    partners: Mapping[int, Sequence[int]],
     *,
     has_elastic: bool,
     has_shared: bool,
@@ -54,45 +55,59 @@ def changes_of(
     return [SlotChange(row, *[column.item(row) for column in columns]) for row in rows]
 
 
-def partners_of(decision: Decision, snapshot: Snapshot) -> dict[int, int]:
-    """Jobs that share GPUs: the partner's number by job number."""
+def partners_of(decision: Decision, snapshot: Snapshot) -> dict[int, tuple[int, ...]]:
+    """Jobs that share GPUs: by job number the other jobs, in the policy's order."""
     if decision.group is None:
         return {}
-    grouped = (decision.group != UNKNOWN) & (decision.gpus > 0)
+    grouped = np.flatnonzero((decision.group != UNKNOWN) & (decision.gpus > 0))
+    in_order = grouped[np.argsort(decision.reasons.position[grouped], kind="stable")]
     members: dict[int, list[int]] = {}
     for group, number in zip(
-        decision.group[grouped].tolist(), snapshot.jobs.number[grouped].tolist(), strict=True
+        decision.group[in_order].tolist(), snapshot.jobs.number[in_order].tolist(), strict=True
     ):
         members.setdefault(group, []).append(number)
-    partners: dict[int, int] = {}
-    for numbers in members.values():
-        if len(numbers) == 2:
-            one, other = numbers
-            partners[one], partners[other] = other, one
-    return partners
+    return {
+        number: tuple(other for other in numbers if other != number)
+        for numbers in members.values()
+        if len(numbers) > 1
+        for number in numbers
+    }
 
 
-def _regrouped(decision: Decision, snapshot: Snapshot, partners: Mapping[int, int]) -> list[int]:
-    """Rows of jobs that continue to run but must move to a partner, or away from one."""
+def _regrouped(
+    decision: Decision, snapshot: Snapshot, partners: Mapping[int, Sequence[int]]
+) -> list[int]:
+    """Rows of jobs that continue to run but must move to other jobs, or away from them.
+
+    The jobs of a group come to its first job. Of jobs that shared GPUs and part, the first one that
+    is in a group keeps them, with that group, or else the first one.
+    """
     jobs = snapshot.jobs
     if not partners and not (jobs.partner != UNKNOWN).any():
         return []
-    numbers, present = jobs.number.tolist(), jobs.partner.tolist()
-    position, gpus = decision.reasons.position.tolist(), decision.gpus.tolist()
-    row_of = {number: row for row, number in enumerate(numbers)}
-    wanted = [partners.get(number, UNKNOWN) for number in numbers]
+    positions = zip(jobs.number.tolist(), decision.reasons.position.tolist(), strict=True)
+    order = {number: (position, number) for number, position in positions}
+    first_of = {
+        number: min((number, *others), key=order.__getitem__) for number, others in partners.items()
+    }
+    continues = (jobs.held_gpus > 0) & (decision.gpus > 0)
+    sets, moved = present_sets(jobs).tolist(), list[int]()
+    present: dict[int, list[tuple[int, int]]] = {}
+    for row in np.flatnonzero(continues).tolist():
+        present.setdefault(sets[row], []).append((int(jobs.number[row]), row))
+    for together in present.values():
+        numbers = {number for number, _ in together}
+        comes = {n for n in numbers if first_of.get(n, n) not in numbers}
+        staying = sorted(numbers - comes, key=lambda n: (n not in first_of, order[n]))
+        keeper = first_of.get(staying[0], staying[0]) if staying else UNKNOWN
+        moved += [
+            row
+            for number, row in together
+            if number in comes or first_of.get(number, number) != keeper
+        ]
+    return moved
 
-    def comes(row: int) -> bool:
-        other = wanted[row]
-        return other not in (UNKNOWN, present[row]) and position[row] > position[row_of[other]]
 
-    def goes(row: int) -> bool:
-        if present[row] == UNKNOWN or wanted[row] != UNKNOWN:
-            return False
-        other = row_of[present[row]]
-        if not gpus[other] or comes(other):
-            return False
-        return wanted[other] != UNKNOWN or position[row] > position[other]
-
-    running = np.flatnonzero((jobs.held_gpus > 0) & (decision.gpus > 0)).tolist()
-    return [row for row in running if comes(row) or goes(row)]
+def present_sets(jobs: JobTable) -> Ints:
+    """`(jobs,)`: the lowest number of the jobs on each job's GPUs."""
+    return np.where(jobs.partner == UNKNOWN, jobs.number, np.minimum(jobs.number, jobs.partner))

@@ -7,6 +7,7 @@ machines itself must respect their CPUs and memory.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -17,7 +18,7 @@ from motet.domain.decision import Decision
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.wait import Wait
 from motet.engine.actions.checks import DecisionProblem
-from motet.engine.actions.diff import SlotChange
+from motet.engine.actions.diff import SlotChange, present_sets
 from motet.engine.actions.roles import JobSize, smaller_size
 from motet.placement.planner import Planner
 from motet.placement.room import ResourceDemand, Room
@@ -50,7 +51,7 @@ class Fitting:
         self._workers: Ints = np.zeros(size, dtype=np.int64)
         self._servers: Ints = np.zeros(size, dtype=np.int64)
 
-    def fit(self, changes: Sequence[SlotChange], partners: Mapping[int, int]) -> Decision:
+    def fit(self, changes: Sequence[SlotChange], partners: Mapping[int, Sequence[int]]) -> Decision:
         """The decision with a place for every change that fits; the other jobs wait.
 
         Raises Overcommitted.
@@ -60,7 +61,7 @@ class Fitting:
         self._take_back(changes)
         for change in changes:
             if change.wanted:
-                self._settle(change, partners.get(change.number, UNKNOWN))
+                self._settle(change, partners.get(change.number, ()))
         reasons = replace(
             self._decision.reasons,
             code=self._code,
@@ -77,23 +78,20 @@ class Fitting:
         )
 
     def _take_back(self, changes: Sequence[SlotChange]) -> None:
-        """Release the slots of all changes; of two jobs on the same GPUs the last releases them."""
-        partner = dict(
-            zip(
-                self._snapshot.jobs.number.tolist(),
-                self._snapshot.jobs.partner.tolist(),
-                strict=True,
-            )
-        )
+        """Release the slots of all changes; of jobs on the same GPUs the last releases them."""
+        jobs = self._snapshot.jobs
+        sets = present_sets(jobs).tolist()
+        left = Counter(sets[row] for row in np.flatnonzero(jobs.held_gpus).tolist())
         for change in changes:
             if change.held:
-                stays = partner[change.number] in self._standing
-                place = self._standing.pop(change.number)
+                left[sets[change.row]] -= 1
+                place, stays = self._standing.pop(change.number), left[sets[change.row]] > 0
                 self._room.give_back(place, self._demand(change.row), shares_gpus=stays)
         self._room.gpus[self._closed] = 0
 
-    def _settle(self, change: SlotChange, partner: int) -> None:
-        demand, host = self._demand(change.row), self._standing.get(partner)
+    def _settle(self, change: SlotChange, partners: Sequence[int]) -> None:
+        demand = self._demand(change.row)
+        host = next((self._standing[job] for job in partners if job in self._standing), None)
         shares_gpus = host is not None
         place = host or self._place(change, change.wanted)
         if place is None and (smaller := self._smaller(change)) is not None:

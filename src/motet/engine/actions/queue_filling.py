@@ -262,7 +262,7 @@ class QueueFilling:
 
     def _cost(self, row: int, gpus: int) -> int:
         """A job on the GPUs of another one needs no others."""
-        return 0 if self._mates.get(row) in self.sizes else gpus
+        return 0 if any(mate in self.sizes for mate in self._mates.get(row, ())) else gpus
 
 
 def _order(decision: Decision, number: Ints) -> list[int]:
@@ -273,12 +273,13 @@ def _order(decision: Decision, number: Ints) -> list[int]:
     return rows
 
 
-def _mates(decision: Decision) -> dict[int, int]:
-    """Rows that the policy puts on the same GPUs."""
+def _mates(decision: Decision) -> dict[int, list[int]]:
+    """By row, the other rows that the policy puts on the same GPUs."""
     if decision.group is None:
         return {}
     members: dict[int, list[int]] = {}
     for row in np.flatnonzero((decision.group != UNKNOWN) & (decision.gpus > 0)).tolist():
         members.setdefault(int(decision.group[row]), []).append(row)
-    pairs = [tuple(rows) for rows in members.values() if len(rows) == 2]
-    return {one: other for pair in pairs for one, other in (pair, pair[::-1])}
+    return {
+        row: [mate for mate in rows if mate != row] for rows in members.values() for row in rows
+    }

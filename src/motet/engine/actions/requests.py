@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
-from motet.domain.snapshot import UNKNOWN, Placement
+from motet.domain.snapshot import Placement
 
 
 @dataclass(slots=True)
 class _Hold:
-    """Slots and the jobs whose processes occupy them: two jobs if they share."""
+    """Slots and the jobs whose processes occupy them: several jobs if they share."""
 
     placement: Placement
     jobs: set[int]
@@ -31,7 +31,7 @@ class Requests:
         self._holds: dict[int, _Hold] = {}
         self._left: dict[int, _Hold] = {}
         self._stopping: set[int] = set()
-        self._waiting: dict[int, tuple[Start | Migrate, int]] = {}
+        self._waiting: dict[int, tuple[Start | Migrate, Sequence[int]]] = {}
         self._ready: list[Action] = []
 
     @property
@@ -62,11 +62,9 @@ class Requests:
             self._stopping.add(job)
             self._ready.append(Preempt(job))
 
-    def start(self, action: Start | Migrate, partner: int) -> None:
-        """Request that the job runs. `partner`: the job with the same GPUs, or UNKNOWN."""
-        self._waiting[action.job] = action, partner
-        if partner in self._waiting:
-            self._waiting[partner] = self._waiting[partner][0], action.job
+    def start(self, action: Start | Migrate, partners: Sequence[int]) -> None:
+        """Request that the job runs. `partners`: the other jobs with the same GPUs."""
+        self._waiting[action.job] = action, partners
 
     def is_issued(self, job: int) -> bool:
         """Whether the job holds slots and nothing else is requested of it."""
@@ -75,9 +73,9 @@ class Requests:
 
     # -- results -----------------------------------------------------------------------------------
 
-    def adopt(self, job: int, placement: Placement, partner: int) -> None:
-        """Register a job whose processes already run, on slots that the partner may share."""
-        self._hold(job, placement, self._hold_of(partner, placement))
+    def adopt(self, job: int, placement: Placement, partners: Sequence[int]) -> None:
+        """Register a job whose processes already run, on slots that these jobs share."""
+        self._hold(job, placement, self._hold_of(partners, placement))
 
     def stopped(self, job: int) -> bool:
         """Its processes have stopped; returns whether that was requested, or they held nothing.
@@ -105,8 +103,8 @@ class Requests:
         """Issue the action if its slots are free."""
         if job in self._stopping or job in self._left:
             return
-        action, partner = self._waiting[job]
-        own, shared = self._holds.get(job), self._hold_of(partner, action.placement)
+        action, partners = self._waiting[job]
+        own, shared = self._holds.get(job), self._hold_of(partners, action.placement)
         if own is None or not (own is shared or self._stays(job, own, action.placement, shared)):
             if shared is None and not self._fits(action.placement, own):
                 return
@@ -124,9 +122,10 @@ class Requests:
         leave = all(other in self._waiting or other in self._stopping for other in others)
         return shared is None and own.placement == placement and leave
 
-    def _hold_of(self, partner: int, placement: Placement) -> _Hold | None:
-        hold = self._holds.get(partner) if partner != UNKNOWN else None
-        return hold if hold is not None and hold.placement == placement else None
+    def _hold_of(self, partners: Sequence[int], placement: Placement) -> _Hold | None:
+        """The slots of the first of these jobs that is there already."""
+        holds = (self._holds[partner] for partner in partners if partner in self._holds)
+        return next((hold for hold in holds if hold.placement == placement), None)
 
     def _fits(self, placement: Placement, own: _Hold | None) -> bool:
         returned = {}

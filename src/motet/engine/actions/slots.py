@@ -26,7 +26,7 @@ class Slots:
         changes: Sequence[SlotChange],
         decision: Decision,
         snapshot: Snapshot,
-        partners: Mapping[int, int],
+        partners: Mapping[int, Sequence[int]],
     ) -> list[Action]:
         """Release GPUs first, then allocate them in the policy's order; preemptions come first.
 
@@ -39,14 +39,14 @@ class Slots:
         actions: list[Action] = [self._preempted(c.number) for c in changes if not c.wanted]
         for change in changes:
             if change.wanted:
-                partner = partners.get(change.number, UNKNOWN)
-                partner = partner if partner in state.placements else UNKNOWN
-                place = self._place(change, partner, decision, snapshot)
+                others = partners.get(change.number, ())
+                host = next((other for other in others if other in state.placements), UNKNOWN)
+                place = self._place(change, host, decision, snapshot)
                 roles = change.workers, change.servers
-                state.started(change.number, place, *roles, partner, runs=change.held > 0)
+                state.started(change.number, place, *roles, host, runs=change.held > 0)
                 kind = Migrate if change.held else Start
                 action = kind(change.number, place, *roles)
-                self._requests.start(action, partner)
+                self._requests.start(action, others)
                 actions.append(action)
                 if change.held:
                     is_same = roles_before[change.number] == roles
@@ -92,10 +92,10 @@ class Slots:
         table.column(column)[table.row_of(number)] += 1
 
     def _place(
-        self, change: SlotChange, partner: int, decision: Decision, snapshot: Snapshot
+        self, change: SlotChange, host: int, decision: Decision, snapshot: Snapshot
     ) -> Placement:
-        if partner != UNKNOWN:
-            return self._state.placements[partner]
+        if host != UNKNOWN:
+            return self._state.placements[host]
         chosen = decision.places.get(change.row)
         if chosen is not None:
             self._check_is_free(chosen, change.row)

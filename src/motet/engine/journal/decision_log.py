@@ -25,7 +25,8 @@ from motet.domain.log_entry import NO_JOBS, NOWHERE, LogEntry, OtherJobs, Team
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
 from motet.domain.units import NEVER_US
 from motet.domain.wait import COMPARISONS, QUEUE_WAITS, Wait
-from motet.engine.journal.blockers import Turn
+from motet.engine.actions.diff import present_sets
+from motet.engine.journal.blockers import MOST_NAMED, Turn
 from motet.engine.journal.handover import Handover
 
 _COLUMNS = ("code", "position", "queue", "row", "has_started")
@@ -198,11 +199,15 @@ class DecisionLog:
         return "start" if is_first else "resume"
 
     def _partner(self, job: int, snapshot: Snapshot) -> OtherJobs:
-        partner = int(snapshot.jobs.partner[self._column("row")[job]])
-        if partner == UNKNOWN:
+        jobs, row = snapshot.jobs, int(self._column("row")[job])
+        if jobs.partner[row] == UNKNOWN:
             return NO_JOBS
-        gpus = int(snapshot.jobs.held_gpus[self._column("row")[partner]])
-        return OtherJobs(((partner, gpus),), 1)
+        together = present_sets(jobs)
+        others = np.flatnonzero((together == together[row]) & (jobs.number != job))
+        others = others[np.argsort(jobs.number[others])]
+        named = others[:MOST_NAMED]
+        gpus = jobs.held_gpus[named].tolist()
+        return OtherJobs(tuple(zip(jobs.number[named].tolist(), gpus, strict=True)), len(others))
 
     # -- waits -------------------------------------------------------------------------------------
 

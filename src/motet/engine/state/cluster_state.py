@@ -17,6 +17,7 @@ from motet.domain.wait import Wait
 from motet.engine.state.captured_state import CapturedState
 from motet.engine.state.history import FinishedJobs
 from motet.engine.state.machines import Machines
+from motet.engine.state.sharing import SHARED_SET, SharedSlots
 from motet.engine.state.table import ActiveTable, check_memory_columns
 from motet.placement.room import ResourceDemand, Room
 
@@ -32,12 +33,13 @@ ENGINE_COLUMNS = {
     "not_before_us": 0,
     "running_since_us": UNKNOWN,
     "preempted_us": UNKNOWN,
+    SHARED_SET: UNKNOWN,
     **dict.fromkeys(WAITED_COLUMNS, 0),
 }
 """Columns of the engine beside those of `JobTable`: counts of preemptions, moves and resizes, the
 reason of the present wait, the time before which it may not start, the time at which the driver
-executed its last start (UNKNOWN while that is pending), that of its last preemption, and the total
-waiting time by reason."""
+executed its last start (UNKNOWN while that is pending), that of its last preemption, the set of
+jobs that share its GPUs, and the total waiting time by reason."""
 
 
 class ClusterState:
@@ -53,9 +55,10 @@ class ClusterState:
     ) -> None:
         """`driver_columns`: the driver's own columns of every job. `models`: by index.
 
-        `has_shared`: whether two jobs ever held the same GPUs. `has_elastic`: whether there ever
-        was an elastic job. `has_demands`: whether a job ever requested CPUs or memory on a cluster
-        that counts them; `room` counts them. `has_delays`: whether a job ever had to start later.
+        `has_shared`: whether jobs ever held the same GPUs; `sharing`: the jobs that do.
+        `has_elastic`: whether there ever was an elastic job. `has_demands`: whether a job ever
+        requested CPUs or memory on a cluster that counts them; `room` counts them. `has_delays`:
+        whether a job ever had to start later.
         Raises BadInput if a policy's column has the name of another column.
         """
         self._own_columns = {**ENGINE_COLUMNS, **driver_columns}
@@ -67,6 +70,7 @@ class ClusterState:
         self.room = Room.of(cluster)
         self.placements: dict[int, Placement] = {}
         self.suspended: dict[int, Mapping[str, int]] = {}
+        self.sharing = SharedSlots()
         self.has_shared = False
         self.has_elastic = False
         self.has_demands = False
@@ -163,7 +167,7 @@ class ClusterState:
         *,
         runs: bool = False,
     ) -> None:
-        """A job holds exactly these GPUs from now on, shared with `partner` if there is one.
+        """A job holds exactly these GPUs from now on, shared with `partner` and all that share its.
 
         `runs`: it ran before, on others; otherwise it attains service from `begun` on.
         """
@@ -177,7 +181,7 @@ class ClusterState:
             for machine, count in zip(*placement, strict=True):
                 self.room.gpus[machine] -= count
         if partner != UNKNOWN:
-            jobs.partner[row], jobs.partner[self.table.row_of(partner)] = partner, number
+            self.sharing.join(number, partner, self.table)
             self.has_shared = True
         jobs.held_gpus[row] = sum(placement.counts)
         jobs.held_workers[row], jobs.held_servers[row] = workers, servers
@@ -292,6 +296,7 @@ class ClusterState:
         self.has_shared, self.has_elastic = captured.has_shared, captured.has_elastic
         self.has_demands = captured.has_demands
         self.has_delays = bool(self.table.column("not_before_us").any())
+        self.sharing.restore(self.table)
         for number, placement in captured.placements.items():
             self._occupy(number, placement)
 
@@ -308,24 +313,22 @@ class ClusterState:
         self._seen_room = read_only(self.room.cpus), read_only(self.room.memory_bytes)
 
     def _occupy(self, number: int, placement: Placement) -> None:
-        """Hold a captured placement; the second of two jobs that share GPUs takes none."""
+        """Hold a captured placement; of jobs that share GPUs only the first takes them."""
         jobs, row = self.table.jobs, self.table.row_of(number)
-        shares_gpus = int(jobs.partner[row]) in self.placements
+        shares_gpus = any(other in self.placements for other in self.sharing.others(number))
         self.placements[number] = placement
         self.room.take(placement, ResourceDemand.of(jobs, row), shares_gpus=shares_gpus)
 
     def _take_back(self, number: int) -> None:
         placement = self.placements.pop(number, None)
         jobs, row = self.table.jobs, self.table.row_of(number)
-        partner = int(jobs.partner[row])
-        if partner != UNKNOWN:
-            jobs.partner[row] = jobs.partner[self.table.row_of(partner)] = UNKNOWN
+        shares_gpus = self.sharing.leave(number, self.table)
         if placement is None:
             return
         if self.has_demands:
-            demand, shares_gpus = ResourceDemand.of(jobs, row), partner != UNKNOWN
+            demand = ResourceDemand.of(jobs, row)
             self.room.give_back(placement, demand, shares_gpus=shares_gpus)
-        elif partner == UNKNOWN:
+        elif not shares_gpus:
             for machine, count in zip(*placement, strict=True):
                 self.room.gpus[machine] += count
 

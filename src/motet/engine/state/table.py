@@ -21,6 +21,7 @@ _NEW_JOB = {
     "first_start_us": UNKNOWN,
     "last_start_us": UNKNOWN,
     "partner": UNKNOWN,
+    "sharers": 1,
     "remaining_us": UNKNOWN,
     "rate": 10_000,
     "alone_rate": 10_000,
@@ -29,7 +30,7 @@ _NEW_JOB = {
 _ACCOUNTS = (
     "held_gpus",
     "running_since_us",
-    "partner",
+    "sharers",
     "executed_us",
     "attained_gpu_us",
     "waiting_us",
@@ -101,8 +102,8 @@ class ActiveTable:
         """Add elapsed time to the accounts of all jobs: service, or a wait and its reason.
 
         A job whose start has been decided, but not executed, still waits. `waited`: the first of
-        adjacent columns, one for every code in `wait_code`. `has_shared`: whether a job that shares
-        its GPUs attains half of their service.
+        adjacent columns, one for every code in `wait_code`. `has_shared`: whether jobs that share
+        GPUs attain equal parts of their service.
         """
         rows, first = len(self._rows), self._index[waited]
         _pass_time(self._data, rows, self._accounts, first, passed_us, has_shared)
@@ -207,13 +208,13 @@ def _pass_time(
     passed_us: int,
     has_shared: bool,
 ) -> None:
-    held, begun, partner, executed, attained, waiting, code = places
+    held, begun, sharers, executed, attained, waiting, code = places
     for row in range(rows):
         gpus = data[held, row]
         if gpus > 0 and data[begun, row] != UNKNOWN:
             service_gpu_us = passed_us * gpus
-            if has_shared and data[partner, row] != UNKNOWN:
-                service_gpu_us //= 2
+            if has_shared and data[sharers, row] > 1:
+                service_gpu_us //= data[sharers, row]
             data[executed, row] += passed_us
             data[attained, row] += service_gpu_us
         else:

@@ -18,7 +18,8 @@ class Placements:
     """A row per job, machine and time span without change, ordered by start.
 
     `machine`: index into `machine_names`. `gpus`: on that machine. `job_gpus`: on all machines.
-    `partner`: the job that held the same GPUs in that time span, or NO_PARTNER.
+    `partner`: the lowest-numbered other job that held the same GPUs in that time span, or
+    NO_PARTNER. `sharers`: number of jobs that did; each has a row with this time span.
     """
 
     machine_names: tuple[str, ...]
@@ -29,6 +30,7 @@ class Placements:
     start_s: Floats
     end_s: Floats
     partner: Ints
+    sharers: Ints
     job_gpus: Ints
 
     def __len__(self) -> int:
@@ -36,8 +38,13 @@ class Placements:
 
     @property
     def taken_gpus(self) -> Floats:
-        """GPUs of each row; GPUs that two jobs share count half for each job."""
-        return np.where(self.partner == NO_PARTNER, self.gpus, self.gpus / 2)
+        """GPUs of each row; of shared GPUs every job has an equal part."""
+        return self.gpus / self.sharers
+
+    @property
+    def first_sharer(self) -> Ints:
+        """The lowest-numbered job on the GPUs of each row."""
+        return np.where(self.partner == NO_PARTNER, self.job, np.minimum(self.job, self.partner))
 
     def of(self, rows: Any) -> Placements:
         """A subset of the rows, in their order."""

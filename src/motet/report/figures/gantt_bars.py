@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from motet.domain.arrays import Ints
-from motet.report.cluster_run.placements import NO_PARTNER, Placements
+from motet.report.cluster_run.placements import Placements
 from motet.report.figures.gantt_lanes import gantt_lanes
 from motet.report.figures.gantt_sheet import label_machines, new_gantt_sheet, time_span
 from motet.report.rendering.figure_parts import LEGEND, scale_time, unit_of
@@ -55,8 +55,9 @@ def bar_chart(title: str, placements: Placements, window: TimeWindow) -> Figure:
 def _subtitle(placements: Placements, window: TimeWindow) -> str:
     begin_s, end_s = time_span(placements)
     parts = ["bars are jobs, as high as they have GPUs there"]
-    if (placements.partner != NO_PARTNER).any():
-        parts.append("half as high where two share them")
+    most = int(placements.sharers.max(initial=1))
+    if most > 1:
+        parts.append("half as high where two share them" if most == 2 else "lower where jobs share")
     when = ""
     if not window.is_whole:
         name, unit_s = unit_of(end_s - begin_s)
@@ -72,15 +73,26 @@ def _rectangles(shown: Placements, begin_s: float) -> Iterator[tuple[int, list[l
     starts, ends = (shown.start_s - begin_s).tolist(), (shown.end_s - begin_s).tolist()
     tops = (shown.machine - BAR_HEIGHT / 2).tolist()
     heights = (BAR_HEIGHT / shown.machine_gpus[shown.machine]).tolist()
-    is_shared, is_lower = shown.partner != NO_PARTNER, shown.job > shown.partner
+    sharers, ranks = shown.sharers.tolist(), _ranks(shown).tolist()
     for row, lanes in enumerate(gantt_lanes(shown)):
         for low, high in _adjacent_lanes(lanes):
-            middle = (low + high) / 2
-            if is_shared[row]:
-                low, high = (middle, high) if is_lower[row] else (low, middle)
+            part = (high - low) / sharers[row]
+            low, high = low + ranks[row] * part, low + (ranks[row] + 1) * part
             y0, y1 = tops[row] + low * heights[row], tops[row] + high * heights[row]
             x0, x1 = starts[row], ends[row]
             yield row, [[x0, y0], [x1, y0], [x1, y1], [x0, y1]]
+
+
+def _ranks(shown: Placements) -> Ints:
+    """By row, the number of jobs with lower numbers on the same GPUs."""
+    keys = shown.start_s, shown.machine, shown.first_sharer
+    order = np.lexsort((shown.job, *keys))
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
+    places = np.arange(len(order))
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = places - np.maximum.accumulate(np.where(is_new, places, 0))
+    return ranks
 
 
 def _adjacent_lanes(lanes: Sequence[int]) -> Iterator[tuple[float, float]]:

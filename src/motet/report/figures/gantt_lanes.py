@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from motet.report.cluster_run.placements import NO_PARTNER, Placements
+from motet.report.cluster_run.placements import Placements
 
 
 def gantt_lanes(placements: Placements) -> list[tuple[int, ...]]:
-    """Lanes of every row: numbers of GPUs of its machine. Two jobs that share GPUs share lanes.
+    """Lanes of every row: numbers of GPUs of its machine. Jobs that share GPUs share lanes.
 
     A job that continues on a machine keeps its lanes, as far as it still has GPUs, and gets more
     lanes next to them. Other jobs get the first free lanes, adjacent ones if possible. A run
@@ -33,7 +33,7 @@ class _Hold(NamedTuple):
 
     row: int
     job: int
-    partner: int
+    first_sharer: int
     gpus: int
     start_s: float
     end_s: float
@@ -54,7 +54,7 @@ def _lanes_of(rows: Placements, size: int) -> list[tuple[int, ...]]:
     """Lanes of the rows of one machine with `size` GPUs."""
     chosen: list[tuple[int, ...]] = [()] * len(rows)
     machine = _Lanes(size)
-    columns = (rows.job, rows.partner, rows.gpus, rows.start_s, rows.end_s)
+    columns = (rows.job, rows.first_sharer, rows.gpus, rows.start_s, rows.end_s)
     numbered = zip(range(len(rows)), *(column.tolist() for column in columns), strict=True)
     holds = sorted((_Hold(*each) for each in numbered), key=lambda each: (each.start_s, each.row))
     for _, together in groupby(holds, key=lambda hold: hold.start_s):
@@ -73,16 +73,15 @@ class _Lanes:
     def begin(self, holds: Sequence[_Hold]) -> Iterator[tuple[_Hold, tuple[int, ...]]]:
         """Lanes for holds that begin at the same time; jobs that continue are served first."""
         in_order = sorted(holds, key=lambda hold: not self._goes_on(hold))
-        first = dict[frozenset[int], _Hold]()
+        first, chosen = dict[int, _Hold](), dict[int, tuple[int, ...]]()
         for hold in in_order:
-            first.setdefault(_company(hold), hold)
+            first.setdefault(hold.first_sharer, hold)
         kept = {hold.row: self._keep(hold) for hold in first.values()}
         for hold in in_order:
-            company = self._last.get(hold.partner, _NOWHERE)
-            if company.start_s <= hold.start_s < company.end_s:
-                mine = company.lanes
-            else:
+            mine = chosen.get(hold.first_sharer)
+            if mine is None:
                 mine = _beside(kept.get(hold.row, ()), self._free(hold.start_s), hold.gpus)
+                chosen[hold.first_sharer] = mine
             self._take(mine, hold.end_s)
             self._last[hold.job] = _Stay(mine, hold.start_s, hold.end_s)
             yield hold, mine
@@ -105,11 +104,6 @@ class _Lanes:
     def _take(self, lanes: Sequence[int], until_s: float) -> None:
         for lane in lanes:
             self._until_s[lane] = max(self._until_s[lane], until_s)
-
-
-def _company(hold: _Hold) -> frozenset[int]:
-    """The job and the job that shares its GPUs."""
-    return frozenset({hold.job} if hold.partner == NO_PARTNER else {hold.job, hold.partner})
 
 
 def _beside(kept: tuple[int, ...], free: Sequence[int], gpus: int) -> tuple[int, ...]:

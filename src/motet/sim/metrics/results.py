@@ -140,11 +140,11 @@ class SimulationResult:
         ids, machines = self.outcome.workload.ids, self.outcome.cluster.names
         holds = self.outcome.holds
         columns = (holds.job, holds.machine, holds.gpus, holds.start_us, holds.end_us)
-        for job, machine, gpus, start_us, end_us, partner in zip(
-            *(column.tolist() for column in (*columns, holds.partner)), strict=True
+        for job, machine, gpus, start_us, end_us, others in zip(
+            *(column.tolist() for column in columns), holds.shared_with(), strict=True
         ):
             times = exact_seconds(start_us), exact_seconds(end_us)
-            company = ids[partner] if partner != UNKNOWN else ""
+            company = " ".join(ids[other] for other in others)
             yield (ids[job], machines[machine], gpus, *times, company)
 
     def fairness_rows(self) -> Iterator[tuple[str, ...]]:
@@ -183,6 +183,7 @@ class SimulationResult:
             start_s=holds.start_us / SECOND_US,
             end_s=holds.end_us / SECOND_US,
             partner=holds.partner,
+            sharers=holds.sharers,
             job_gpus=_gang_gpus(outcome),
         )
 

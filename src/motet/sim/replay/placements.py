@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,8 +13,9 @@ from motet.domain.actions import Action, Preempt
 from motet.domain.arrays import Ints
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.engine.state.cluster_state import ClusterState
+from motet.engine.state.sharing import SHARED_SET
 
-_COLUMNS = 6
+_COLUMNS = 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +23,9 @@ class Holds:
     """A row per job, machine and interval of a constant placement; by start, then job, then
     machine.
 
-    `job`, `machine`: their numbers. `gpus`: on that machine. `partner`: the job that held the same
-    GPUs in that interval, or UNKNOWN.
+    `job`, `machine`: their numbers. `gpus`: on that machine. `partner`: the lowest-numbered other
+    job that held the same GPUs in that interval, or UNKNOWN. `sharers`: number of jobs that did. A
+    row of each of them has the same interval.
     """
 
     job: Ints
@@ -31,53 +34,71 @@ class Holds:
     start_us: Ints
     end_us: Ints
     partner: Ints
+    sharers: Ints
 
     def __len__(self) -> int:
         return len(self.job)
 
+    def shared_with(self) -> list[list[int]]:
+        """By row, the other jobs that held the same GPUs in the interval, ascending."""
+        lowest = np.where(self.partner == UNKNOWN, self.job, np.minimum(self.job, self.partner))
+        keys = list(
+            zip(lowest.tolist(), self.machine.tolist(), self.start_us.tolist(), strict=True)
+        )
+        members = defaultdict[tuple[int, int, int], list[int]](list)
+        for key, job in zip(keys, self.job.tolist(), strict=True):
+            members[key].append(job)
+        return [
+            sorted(other for other in members[key] if other != job)
+            for key, job in zip(keys, self.job.tolist(), strict=True)
+        ]
+
 
 @dataclass(frozen=True, eq=False)
 class CapturedHolds:
-    """State of a `HoldRecorder`: start and placement of open holds, partners, and closed rows."""
+    """State of a `HoldRecorder`: start and placement of open holds, sets of jobs that share GPUs
+    with their partners and sizes, and closed rows.
+    """
 
     open: Mapping[int, tuple[int, Placement]]
-    partner: Ints
+    shared: Ints
     rows: array[int]
 
 
 class HoldRecorder:
-    """Collects `Holds`: 48 bytes per row."""
+    """Collects `Holds`: 56 bytes per row."""
 
     def __init__(self, jobs: int) -> None:
         self._open: dict[int, tuple[int, Placement]] = {}
-        self._partner: Ints = np.full(jobs, UNKNOWN, dtype=np.int64)
+        # By job: the set of jobs that share its GPUs, the lowest other one, their number.
+        self._shared: Ints = np.array([[UNKNOWN], [UNKNOWN], [1]]).repeat(jobs, axis=1)
         self._rows = array("q")
 
     def decided(self, state: ClusterState, actions: Sequence[Action]) -> None:
-        """Record changed placements and partners."""
+        """Record changed placements, and changed sets of jobs that share GPUs."""
         for action in actions:
             self.ended(action.job, state.now_us)
             if not isinstance(action, Preempt):
                 self._open[action.job] = state.now_us, action.placement
         if state.has_shared:
-            self._update_partners(state)
+            self._update_sets(state)
 
     def ended(self, number: int, now_us: int) -> None:
         """Close the hold of a job, if any."""
         start_us, placement = self._open.pop(number, (now_us, None))
         if placement is None or start_us == now_us:
             return
-        partner = int(self._partner[number])
+        _, *company = self._shared[:, number].tolist()
         for machine, count in zip(*placement, strict=True):
-            self._rows.extend((number, machine, count, start_us, now_us, partner))
+            self._rows.extend((number, machine, count, start_us, now_us, *company))
 
     def capture(self) -> CapturedHolds:
         """The state so far."""
-        return CapturedHolds(dict(self._open), self._partner.copy(), self._rows[:])
+        return CapturedHolds(dict(self._open), self._shared.copy(), self._rows[:])
 
     def restore(self, captured: CapturedHolds) -> None:
         """Continue with this state."""
-        self._open, self._partner = dict(captured.open), captured.partner.copy()
+        self._open, self._shared = dict(captured.open), captured.shared.copy()
         self._rows = captured.rows[:]
 
     def holds(self) -> Holds:
@@ -86,12 +107,12 @@ class HoldRecorder:
         order = np.lexsort((rows[:, 1], rows[:, 0], rows[:, 3]))
         return Holds(*np.ascontiguousarray(rows[order].T))
 
-    def _update_partners(self, state: ClusterState) -> None:
-        numbers, partner = state.jobs.number, state.jobs.partner
-        for row in np.flatnonzero(partner != self._partner[numbers]).tolist():
-            number = int(numbers[row])
+    def _update_sets(self, state: ClusterState) -> None:
+        jobs, column = state.jobs, state.table.column(SHARED_SET)
+        for row in np.flatnonzero(column != self._shared[0, jobs.number]).tolist():
+            number = int(jobs.number[row])
             held = self._open.get(number)
             self.ended(number, state.now_us)
-            self._partner[number] = partner[row]
+            self._shared[:, number] = column[row], jobs.partner[row], jobs.sharers[row]
             if held is not None:
                 self._open[number] = state.now_us, held[1]

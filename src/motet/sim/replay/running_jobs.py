@@ -13,6 +13,7 @@ from motet.domain.events import Event, Resized, SpeedChanged, Started, Stopped
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import FULL_SPEED, NEVER_US
 from motet.engine.state.cluster_state import ClusterState
+from motet.engine.state.sharing import SHARED_SET
 from motet.estimate.exchange import Gang
 from motet.sim.replay.machine_speeds import MachinePaces
 from motet.sim.replay.step_progress import StepProgress
@@ -36,9 +37,9 @@ DRIVER_COLUMNS = {
     "charged_us": 0,
 }
 """The simulator's private columns: time of completion at the present speed; for a stopped job,
-remaining time alone on its full request; the partner to which its speed is adapted; its time in
-checkpoints and restores; how many of them were charged, and how long they take if none is
-interrupted.
+remaining time alone on its full request; the set of jobs on its GPUs to which its speed is
+adapted; its time in checkpoints and restores; how many of them were charged, and how long they
+take if none is interrupted.
 """
 
 
@@ -93,9 +94,9 @@ class RunningJobs:
         self._paces.left(number)
 
     def adapt_to_partners(self) -> list[Event]:
-        """Change the speed of jobs whose partner changed."""
+        """Change the speed of jobs that share their GPUs with other jobs than before."""
         table, jobs = self._state.table, self._state.jobs
-        changed = (table.column("company") != jobs.partner) & (jobs.held_gpus > 0)
+        changed = (table.column("company") != table.column(SHARED_SET)) & (jobs.held_gpus > 0)
         return [
             SpeedChanged(int(jobs.number[row]), *self._change_speed(row))
             for row in np.flatnonzero(changed).tolist()
@@ -177,21 +178,19 @@ class RunningJobs:
         return self._continue(row, from_us)
 
     def _continue(self, row: int, from_us: int) -> Pace:
-        """Continue at the speed that the placement and the partner permit."""
+        """Continue at the speed that the placement and the jobs on it permit."""
         table, jobs = self._state.table, self._state.jobs
-        model, partner = int(jobs.model[row]), int(jobs.partner[row])
-        number = int(jobs.number[row])
+        model, number = int(jobs.model[row]), int(jobs.number[row])
         place = self._state.placements[number]
-        table.column("company")[row] = partner
+        table.column("company")[row] = table.column(SHARED_SET)[row]
         if number in self._progress:
             return self._continue_with_steps(row, number, place, from_us)
         speed = self._speeds.speed(model, place)
         if self._paces.touch(place):
             speed = max(round(speed / self._paces.slowest(place)), 1)
         alone_rate = speed
-        if partner != UNKNOWN:
-            other = int(jobs.model[table.row_of(partner)])
-            speed = max(round(speed * self._speeds.shared(model, other, place)), 1)
+        if others := self._models_beside(number):
+            speed = max(round(speed * self._speeds.shared(model, others, place)), 1)
         work_us = int(table.column("work_us")[row])
         table.column("finish_us")[row] = from_us - (-work_us * FULL_SPEED // speed)
         return Pace(from_us, speed, alone_rate)
@@ -199,7 +198,7 @@ class RunningJobs:
     def _continue_with_steps(self, row: int, number: int, place: Placement, from_us: int) -> Pace:
         """As `_continue` for a job with a work model, by its own speed function."""
         table, jobs = self._state.table, self._state.jobs
-        model, partner = int(jobs.model[row]), int(jobs.partner[row])
+        model = int(jobs.model[row])
         roles = int(jobs.held_workers[row]), int(jobs.held_servers[row])
         gang = Gang(*roles, int(jobs.worker_gpus[row]), int(jobs.server_gpus[row]))
         slowdown = self._speeds.slowdown(model, place, gang)
@@ -207,9 +206,13 @@ class RunningJobs:
         if self._paces.touch(place):
             speed = self._paces.steps_per_s(self._progress, number, roles, slowdown, place)
         alone_rate = self._progress.rate(number, speed)
-        if partner != UNKNOWN:
-            other = int(jobs.model[table.row_of(partner)])
-            speed *= self._speeds.shared(model, other, place)
+        if others := self._models_beside(number):
+            speed *= self._speeds.shared(model, others, place)
         finish_us = self._progress.begin(number, from_us, speed, *roles)
         table.column("finish_us")[row] = finish_us
         return Pace(from_us, self._progress.rate(number, speed), alone_rate)
+
+    def _models_beside(self, number: int) -> list[int]:
+        """Models of the other jobs on the job's GPUs."""
+        table, model = self._state.table, self._state.jobs.model
+        return [int(model[table.row_of(other)]) for other in self._state.sharing.others(number)]

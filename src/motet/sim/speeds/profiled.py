@@ -87,15 +87,16 @@ class ProfiledSpeeds:
         spread = self._spread_slowdown(model, placement) if len(placement.machines) > 1 else 0.0
         return Slowdown(1 / relative, 1 + spread)
 
-    def shared(self, model: int, other: int, placement: Placement) -> float:
-        """See SpeedModel. The measured speed of the pair; without a measurement, busy times add up
-        and idle time is filled.
+    def shared(self, model: int, others: Sequence[int], placement: Placement) -> float:
+        """See SpeedModel. The measured speed of a pair; without a measurement, and for more jobs,
+        busy times add up and idle time is filled.
         """
         gpus = sum(placement.counts)
-        share = self._measured.beside(model, other, gpus, placement.machines)
-        if share is not None:
-            return share
-        busy = self._gpu_busy(model, gpus) + self._gpu_busy(other, gpus)
+        if len(others) == 1:
+            share = self._measured.beside(model, others[0], gpus, placement.machines)
+            if share is not None:
+                return share
+        busy = sum(self._gpu_busy(each, gpus) for each in (model, *others))
         return min(1.0, 1 / max(busy, 1e-6)) * _SHARING_LOSS
 
     def resume_cost_us(self, model: int, gpus: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -33,8 +33,8 @@ class SpeedModel(Protocol):
         """10,000 = as fast as alone and consolidated."""
         ...
 
-    def shared(self, model: int, other: int, placement: Placement) -> float:
-        """Relative speed of a job that shares its GPUs with a job of another model, 0 to 1."""
+    def shared(self, model: int, others: Sequence[int], placement: Placement) -> float:
+        """Relative speed of a job that shares its GPUs with jobs of these models, 0 to 1."""
         ...
 
     def slowdown(self, model: int, placement: Placement, gang: Gang) -> Slowdown:
@@ -53,7 +53,7 @@ class SpeedModel(Protocol):
 
 
 class MachinesDoNotMatter:
-    """Full speed on any placement; two jobs that share GPUs run at half speed."""
+    """Full speed on any placement; jobs that share GPUs run at equal parts of it."""
 
     @property
     def together_gpus(self) -> int:
@@ -65,10 +65,10 @@ class MachinesDoNotMatter:
         del model, placement
         return FULL_SPEED
 
-    def shared(self, model: int, other: int, placement: Placement) -> float:
+    def shared(self, model: int, others: Sequence[int], placement: Placement) -> float:
         """See SpeedModel."""
-        del model, other, placement
-        return 0.5
+        del model, placement
+        return 1 / (1 + len(others))
 
     def slowdown(self, model: int, placement: Placement, gang: Gang) -> Slowdown:
         """See SpeedModel."""
