@@ -13,6 +13,7 @@ from contextlib import redirect_stdout
 from typing import Any
 
 from motet.domain.errors import MotetError
+from motet.interfaces.forecasts.decision_replay import DecisionQuestion, decided_again
 from motet.interfaces.forecasts.dry_run import DryRunQuestion, dry_run
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.replay.what_if import WhatIfQuestion, what_if
@@ -51,6 +52,8 @@ def answered(journal: str, question: dict[str, Any], tell: Tell) -> dict[str, An
     try:
         if kind == "dry_run":
             return dry_run(followed, DryRunQuestion(**values))
+        if kind == "decision":
+            return decided_again(followed, DecisionQuestion(**values))
         report = what_if(followed, WhatIfQuestion(**values), tell)
         return report if kind == "what_if" else what_if_summary(report)
     finally:

@@ -51,11 +51,18 @@ class FollowedJournal:
         Raises JournalDamaged, JournalDiverged.
         """
         found: list[tuple[int, Event]] = []
-        for record in self._records(until_us):
+        for record in self.unread(until_us):
             self.cluster.replay(record)
             self._next = record.sequence + 1
             found += ((record.at_us, each) for each in events_of(record) if _is_given(each))
         return found
+
+    def unread(self, until_us: int) -> Iterator[Record]:
+        """The further records up to a moment, which are not folded."""
+        for record in self._reader.records(self._next):
+            if record.at_us > until_us:
+                return
+            yield record
 
     @property
     def position(self) -> int:
@@ -65,12 +72,6 @@ class FollowedJournal:
     def close(self) -> None:
         """Close the database."""
         self._reader.close()
-
-    def _records(self, until_us: int) -> Iterator[Record]:
-        for record in self._reader.records(self._next):
-            if record.at_us > until_us:
-                return
-            yield record
 
 
 def _is_given(event: Event) -> bool:

@@ -42,6 +42,7 @@ from motet.interfaces.server.web.renderer import PageRenderer
 from motet.interfaces.server.web.routes import WebPages
 from motet.interfaces.server.web.sessions import Sessions
 from motet.interfaces.server.web.signing_in import SigningIn
+from motet.interfaces.server.what_if.decision_page import DecisionPage
 from motet.interfaces.server.what_if.replay_page import ReplayPages
 from motet.interfaces.server.what_if.replay_runs import ReplayRuns
 from motet.interfaces.server.what_if.replay_store import ReplayStore
@@ -201,6 +202,7 @@ class _ServerParts:
         ).add_to(app)
         runs = ReplayRuns(program, self._replays, self.changes.changed)
         ReplayPages(master, self._replays, runs, renderer).add_to(app)
+        DecisionPage(master, program, renderer).add_to(app)
         return RootPath(app, place.root_path)
 
     def running_jobs(self) -> int:

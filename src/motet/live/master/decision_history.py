@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -41,6 +42,12 @@ class DecisionHistory:
     def round_count(self) -> int:
         """How many moments have an entry."""
         return len(self._rounds)
+
+    def at(self, time_us: int) -> DecisionRound | None:
+        """What was decided at a moment; None: nothing."""
+        place = bisect_left(self._rounds, time_us, key=lambda each: each.time_us)
+        found = self._rounds[place] if place < len(self._rounds) else None
+        return found if found is not None and found.time_us == time_us else None
 
     def rounds(self, first: int, count: int) -> Sequence[DecisionRound]:
         """The latest rounds, latest first. `first`: 0 is the latest."""

@@ -43,7 +43,7 @@ class ReplayedCluster:
     def replay(self, record: Record) -> None:
         """Apply the next record. Raises JournalDamaged, JournalDiverged."""
         try:
-            actions = self._replayed(record)
+            actions = self.decided(record)
         except MotetError:
             raise
         except Exception as error:  # Damaged events and facts lead to errors of many types.
@@ -61,7 +61,8 @@ class ReplayedCluster:
             self.state.acted(now_us, action)
         return actions
 
-    def _replayed(self, record: Record) -> list[Action]:
+    def decided(self, record: Record) -> list[Action]:
+        """What is decided now with the input of the next record, which is applied."""
         for fact in facts_from_json(record.facts):
             self.state.fold(record.at_us, fact)
         return self.step(record.at_us, events_of(record))

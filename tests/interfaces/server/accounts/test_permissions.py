@@ -23,6 +23,8 @@ from motet.live.accounts.roles import UserRole
         ("POST", "/api/v1/whatif", UserRole.USER),
         ("GET", "/whatif/7", UserRole.VIEWER),
         ("POST", "/whatif", UserRole.USER),
+        ("GET", "/decisions/7", UserRole.VIEWER),
+        ("POST", "/decisions/7/replay", UserRole.USER),
         ("POST", "/whatif/7/stop", UserRole.USER),
         ("DELETE", "/api/v1/tokens/ab", UserRole.VIEWER),
         ("POST", "/logout", UserRole.VIEWER),

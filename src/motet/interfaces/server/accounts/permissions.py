@@ -10,7 +10,10 @@ from motet.live.accounts.roles import UserRole
 
 READING = {"GET", "HEAD", "OPTIONS"}
 _SECRET = ("/api/v1/users", "/api/v1/audit")
-_OF_USERS = ("/api/v1/jobs", "/jobs", "/api/v1/whatif", "/whatif", "/api/v1/dry-run")
+_OF_USERS = (
+    *("/api/v1/jobs", "/jobs"),
+    *("/api/v1/whatif", "/whatif", "/api/v1/dry-run", "/decisions"),
+)
 _OF_ALL = ("/logout", "/api/v1/tokens/")
 
 

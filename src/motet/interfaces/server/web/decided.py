@@ -12,6 +12,7 @@ from motet.insight.wording import in_slots
 from motet.interfaces.server.explanation import rules_of
 from motet.interfaces.server.web.drawings import colour_of
 from motet.interfaces.server.web.pages import common, local_time
+from motet.live.master.decision_history import DecisionRound
 from motet.live.master.state import LiveState
 
 ROUNDS_PER_PAGE = 25
@@ -24,17 +25,25 @@ def decided(state: LiveState, page: int) -> dict[str, Any]:
     pages = max(1, -(-history.round_count // ROUNDS_PER_PAGE))
     page = min(max(page, 1), pages)
     rounds = [
-        {
-            "at": local_time(each.time_us),
-            "changes": _lines(state, each.changes[:_MOST_CHANGES]),
-            "change_count": len(each.changes),
-            "waits": _lines(state, each.waits[:_MOST_WAITS]),
-            "wait_count": len(each.waits),
-        }
+        decided_round(state, each, _MOST_CHANGES, _MOST_WAITS)
         for each in history.rounds((page - 1) * ROUNDS_PER_PAGE, ROUNDS_PER_PAGE)
     ]
     count = history.round_count
     return {**common(state), "rounds": rounds, "page": page, "pages": pages, "count": count}
+
+
+def decided_round(
+    state: LiveState, found: DecisionRound, most_changes: int, most_waits: int
+) -> dict[str, Any]:
+    """One moment, in words."""
+    return {
+        "time_us": found.time_us,
+        "at": local_time(found.time_us),
+        "changes": _lines(state, found.changes[:most_changes]),
+        "change_count": len(found.changes),
+        "waits": _lines(state, found.waits[:most_waits]),
+        "wait_count": len(found.waits),
+    }
 
 
 def _lines(state: LiveState, entries: Sequence[LogEntry]) -> list[dict[str, Any]]:

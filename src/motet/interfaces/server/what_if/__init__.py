@@ -1,1 +1,1 @@
-"""Replays under other policies for the pages: started by users, run one by one, kept."""
+"""Replays for the pages, run one by one: of a period under another policy, of one decision."""
