@@ -90,7 +90,12 @@ class Simulation:
         self._state = state
         self._progress = StepProgress(workload.work, imbalance)
         self._running = RunningJobs(
-            state, speeds, self._progress, self._paces, workload.duration_us
+            state,
+            speeds,
+            self._progress,
+            self._paces,
+            workload.duration_us,
+            interleaves_subtasks=policy.interleaves_subtasks,
         )
         name_of = workload.ids.__getitem__
         helpers = measurements, monitor, limits
