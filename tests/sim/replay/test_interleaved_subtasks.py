@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +11,10 @@ from crowding_policy import Crowding
 from elastic_workloads import Row, elastic_workload
 from example_count import examples
 from motet.domain.cluster import ClusterSpec
+from motet.domain.decision import Decision
+from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
+from motet.engine.measurements.job_measurements import Measurements
 from motet.estimate.colocation.group_time import SubtaskTimes, group_iteration_s
 from motet.estimate.speed_function import SpeedMode
 from motet.placement.planners import ConsolidatingPlanner
@@ -73,3 +77,31 @@ def test_every_job_makes_a_step_per_group_iteration(times: list[tuple[int, int]]
     rows = [job(MACHINES * comp_s, comm_s, 10) for comp_s, comm_s in times]
     group_s = group_iteration_s([SubtaskTimes(*each) for each in times])
     assert ends_s(rows, Interleaving(most=5)) == pytest.approx([10 * group_s] * len(rows))
+
+
+def test_a_policy_gets_the_parts_of_a_step_once_a_job_has_made_one() -> None:
+    seen: list[tuple[float, list[float], list[float]]] = []
+
+    class Looking(Interleaving):
+        wants_estimates = True
+
+        def decide(self, snapshot: Snapshot) -> Decision:
+            subtasks = snapshot.wanted_estimates.subtasks
+            if subtasks is not None and len(snapshot.jobs) == 2:
+                at = np.argsort(snapshot.jobs.number)
+                columns = (subtasks.divided_s[at].tolist(), subtasks.comm_s[at].tolist())
+                seen.append((snapshot.now_us / SECOND_US, *columns))
+            return super().decide(snapshot)
+
+    Simulation(
+        elastic_workload([job(6.0, 1.0, 10), job(2.0, 3.0, 10)]),
+        ClusterSpec.uniform(MACHINES, 1),
+        Looking(),
+        ConsolidatingPlanner(),
+        SameEverywhere(),
+        measurements=Measurements(),
+    ).run()
+    times_s, divided_s, comm_s = zip(*seen, strict=True)
+    assert min(times_s) == 5  # The first decision after a step of 4 s.
+    assert all(each == pytest.approx([6, 2]) for each in divided_s)
+    assert all(each == pytest.approx([1, 3]) for each in comm_s)

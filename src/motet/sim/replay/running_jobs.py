@@ -229,6 +229,12 @@ class RunningJobs:
         model = int(self._state.jobs.model[row])
         return self._speeds.shared(model, self._models_beside(number), place)
 
+    def subtasks_of(self, number: int) -> SubtaskTimes | None:
+        """COMP and COMM of a running job, as it would measure them; None if it has none."""
+        if not self._has_subtasks(number):
+            return None
+        return self._subtasks(number, self._state.placements[number])
+
     def _has_subtasks(self, number: int) -> bool:
         return number in self._progress and self._progress.mode(number) == SpeedMode.SYNC
 

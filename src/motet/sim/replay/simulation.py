@@ -103,7 +103,8 @@ class Simulation:
         work = workload.work
         meter = None
         if work is not None and policy.wants_estimates:
-            meter = Meter(work, self._progress, self._paces)
+            subtasks_of = self._running.subtasks_of if policy.interleaves_subtasks else None
+            meter = Meter(work, self._progress, self._paces, subtasks_of)
         self._recorder = Recorder(workload, cluster, speeds.together_gpus)
         oracle = policy.knows_durations
         self._instruments = Instruments(
