@@ -14,10 +14,11 @@ from motet.live.launcher.messages import (
     RankExit,
 )
 from motet.live.master.facts import ClusterDeclared
-from motet.live.master.intake import ChoosePolicy, Input, Submit
-from motet.live.master.job_updates import CreateQueue
+from motet.live.master.intake import ChoosePolicy, Input
 from motet.live.master.master import Master
 from motet.live.master.requests import Workplace
+from motet.live.master.submissions.submission import Submit
+from motet.live.queues.queue_changes import CreateQueue
 
 STEP_US = 10_000_000
 USERS, QUEUES, NAMES = 23, 7, ("resnet", "bert", "lda", "mlr", "nmf-large", "lasso")
