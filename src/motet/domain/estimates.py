@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from numpy.typing import ArrayLike
 
@@ -24,18 +24,6 @@ class LossForecasts(Protocol):
         ...
 
 
-class SubtaskCosts(NamedTuple):
-    """A row per row of the `JobTable`, `(jobs,)`; NaN for jobs without measurements.
-
-    An iteration with a worker on each of m machines takes `divided_s` / m + `constant_s` seconds of
-    COMP and `comm_s` of COMM. See `motet.estimate.colocation.subtask_profile`.
-    """
-
-    divided_s: Floats
-    constant_s: Floats
-    comm_s: Floats
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class Estimates:
     """A row per row of the `JobTable`, `(jobs,)` unless stated otherwise; NaN if unknown.
@@ -50,7 +38,7 @@ class Estimates:
     Predicted: `forecasts`, loss curves of the jobs with a known `loss`, a row for each in their
     order (None: there is no fitter); `steps_left` to the end, infinite if the loss never reaches
     its target; steps per second by `speed_mode` (0: unknown) with `speed`, `(jobs, 6)`: see
-    `motet.estimate.speed_function`; `subtasks` (None: the driver measures none).
+    `motet.estimate.speed_function`.
     """
 
     steps_done: Floats
@@ -63,7 +51,6 @@ class Estimates:
     steps_left: Floats
     speed_mode: Ints
     speed: Floats
-    subtasks: SubtaskCosts | None = None
 
     def __len__(self) -> int:
         return len(self.steps_done)

@@ -198,16 +198,6 @@ class SpeedMeasured:
     steps_per_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class SubtasksMeasured:
-    """COMP and COMM seconds of a job's iteration, with a worker on each of these machines."""
-
-    job: int
-    machines: int
-    comp_s: float
-    comm_s: float
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class RemainingMeasured:
     """`remaining_us` of these jobs, as in `JobTable`; `(n,)` both. Only drivers with an oracle
@@ -290,7 +280,6 @@ Event: TypeAlias = (
     | SpeedChanged
     | ProgressMeasured
     | SpeedMeasured
-    | SubtasksMeasured
     | RemainingMeasured
     | MachineMeasured
     | MachineAdded

@@ -52,11 +52,6 @@ class Policy(ABC):
     wants_machine_speeds: ClassVar[bool] = False
     """`snapshot.machine_speeds` is filled where the driver measures machines."""
 
-    interleaves_subtasks: ClassVar[bool] = False
-    """Jobs that share GPUs take turns: one computes while another one communicates (Harmony). A
-    simulation computes their speed from the parts of their steps; without this, and for jobs whose
-    parts it does not know, jobs that share GPUs compete."""
-
     equal_shares_of: ClassVar[Literal["", "jobs", "queues"]] = ""
     """Between what the policy divides the GPUs evenly by resizing elastic jobs. A simulation whose
     jobs are all rigid reports that there is nothing to divide."""

@@ -53,7 +53,6 @@ class Reducer:
             events.SpeedChanged: self._runs,
             events.ProgressMeasured: self._progress_measured,
             events.SpeedMeasured: self._speed_measured,
-            events.SubtasksMeasured: self._subtasks_measured,
             events.RemainingMeasured: self._remaining_measured,
             events.MachineMeasured: self._machine_measured,
             events.MachineAdded: self._machine_added,
@@ -191,11 +190,6 @@ class Reducer:
     def _speed_measured(self, event: events.SpeedMeasured) -> bool:
         if self._measurements is not None and event.job in self._measurements:
             self._measurements.ran(event.job, event.workers, event.servers, event.steps_per_s)
-        return False
-
-    def _subtasks_measured(self, event: events.SubtasksMeasured) -> bool:
-        if self._measurements is not None and event.job in self._measurements:
-            self._measurements.took(event.job, event.machines, event.comp_s, event.comm_s)
         return False
 
     def _remaining_measured(self, event: events.RemainingMeasured) -> bool:

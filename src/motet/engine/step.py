@@ -23,7 +23,6 @@ from motet.engine.actions.checks import DecisionProblem, problem_of
 from motet.engine.actions.delays import without_delayed
 from motet.engine.actions.diff import SlotChange, changes_of, partners_of
 from motet.engine.actions.fitting import Fitting, Overcommitted
-from motet.engine.actions.no_machines import wait_for_machines
 from motet.engine.actions.preemption_limits import (
     PreemptionLimits,
     Protection,
@@ -264,8 +263,6 @@ class Engine:
 
 def _ask(policy: Policy, snapshot: Snapshot) -> Decision:
     """Call the policy. Errors in a user's policy file, including sys.exit(), name the line."""
-    if not snapshot.cluster.gpus.any():
-        return wait_for_machines(snapshot)
     try:
         return policy.decide(snapshot)
     except MotetError:

@@ -171,22 +171,3 @@ def test_a_simulation_reports_true_losses_and_speeds() -> None:
     assert seen[5].speed[0] == pytest.approx([1, 0, 0, 0, 0, 1], abs=1e-6)
     assert seen[0].forecasts is None
     assert np.isfinite(seen[5].forecasts.predict([30.0])).all()  # type: ignore[union-attr]
-
-
-def test_parts_of_steps_are_averaged_by_the_number_of_machines() -> None:
-    book = Measurements()
-    for job in (3, 5):
-        book.arrived(job)
-    assert book.estimates(jobs(3, 5)).subtasks is None
-    book.took(5, 2, 3.0, 1.0)
-    book.took(5, 2, 5.0, 2.0)
-    found = book.estimates(jobs(3, 5)).subtasks
-    assert found is not None
-    np.testing.assert_allclose(found.divided_s, [np.nan, 8.0])
-    np.testing.assert_allclose(found.constant_s, [np.nan, 0.0])
-    np.testing.assert_allclose(found.comm_s, [np.nan, 1.5])
-    book.took(5, 4, 3.0, 1.5)
-    found = book.estimates(jobs(3, 5)).subtasks
-    assert found is not None
-    np.testing.assert_allclose([found.divided_s[1], found.constant_s[1]], [4.0, 2.0])
-    assert not found.comm_s.flags.writeable

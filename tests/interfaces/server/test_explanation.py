@@ -49,6 +49,17 @@ def test_a_job_that_runs_or_has_ended_waits_for_nothing(cluster: ScriptedCluster
     assert why(cluster, job) == ("", "")
 
 
+def test_a_job_waits_until_others_have_left_its_slots(cluster: ScriptedCluster) -> None:
+    leaves = cluster.submit(processes=4)
+    gets = cluster.submit(processes=4)
+    cluster.ask(cluster.launcher.started("1.1"))
+    cluster.ask(Change(leaves, "suspend", "ann"))
+    told = "slots are assigned to it; it waits until job 1 has stopped"
+    assert why(cluster, gets) == ("SlotsBeingFreed", told)
+    cluster.ask(cluster.launcher.ended("1.1", None, "stopped"))
+    assert why(cluster, gets) == ("", "")
+
+
 def test_a_suspended_job_does_not_wait_for_slots(cluster: ScriptedCluster) -> None:
     cluster.submit(processes=4)
     waits = cluster.submit()

@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 
 from motet.domain.errors import BadInput
-from motet.engine.policy_loading.catalogue import built_in_policies
 from motet.interfaces.server.explanation import why_waiting
 from motet.live.jobs.attempt import AttemptOutcome
 from motet.live.jobs.job_state import JobState
 from motet.live.launcher.messages import ClusterSeen, MachineSeen
 from motet.live.master.facts import ClusterDeclared
-from motet.live.master.intake import ChoosePolicy
 from scripted_cluster import ScriptedCluster
 
 
@@ -45,21 +43,6 @@ def test_jobs_are_accepted_before_the_cluster_answers_and_start_when_it_does(
     assert reason(cluster, job) == "InsufficientSlots"
     cluster.ask(seen("m1", "m2"))
     assert cluster.launcher.machines_in_use() == {"m1": 2, "m2": 1}
-
-
-@pytest.mark.parametrize("policy", built_in_policies())
-def test_every_policy_waits_for_the_first_machines(tmp_path: Path, policy: str) -> None:
-    joined = ClusterDeclared((), (), joins=True)
-    cluster = ScriptedCluster(tmp_path, ChoosePolicy(policy), joined)
-    job = cluster.submit(processes=2, duration_s=60)
-    assert cluster.job(job).state is JobState.PENDING
-    cluster.ask(seen("m1", "m2"))
-    cluster.ask(seen())
-    cluster.ask(cluster.launcher.ended("1.1", None, "lost"))
-    cluster.submit(processes=2, duration_s=60)
-    cluster.ask(seen("m1", "m2"))
-    assert sum(cluster.launcher.machines_in_use().values()) == 4
-    cluster.close()
 
 
 def test_a_job_that_fits_no_known_machines_is_refused(cluster: ScriptedCluster) -> None:

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from motet.domain.arrays import Floats
-from motet.domain.estimates import Estimates, LossForecasts, SubtaskCosts
+from motet.domain.estimates import Estimates, LossForecasts
 from motet.domain.snapshot import UNKNOWN, JobTable
 from motet.engine.measurements.array_rows import appended_rows, rows_of
 from motet.engine.ports import CurveFitter, SpeedFitter
-from motet.estimate.colocation.subtask_profile import SubtaskProfile
 from motet.estimate.speed_function import PARAMETERS
 
 MOST_POINTS = 512
@@ -28,7 +27,7 @@ _NAN = float("nan")
 class _Measured:
     """Measurements of one job. `losses`, `speeds`: (steps done, loss) and (workers, servers, steps
     per second) in the order of their measurement. `fitted`: number of reported losses at the last
-    fit, which is in that `row`. `subtasks`: None before their first measurement."""
+    fit, which is in that `row`."""
 
     target_loss: float
     planned_steps: float
@@ -43,7 +42,6 @@ class _Measured:
     has_new_speed: bool = False
     speed_mode: int = 0
     speed: Floats = field(default_factory=lambda: np.full(len(PARAMETERS), _NAN))
-    subtasks: SubtaskProfile | None = None
 
 
 class Measurements:
@@ -86,14 +84,6 @@ class Measurements:
         known.speeds = [each for each in known.speeds if each[:2] != sample[:2]] + [sample]
         known.has_new_speed = True
 
-    def took(self, job: int, machines: int, comp_s: float, comm_s: float) -> None:
-        """Record COMP and COMM of an iteration on this many machines."""
-        known = self._jobs[job]
-        if known.subtasks is None:
-            known.subtasks = SubtaskProfile.of(machines, comp_s, comm_s)
-        else:
-            known.subtasks = known.subtasks.measured(machines, comp_s, comm_s)
-
     def estimates(self, jobs: JobTable) -> Estimates:
         """Estimates of these jobs, in their order."""
         rows = [self._jobs.get(number) for number in jobs.number.tolist()]
@@ -108,7 +98,6 @@ class Measurements:
                 steps_left=_steps_left(table, forecasts),
                 speed_mode=table.column("speed_mode", 0).astype(np.int64),
                 speed=table.speeds(),
-                subtasks=table.subtasks(),
             )
         )
 
@@ -160,13 +149,6 @@ class _Table:
         values = (row.losses[-1][1] if row and row.losses else _NAN for row in self._rows)
         return np.fromiter(values, dtype=np.float64, count=len(self._rows))
 
-    def subtasks(self) -> SubtaskCosts | None:
-        profiles = [None if row is None else row.subtasks for row in self._rows]
-        if not any(profiles):
-            return None
-        costs = [(_NAN,) * 3 if each is None else (*each.comp, each.comm_s) for each in profiles]
-        return SubtaskCosts(*np.array(costs, dtype=np.float64).T.copy())
-
     def speeds(self) -> Floats:
         found = np.full((len(self._rows), len(PARAMETERS)), _NAN)
         for place, row in enumerate(self._rows):
@@ -212,6 +194,4 @@ def _read_only(found: Estimates) -> Estimates:
         column = getattr(found, field_of.name)
         if isinstance(column, np.ndarray):
             column.flags.writeable = False
-    for column in found.subtasks or ():
-        column.flags.writeable = False
     return found

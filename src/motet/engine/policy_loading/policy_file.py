@@ -26,7 +26,6 @@ _DECLARATIONS = {
     "wants_machine_speeds": "wants_machine_speeds: ClassVar[bool] = True",
     "needed_inputs": "needed_inputs: ClassVar[dict[JobInput, str]] = {}",
     "useful_inputs": "useful_inputs: ClassVar[dict[JobInput, str]] = {}",
-    "interleaves_subtasks": "interleaves_subtasks: ClassVar[bool] = True",
     "equal_shares_of": 'equal_shares_of: ClassVar[str] = "jobs"',
     "placement": 'placement: ClassVar[str] = "skew"',
 }

@@ -13,7 +13,8 @@ from motet.insight.meanwhile import HeldGpus, Meanwhile
 from motet.insight.sentences import Rules
 from motet.insight.story import JobRecord, Story
 from motet.insight.waits import wait_sentence
-from motet.insight.wording import in_slots
+from motet.insight.wording import in_slots, listed
+from motet.live.jobs.attempt import AttemptPhase
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState
 from motet.live.master.policy_choice import policy_of
@@ -25,6 +26,9 @@ DEPENDENCY = "Dependency"
 """The reason of a job that waits for others to succeed."""
 ARRAY_LIMIT = "ArrayLimit"
 """The reason of a job whose array has as many unfinished jobs as it may have."""
+SLOTS_BEING_FREED = "SlotsBeingFreed"
+"""The reason of a job whose slots other jobs have not left yet."""
+_GETS_SLOTS = ("start", "resume")
 _SHOWN = 5
 
 
@@ -58,10 +62,28 @@ def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
     entries = state.history.of(job.number)
     if state.refusal and job.attempt is None and not (job.is_suspended or job.state.is_final):
         return CLUSTER_UNREACHABLE, f"the cluster cannot be reached: {state.refusal}"
-    if not entries or not is_wait(entries[-1]) or job.is_suspended or job.state.is_final:
+    if not entries or job.is_suspended or job.state.is_final:
+        return "", ""
+    if entries[-1].event in _GETS_SLOTS and job.attempt is None:
+        return _slots_being_freed(state)
+    if not is_wait(entries[-1]):
         return "", ""
     sentence = wait_sentence(story_event(entries[-1], str, _machines(state)))
     return _slots_name(wait_named(entries[-1].event).reason.name), in_slots(sentence)
+
+
+def _slots_being_freed(state: LiveState) -> tuple[str, str]:
+    """Empty: no job is being stopped, so the job is about to start."""
+    stopping = [
+        f"job {job.number}"
+        for job in state.active.values()
+        if job.attempts[-1].phase is AttemptPhase.STOPPING
+    ]
+    if not stopping:
+        return "", ""
+    leaving = listed(stopping[:_SHOWN], len(stopping))
+    have = "has" if len(stopping) == 1 else "have"
+    return SLOTS_BEING_FREED, f"slots are assigned to it; it waits until {leaving} {have} stopped"
 
 
 def _slots_name(reason: str) -> str:

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from motet.domain.events import (
-    Event,
-    Goal,
-    ProgressMeasured,
-    SpeedMeasured,
-    SubtasksMeasured,
-)
-from motet.domain.units import SECOND_US
+from motet.domain.events import Event, Goal, ProgressMeasured, SpeedMeasured
 from motet.engine.state.cluster_state import ClusterState
-from motet.estimate.colocation.group_time import SubtaskTimes
 from motet.sim.replay.machine_speeds import MachinePaces
 from motet.sim.replay.step_progress import StepProgress
 from motet.sim.workload.elastic_work import WorkModels
@@ -27,18 +19,8 @@ MOST_NEW_POINTS = 64
 class Meter:
     """Measures elastic jobs."""
 
-    def __init__(
-        self,
-        work: WorkModels,
-        progress: StepProgress,
-        paces: MachinePaces,
-        subtasks_of: Callable[[int], SubtaskTimes | None] | None = None,
-    ) -> None:
-        """`subtasks_of`: COMP and COMM of a running job, None if it has none; without it they are
-        not measured.
-        """
+    def __init__(self, work: WorkModels, progress: StepProgress, paces: MachinePaces) -> None:
         self._work, self._progress, self._paces = work, progress, paces
-        self._subtasks_of = subtasks_of
         self._reported: dict[int, int] = {}
 
     def goal(self, job: int) -> Goal | None:
@@ -70,8 +52,7 @@ class Meter:
             if number in self._progress:
                 found.append(self._read(number, state.now_us))
                 if not self._paces.touch(state.placements[number]):
-                    found += self._read_speed(number, state)
-                    found += self._read_subtasks(number, state)
+                    found.append(self._read_speed(number))
         return found
 
     def capture(self) -> Mapping[int, int]:
@@ -94,24 +75,11 @@ class Meter:
         self._reported[job] = max(last, first - 1)
         return ProgressMeasured(job, done, points)
 
-    def _read_subtasks(self, job: int, state: ClusterState) -> list[Event]:
-        """COMP and COMM of a job that has made at least a step since it was started."""
-        if self._subtasks_of is None:
-            return []
-        row = state.table.row_of(job)
-        trained_us = state.now_us - int(state.jobs.ready_us[row])
-        times = self._subtasks_of(job)
-        if times is None or trained_us * self._progress.speed_now(job) < SECOND_US:
-            return []
-        return [SubtasksMeasured(job, int(state.jobs.held_workers[row]), *times)]
-
-    def _read_speed(self, job: int, state: ClusterState) -> list[Event]:
+    def _read_speed(self, job: int) -> SpeedMeasured:
         """Speed with the current workers and servers; callers skip jobs on slow machines, whose
-        speed is not a property of the configuration. Neither is that of jobs that share GPUs.
+        speed is not a property of the configuration.
         """
-        if state.sharing.others(job):
-            return []
-        return [SpeedMeasured(job, *self._progress.roles(job), self._progress.speed_now(job))]
+        return SpeedMeasured(job, *self._progress.roles(job), self._progress.speed_now(job))
 
 
 def _tried(work: WorkModels, job: int) -> list[tuple[int, int]]:

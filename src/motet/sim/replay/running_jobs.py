@@ -14,9 +14,7 @@ from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import FULL_SPEED, NEVER_US
 from motet.engine.state.cluster_state import ClusterState
 from motet.engine.state.sharing import SHARED_SET
-from motet.estimate.colocation.group_time import SubtaskTimes, group_iteration_s
 from motet.estimate.exchange import Gang
-from motet.estimate.speed_function import SpeedMode
 from motet.sim.replay.machine_speeds import MachinePaces
 from motet.sim.replay.step_progress import StepProgress
 from motet.sim.speeds.speed_model import SpeedModel
@@ -58,11 +56,8 @@ class RunningJobs:
         progress: StepProgress,
         paces: MachinePaces,
         duration_us: Ints,
-        *,
-        interleaves_subtasks: bool = False,
     ) -> None:
-        """`duration_us`: of every job, by number. `interleaves_subtasks`: see `Policy`."""
-        self._interleaves_subtasks = interleaves_subtasks
+        """`duration_us`: of every job, by number."""
         self._state, self._speeds, self._progress, self._paces = state, speeds, progress, paces
         self._duration_us = duration_us
         self._moving: set[int] = set()
@@ -211,40 +206,11 @@ class RunningJobs:
         if self._paces.touch(place):
             speed = self._paces.steps_per_s(self._progress, number, roles, slowdown, place)
         alone_rate = self._progress.rate(number, speed)
-        if self._state.sharing.others(number):
-            speed *= self._part_of_speed(row, number, place)
+        if others := self._models_beside(number):
+            speed *= self._speeds.shared(model, others, place)
         finish_us = self._progress.begin(number, from_us, speed, *roles)
         table.column("finish_us")[row] = finish_us
         return Pace(from_us, self._progress.rate(number, speed), alone_rate)
-
-    def _part_of_speed(self, row: int, number: int, place: Placement) -> float:
-        """The speed of a job that shares its GPUs, relative to that without the others.
-
-        With interleaved subtasks every job makes a step per group iteration.
-        """
-        together = [number, *self._state.sharing.others(number)]
-        if self._interleaves_subtasks and all(map(self._has_subtasks, together)):
-            times = [self._subtasks(each, place) for each in together]
-            return times[0].iteration_s / group_iteration_s(times)
-        model = int(self._state.jobs.model[row])
-        return self._speeds.shared(model, self._models_beside(number), place)
-
-    def subtasks_of(self, number: int) -> SubtaskTimes | None:
-        """COMP and COMM of a running job, as it would measure them; None if it has none."""
-        if not self._has_subtasks(number):
-            return None
-        return self._subtasks(number, self._state.placements[number])
-
-    def _has_subtasks(self, number: int) -> bool:
-        return number in self._progress and self._progress.mode(number) == SpeedMode.SYNC
-
-    def _subtasks(self, number: int, place: Placement) -> SubtaskTimes:
-        """COMP and COMM of a job alone on these GPUs."""
-        jobs, row = self._state.jobs, self._state.table.row_of(number)
-        roles = int(jobs.held_workers[row]), int(jobs.held_servers[row])
-        gang = Gang(*roles, int(jobs.worker_gpus[row]), int(jobs.server_gpus[row]))
-        slowdown = self._speeds.slowdown(int(jobs.model[row]), place, gang)
-        return self._progress.subtasks(number, *roles, slowdown)
 
     def _models_beside(self, number: int) -> list[int]:
         """Models of the other jobs on the job's GPUs."""

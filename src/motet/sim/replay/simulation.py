@@ -90,12 +90,7 @@ class Simulation:
         self._state = state
         self._progress = StepProgress(workload.work, imbalance)
         self._running = RunningJobs(
-            state,
-            speeds,
-            self._progress,
-            self._paces,
-            workload.duration_us,
-            interleaves_subtasks=policy.interleaves_subtasks,
+            state, speeds, self._progress, self._paces, workload.duration_us
         )
         name_of = workload.ids.__getitem__
         helpers = measurements, monitor, limits
@@ -103,8 +98,7 @@ class Simulation:
         work = workload.work
         meter = None
         if work is not None and policy.wants_estimates:
-            subtasks_of = self._running.subtasks_of if policy.interleaves_subtasks else None
-            meter = Meter(work, self._progress, self._paces, subtasks_of)
+            meter = Meter(work, self._progress, self._paces)
         self._recorder = Recorder(workload, cluster, speeds.together_gpus)
         oracle = policy.knows_durations
         self._instruments = Instruments(

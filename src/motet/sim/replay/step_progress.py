@@ -15,10 +15,8 @@ import numpy as np
 
 from motet.domain.arrays import Floats, Ints
 from motet.domain.units import SECOND_US
-from motet.estimate.colocation.group_time import SubtaskTimes
-from motet.estimate.colocation.step_parts import step_parts
 from motet.estimate.speed_function import speed
-from motet.sim.speeds.speed_model import Imbalance, Slowdown, balanced
+from motet.sim.speeds.speed_model import Imbalance, balanced
 from motet.sim.workload.elastic_work import ROLE_COLUMNS, WorkModels
 
 _BITS = 96
@@ -123,13 +121,6 @@ class StepProgress:
         )
         exchanging *= self._imbalance(job, servers)
         return speed(mode, parameters, workers, servers, computing, communicating, exchanging)
-
-    def subtasks(self, job: int, workers: int, servers: int, slowdown: Slowdown) -> SubtaskTimes:
-        """COMP and COMM of a step of a synchronous job, with these factors on the parts."""
-        assert self.work is not None
-        parameters = self.work.speeds.parameters[job].tolist()
-        exchanging = slowdown.exchanging * self._imbalance(job, servers)
-        return step_parts(parameters, workers, servers, *slowdown[:2], exchanging)
 
     def begin(self, job: int, at_us: int, steps_per_s: float, workers: int, servers: int) -> int:
         """Start training at `at_us`. Returns the time of completion, in microseconds."""

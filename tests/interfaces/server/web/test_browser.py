@@ -46,6 +46,8 @@ CONTRAST = """() => {
   return worst.sort((a, b) => a[0] - b[0])[0];
 }"""
 
+DRAWN = "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v > 0)"
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
@@ -182,15 +184,15 @@ def test_a_filter_and_an_order_stay_in_the_address(window: Window, client: LiveC
     assert names == ["filter-a", "filter-b"]
 
 
-def test_a_loss_is_drawn(window: Window, client: LiveClient) -> None:
+def test_loss_and_times_of_a_training_are_drawn(window: Window, client: LiveClient) -> None:
     values = {"name": "fit", "kind": "ps", "app": "mlr", "data": "digits", "workdir": "/"}
     job = client.submit({**values, "epochs": 5, "set": {"tol": 0}})["id"]
     ended(client, job)
     window.tab.goto(f"/jobs/{job}")
-    canvas = window.tab.wait_for_selector("#loss canvas")
-    assert canvas.evaluate(
-        "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v > 0)"
-    )
+    for place in ("loss", "times"):
+        canvas = window.tab.wait_for_selector(f"#{place} canvas")
+        assert canvas.evaluate(DRAWN)
+    assert "computation" in window.tab.inner_text("h2:has-text('Time per epoch')")
 
 
 def test_a_replay_is_started_by_keyboard_and_its_page_follows(
@@ -203,10 +205,7 @@ def test_a_replay_is_started_by_keyboard_and_its_page_follows(
     window.tab.focus("button:has-text('Replay')")
     window.tab.keyboard.press("Enter")
     window.tab.wait_for_url("**/whatif/*")
-    canvas = window.tab.wait_for_selector("#curves canvas")
-    assert canvas.evaluate(
-        "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v > 0)"
-    )
+    assert window.tab.wait_for_selector("#curves canvas").evaluate(DRAWN)
     place = window.tab.url
     for scheme in ("light", "dark"):
         other = Window(

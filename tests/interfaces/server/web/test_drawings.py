@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from motet.interfaces.server.web.drawings import bars, ticks
+from motet.interfaces.server.web.drawings import HeldSlots, MachineSlots, bars, ticks
 from motet.live.read_tables.rows import AttemptRow
 
 times = st.integers(0, 2_000_000_000_000_000)
@@ -40,3 +40,17 @@ def test_a_preempted_attempt_says_so() -> None:
     (bar,) = bars([row], 0, 100)
     assert bar.title == "attempt 2: 4 slots, preempted"
     assert (bar.x, bar.width) == (10.0, 10.0)
+
+
+@given(st.lists(st.integers(0, 3), max_size=20).map(sorted))
+def test_slots_of_a_machine_are_grouped_by_job(jobs: list[int]) -> None:
+    machine = MachineSlots("m0", "up", tuple((job, job % 2) for job in jobs))
+    again = [job for each in machine.held for job in [each.job] * each.slots]
+    assert again == jobs
+    assert [each.first for each in machine.held] == [jobs.index(each.job) for each in machine.held]
+    assert len({each.job for each in machine.held}) == len(machine.held)
+
+
+def test_free_slots_are_held_by_no_job() -> None:
+    machine = MachineSlots("m0", "up", ((7, 7), (0, -1), (0, -1)))
+    assert machine.held == [HeldSlots(7, 7, 0, 1), HeldSlots(0, -1, 1, 2)]

@@ -144,6 +144,22 @@ def test_pages_allow_no_script_but_their_own(browser: httpx.Client) -> None:
         assert not re.search(r"<script(?! src=)|\son\w+=|style=", browser.get(path).text)
 
 
+def test_the_history_of_a_job_tells_failures_and_changes_of_the_policy(
+    browser: httpx.Client, client: LiveClient
+) -> None:
+    job = submit(client, run="python -c 'import torhc'", retry={"max_attempts": 3})
+    assert ended(client, job)["state"] == "FAILED"
+    history = browser.get(f"/jobs/{job}").text.split("<h2>History</h2>")[1].split("</ol>")[0]
+    assert "attempt 1 failed (import_error): " in history
+    assert "torhc" in history
+    waits = submit(client, processes=4)
+    settings = {"min_runtime": "1"}
+    client.choose_policy("fifo", settings)
+    assert "the policy was changed to fifo (min_runtime=1)" in browser.get(f"/jobs/{waits}").text
+    client.choose_policy("fifo", {})
+    client.change(waits, "cancel")
+
+
 def test_the_list_is_filtered_and_paged(browser: httpx.Client, client: LiveClient) -> None:
     jobs = [submit(client, name=f"paged-{number:03}", run="true") for number in range(60)]
     for job in jobs:
@@ -160,7 +176,10 @@ def test_the_list_is_filtered_and_paged(browser: httpx.Client, client: LiveClien
 def test_pages_show_slots_and_attempts(browser: httpx.Client, client: LiveClient) -> None:
     job = submit(client, name="wide", processes=3)
     wait_until(lambda: client.job(job)["state"] == JobState.RUNNING)
-    assert browser.get("/machines").text.count(f'href="/jobs/{job}"><title>') == 3
+    machines = browser.get("/machines").text
+    drawn = re.findall(rf'href="/jobs/{job}"><title>.*?</a>', machines, re.S)
+    assert sum(each.count("<rect") for each in drawn) == 3
+    assert re.search(rf'<p class="on">.*</svg> {job}</a>', machines)
     assert f'aria-label="attempts of job {job}' in browser.get("/timeline?minutes=10").text
     assert "<b>1</b>" in browser.get("/").text
     waits = submit(client, processes=4)

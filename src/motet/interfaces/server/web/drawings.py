@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 
 from motet.live.jobs.job import LiveJob
 from motet.live.master.state import LiveState
@@ -34,6 +35,16 @@ class AxisTick:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldSlots:
+    """Adjoining slots of a machine from `first` on that one job holds; `job` 0: that are free."""
+
+    job: int
+    colour: int
+    first: int
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
 class MachineSlots:
     """The slots of a machine: the number and colour of the job of each, 0 and -1 for a free one.
 
@@ -43,6 +54,15 @@ class MachineSlots:
     machine: str
     condition: str
     jobs: tuple[tuple[int, int], ...]
+
+    @property
+    def held(self) -> list[HeldSlots]:
+        """The same job by job."""
+        found, first = [], 0
+        for (job, colour), slots in groupby(self.jobs):
+            found.append(HeldSlots(job, colour, first, count := len([*slots])))
+            first += count
+        return found
 
     @property
     def free(self) -> int:

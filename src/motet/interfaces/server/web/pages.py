@@ -10,9 +10,10 @@ from motet.domain.units import seconds
 from motet.insight.expected_start import expected_start_words
 from motet.insight.wording import in_slots
 from motet.interfaces.server.explanation import explained
-from motet.interfaces.server.moments import policy_text
+from motet.interfaces.server.moments import policy_text, with_moments
 from motet.interfaces.server.views import array_line, job_line, job_page
 from motet.interfaces.server.web.drawings import MachineSlots, colour_of, machine_slots
+from motet.live.jobs.attempt import AttemptPhase
 from motet.live.jobs.job import JobArray, LiveJob
 from motet.live.jobs.job_state import JobState
 from motet.live.master.requests import Workplace
@@ -73,6 +74,7 @@ def array_in_table(state: LiveState, found: JobArray) -> dict[str, Any]:
         "submitted": local_time(found.submitted_us),
         "ended": local_time(found.ended_us),
         "verbs": ["suspend", "resume", "cancel"] if is_open else [],
+        "is_stopping": False,
     }
 
 
@@ -84,6 +86,7 @@ def line(state: LiveState, job: LiveJob) -> dict[str, Any]:
         "submitted": local_time(job.submitted_us),
         "ended": local_time(job.ended_us),
         "verbs": verbs(job),
+        "is_stopping": job.attempt is not None and job.attempt.phase is AttemptPhase.STOPPING,
     }
 
 
@@ -109,7 +112,7 @@ def job(state: LiveState, number: int, workplace: Workplace, now_us: int) -> dic
         "results": document["results"],
         "chapters": [
             {"at": local_time(round(each["from"] * 1e6)), "sentence": in_slots(each["sentence"])}
-            for each in story["chapters"]
+            for each in with_moments(story["chapters"], state, found, now_us)
         ],
         "is_final": found.state.is_final,
         "is_waiting": found.state in (JobState.PENDING, JobState.PREEMPTED),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import csv
 import json
 import time
 from collections.abc import Callable
@@ -31,6 +30,7 @@ from motet.interfaces.server.web.log_text import log_text
 from motet.interfaces.server.web.queue_page import QueuePage
 from motet.interfaces.server.web.renderer import PAGE_HEADERS, PageRenderer, page_before
 from motet.interfaces.server.web.timeline.timeline_page import TimelinePage
+from motet.interfaces.server.web.training_curves import training_curves
 from motet.live.accounts.roles import Forbidden
 from motet.live.master.facts import Verb
 from motet.live.master.intake import Change
@@ -43,7 +43,6 @@ from motet.live.read_tables.rows import attempt_row
 T = TypeVar("T")
 
 _LOG_TAIL_BYTES = 16_000
-_MOST_POINTS = 2000
 _VERBS: tuple[Verb, ...] = get_args(Verb)
 
 
@@ -131,14 +130,15 @@ class WebPages:
         attempt = min(attempt or attempts, attempts)
         is_usable = caller.may_use(document["job"]["user"])
         log = await asyncio.to_thread(self._log_tail, number, attempt, rank) if is_usable else ""
-        losses = await asyncio.to_thread(_losses, self._workplace.results_folder(number))
+        folder = self._workplace.results_folder(number)
+        curves = await asyncio.to_thread(training_curves, folder)
         spec = json.dumps(document["job"]["spec"], indent=2, ensure_ascii=False)
         more = {
             "is_usable": is_usable,
             "log": log,
             "rank": rank,
             "attempt": attempt,
-            "losses": losses,
+            "curves": curves,
             "spec": spec,
             "expected_start": pages.expected_start(self._predictions.of(number, now_us), now_us),
         }
@@ -196,18 +196,6 @@ class WebPages:
             return ""
         place = LogPlace(job, attempt, rank, has_ended=True)
         return log_text(read_log(self._workplace, place, -_LOG_TAIL_BYTES).data)
-
-
-def _losses(folder: Path) -> str:
-    """Epochs and losses of a training as JSON, thinned out; empty: there are none."""
-    try:
-        with open(folder / "loss.csv", newline="", encoding="utf-8") as file:
-            rows = [(int(row["epoch"]), float(row["loss"])) for row in csv.DictReader(file)]
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-    step = -(-len(rows) // _MOST_POINTS)
-    kept = rows[::step] if step else rows
-    return json.dumps([[epoch for epoch, _ in kept], [loss for _, loss in kept]]) if kept else ""
 
 
 def _count(text: str | None) -> int:

@@ -33,12 +33,12 @@ navigator.locks.request("motet-stream", () => new Promise(() => {
   stream.addEventListener("open", changed);
 }));
 
-function drawLoss() {
-  const place = document.getElementById("loss");
+// A line of every row of the place's curves over the first one; colours are those of swatches.
+function drawCurvesIn(id, colours) {
+  const place = document.getElementById(id);
   if (!place) return;
-  const colour = getComputedStyle(place).getPropertyValue("color");
-  const quiet = getComputedStyle(document.body).getPropertyValue("--quiet");
-  const grid = getComputedStyle(document.body).getPropertyValue("--line");
+  const style = getComputedStyle(document.body);
+  const [quiet, grid] = ["--quiet", "--line"].map((name) => style.getPropertyValue(name));
   place.replaceChildren();
   const axis = { stroke: quiet, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid } };
   new uPlot({
@@ -46,8 +46,8 @@ function drawLoss() {
     scales: { x: { time: false } },
     legend: { show: false },
     axes: [{ ...axis, label: "epoch" }, { ...axis, size: 70 }],
-    series: [{}, { stroke: colour, width: 2, points: { show: false } }],
-  }, JSON.parse(place.dataset.losses), place);
+    series: [{}, ...colours.map((stroke) => ({ stroke, width: 2, points: { show: false } }))],
+  }, JSON.parse(place.dataset.curves), place);
 }
 
 function showEndOfLog() {
@@ -56,7 +56,11 @@ function showEndOfLog() {
 }
 
 for (const name of ["DOMContentLoaded", "htmx:afterSettle"]) {
-  document.addEventListener(name, () => { drawLoss(); showEndOfLog(); });
+  document.addEventListener(name, () => {
+    drawCurvesIn("loss", ["#3f8efc"]);
+    drawCurvesIn("times", ["#3f8efc", "#f28e2b", "#1fa187"]);
+    showEndOfLog();
+  });
 }
 document.addEventListener("htmx:beforeSwap", (event) => {
   const answer = event.detail.xhr;
