@@ -26,7 +26,7 @@ from motet.apps.inputs.matrix import (
     training_features,
     varying_target,
 )
-from motet.apps.inputs.memory import MODEL_COPIES, float64_bytes, require_memory
+from motet.apps.inputs.memory import OWN_DELTA_COPIES, float64_bytes, require_memory
 from motet.apps.optimisers.gram_descent import (
     apply_gram_delta,
     descend_coordinates,
@@ -241,7 +241,7 @@ class Lasso(Estimator):
         columns = self.n_features_in_
         needs, mend = {"the features": training_bytes(dataset)}, "use fewer rows or columns"
         if self._uses_gram:
-            needs["columns x columns"] = float64_bytes(columns, columns, copies=MODEL_COPIES)
+            needs["columns x columns"] = float64_bytes(columns, columns, copies=OWN_DELTA_COPIES)
             mend += ", or solver=fista"
         subject = f"lasso: solver={self.solver}, {dataset.row_count:,} rows, {columns:,} columns,"
         require_memory(subject, needs, mend)

@@ -18,6 +18,8 @@ FEATURE_COPIES = 3
 """As above for features, but after a cut the trained copy may already have been released."""
 MODEL_COPIES = 4
 """Values at the start and in training, the pulled ones, and the sum of deltas."""
+OWN_DELTA_COPIES = MODEL_COPIES - 1
+"""As above for an application that computes its values in the array of the delta."""
 
 _FLOAT64_BYTES = 8
 _SURELY_THERE_BYTES = 64_000_000
