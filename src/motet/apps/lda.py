@@ -26,14 +26,12 @@ from motet.apps.automatic_batches import AutomaticBatches
 from motet.apps.estimator import check_columns, check_names
 from motet.apps.inputs.arrays import as_dataset
 from motet.apps.inputs.memory import MODEL_COPIES, float64_bytes, require_memory
-from motet.apps.kernels.topics import (
-    count_topics,
+from motet.apps.kernels.topic_likelihood import (
+    count_frequencies,
     document_log_likelihood,
-    first_topics,
-    fold_in_documents,
-    resample,
     token_log_likelihood,
 )
+from motet.apps.kernels.topics import count_topics, first_topics, fold_in_documents, resample
 from motet.datasets.kinds import Corpus
 from motet.domain.arrays import Array, Counts, Floats
 from motet.domain.errors import BadInput
@@ -294,7 +292,7 @@ def _word_log_likelihood(counts: Array, totals: Array, beta: float) -> float:
     from scipy.special import gammaln
 
     word_count, topic_count = counts.shape
-    frequency = np.bincount(counts.ravel())
+    frequency = count_frequencies(counts)
     gain = gammaln(np.arange(len(frequency)) + beta) - gammaln(beta)
     prior = word_count * beta
     norm = topic_count * gammaln(prior) - gammaln(totals + prior).sum()

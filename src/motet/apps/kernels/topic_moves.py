@@ -1,4 +1,4 @@
-"""How counts of words and topics change by the moves of tokens between topics."""
+"""Counts of documents' topics, and how those of words change by the moves of tokens."""
 
 from __future__ import annotations
 
@@ -7,12 +7,30 @@ from typing import Any, TypeAlias
 import numpy as np
 from numba import njit
 
-from motet.domain.arrays import Ints, RowIndices
+from motet.domain.arrays import Counts, Ints, RowIndices
 
 Whole: TypeAlias = np.unsignedinteger[Any]
 
 _NONE, _ONE = np.uint64(0), np.uint64(1)
 _OLD, _NEW = np.uint64(0), np.uint64(1)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def count_document(
+    topics: RowIndices, low: Whole, high: Whole, in_document: Counts, present: RowIndices
+) -> Whole:
+    """Fill the document's counts and the list of its topics; return the number of topics.
+
+    Its tokens are those from `low` to `high`.
+    """
+    present_count = _NONE
+    for token in range(low, high):
+        topic = topics[token]
+        if in_document[topic] == 0:
+            present[present_count] = topic
+            present_count += _ONE
+        in_document[topic] += 1
+    return present_count
 
 
 @njit(cache=True, nogil=True)

@@ -9,13 +9,16 @@ For a signed index Numba adds a check of its sign; a slice as an argument is two
 
 from __future__ import annotations
 
-from math import lgamma, log
-
 import numpy as np
 from numba import njit
 
 from motet.apps.kernels.keyed_random import next_state, stream_start, unit_float
-from motet.apps.kernels.topic_moves import Whole, changes_by_moves, moves_by_word
+from motet.apps.kernels.topic_moves import (
+    Whole,
+    changes_by_moves,
+    count_document,
+    moves_by_word,
+)
 from motet.domain.arrays import Counts, Floats, Indices, Ints, RowIndices
 
 _NONE, _ONE = np.uint64(0), np.uint64(1)
@@ -82,7 +85,7 @@ def resample(
     move_count = _NONE
     for row in range(len(documents)):
         low, high = np.uint64(offsets[row]), np.uint64(offsets[row + 1])
-        present_count = _count_document(topic_of, low, high, in_document, present)
+        present_count = count_document(topic_of, low, high, in_document, present)
         for place in range(present_count):
             pull[present[place]] = in_document[present[place]] * inverse[present[place]]
         state = stream_start(stream[0], _FIRST_SWEEP_STREAM + stream[1], documents[row])
@@ -158,24 +161,6 @@ def _word_weights(counts: Counts, batch_words: Counts, inverse: Floats, beta: fl
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _count_document(
-    topics: RowIndices, low: Whole, high: Whole, in_document: Counts, present: RowIndices
-) -> Whole:
-    """Fill the document's counts and the list of its topics; return the number of topics.
-
-    Its tokens are those from `low` to `high`.
-    """
-    present_count = _NONE
-    for token in range(low, high):
-        topic = topics[token]
-        if in_document[topic] == 0:
-            present[present_count] = topic
-            present_count += _ONE
-        in_document[topic] += 1
-    return present_count
-
-
-@njit(cache=True, nogil=True, inline="always")
 def _first_above(cumulative: Floats, draw: float) -> Whole:
     place = _NONE
     while cumulative[place] <= draw:
@@ -218,31 +203,6 @@ def _move(
     return present_count
 
 
-@njit(cache=True, nogil=True)
-def document_log_likelihood(
-    offsets: Indices, topics: Counts, topic_count: int, alpha: float
-) -> float:
-    """Return log p(topics) with the documents' topic shares integrated out.
-
-    sum over documents of lnG(K alpha) - lnG(n_d + K alpha) + sum over topics lnG(n_dk + alpha) -
-    lnG(alpha), with lnG the logarithm of the gamma function and K the number of topics.
-    """
-    in_document = np.zeros(topic_count, np.int32)
-    present = np.empty(topic_count, np.uint32)
-    topic_of = topics.view(np.uint32)
-    total = 0.0
-    for row in range(len(offsets) - 1):
-        low, high = offsets[row], offsets[row + 1]
-        present_count = _count_document(
-            topic_of, np.uint64(low), np.uint64(high), in_document, present
-        )
-        total += lgamma(topic_count * alpha) - lgamma(high - low + topic_count * alpha)
-        for place in range(present_count):
-            total += lgamma(in_document[present[place]] + alpha) - lgamma(alpha)
-            in_document[present[place]] = 0
-    return total
-
-
 @njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
 def fold_in_documents(offsets: Indices, words: Counts, topic_words: Floats, alpha: float) -> Floats:
     """Return topic shares `(documents, topics)` for fixed `topic_words: (words, topics)`."""
@@ -282,18 +242,3 @@ def _topic_posterior(shares: Floats, likelihoods: Floats, belief: Floats) -> Non
         total += belief[topic]
     for topic in range(len(shares)):
         belief[topic] /= total
-
-
-@njit(cache=True, nogil=True)
-def token_log_likelihood(
-    offsets: Indices, words: Counts, shares: Floats, topic_words: Floats
-) -> float:
-    """Return the sum over tokens of log p(word) for the documents' topic `shares`."""
-    total = 0.0
-    for row in range(len(offsets) - 1):
-        for token in range(offsets[row], offsets[row + 1]):
-            likelihood = 0.0
-            for topic in range(shares.shape[1]):
-                likelihood += shares[row, topic] * topic_words[words[token], topic]
-            total += log(likelihood)
-    return total
