@@ -36,7 +36,7 @@ from motet.datasets.kinds import Corpus
 from motet.domain.arrays import Array, Counts, Floats
 from motet.domain.errors import BadInput
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
-from motet.runtime.core.changes import add_changes
+from motet.runtime.core.changes import add_changes, compile_change_kernels
 from motet.runtime.core.rows import Ragged, Rows
 
 
@@ -210,6 +210,7 @@ class LDA(AutomaticBatches):
     def warm_up(self) -> None:
         """Compile the kernels of training."""
         LDA(topics=2, epochs=1, tol=0).fit(np.ones((2, 2)))
+        compile_change_kernels(np.dtype(np.int32))
 
     # -- inside ------------------------------------------------------------------------------------
 

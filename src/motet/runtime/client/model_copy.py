@@ -7,14 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from motet.domain.arrays import Array, Indices
-from motet.runtime.core.changes import add_changes
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.wire.changes_payload import (
     NO_REVISION,
     WHOLE,
+    News,
     decode_news,
     encode_changes,
 )
+from motet.runtime.wire.errors import BadMessage
 
 
 def first_positions(spec: TableSpec) -> Indices:
@@ -31,7 +32,7 @@ class ModelCopy:
         """Nothing is known of the values yet."""
         self.values: Array = np.zeros(spec.model.shape, spec.model.dtype)
         self._places = [spec.partition.slice_of(block) for block in range(spec.block_count)]
-        self._firsts = first_positions(spec)
+        self._bounds = np.append(first_positions(spec), self.values.size)
         self._value_bytes = spec.model.value_bytes
         self._revisions = np.full(spec.block_count, NO_REVISION, np.int64)
 
@@ -48,11 +49,20 @@ class ModelCopy:
         for index, data in zip(whole, news.values, strict=True):
             values = self.values[places[index]]
             values[...] = np.frombuffer(data, values.dtype).reshape(values.shape)
-        firsts = self._firsts[list(blocks)]
-        positions = np.repeat(firsts, np.maximum(news.counts, 0))
-        positions += news.changes[0]
-        add_changes(self.values, (positions, news.changes[1]))
+        self._add(blocks, news)
         self._revisions[list(blocks)] = news.revisions
+
+    def _add(self, blocks: Sequence[int], news: News) -> None:
+        """Add the changes of all blocks in one pass. Raises BadMessage."""
+        from motet.runtime.core.change_kernels import add_in_blocks
+
+        numbers = list(blocks)
+        bounds = np.zeros(len(numbers) + 1, np.int64)
+        np.cumsum(np.maximum(news.counts, 0), out=bounds[1:])
+        firsts, ends = self._bounds[numbers], self._bounds[[number + 1 for number in numbers]]
+        changes = (news.changes[0], news.changes[1])
+        if not add_in_blocks(self.values.reshape(-1, copy=False), firsts, ends, changes, bounds):
+            raise BadMessage("a change in the reply to a REFRESH is outside of its block")
 
 
 class DividedChanges:
@@ -60,12 +70,14 @@ class DividedChanges:
 
     def __init__(self, spec: TableSpec, changes: Array) -> None:
         """`changes: (2, n)`: flat positions in the table, row after row, and what is added."""
+        from motet.runtime.core.change_kernels import shift_positions
+
         firsts = first_positions(spec)
         # Positions of one row may be in any order, but every block begins with a row.
         self._ends = np.append(np.searchsorted(changes[0], firsts[1:]), changes.shape[1])
         self._counts = np.diff(self._ends, prepend=0)
         self._changes = np.empty(changes.shape, np.int32)
-        np.subtract(changes[0], np.repeat(firsts, self._counts), self._changes[0], casting="unsafe")
+        shift_positions(changes[0], self._ends, -firsts, self._changes[0])
         self._changes[1] = changes[1]
 
     @property

@@ -8,24 +8,25 @@ row), and what is added there. A position may occur several times. In changes of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
 from motet.domain.arrays import Array
 
-# NumPy adds arrays that are not aligned or not writable many times more slowly.
-_FAST: tuple[Literal["A"], Literal["W"]] = ("A", "W")
-
 
 def add_changes(values: Array, changes: Array | tuple[Array, Array]) -> None:
-    """Add changes to contiguous integers of any shape, in place. Raises IndexError.
+    """Add changes to contiguous integers of any shape, in place.
 
-    `changes`: one array, or positions and amounts.
+    `changes`: one array, or positions and amounts. Raises IndexError for a position outside, with
+    nothing added.
     """
+    from motet.runtime.core.change_kernels import add_at
+
     flat = values.reshape(-1, copy=False)
     positions, amounts = changes
-    np.add.at(flat, np.require(positions, np.intp, _FAST), np.require(amounts, flat.dtype, _FAST))
+    if not add_at(flat, np.require(positions, None, "A"), np.require(amounts, None, "A")):
+        raise IndexError(f"a change is outside of the {flat.size} numbers")
 
 
 def all_changes(parts: Sequence[Array]) -> Array:
@@ -33,3 +34,18 @@ def all_changes(parts: Sequence[Array]) -> Array:
     if len(parts) == 1:
         return parts[0]
     return np.concatenate(parts, axis=1) if parts else np.empty((2, 0), np.int32)
+
+
+def compile_change_kernels(dtype: np.dtype[Any]) -> None:
+    """Compile what workers and servers need to exchange changes of such integers."""
+    from motet.runtime.core.change_kernels import add_at, add_in_blocks, shift_positions
+
+    values, bounds = np.zeros(1, dtype), np.array([0, 1])
+    received = np.zeros((2, 1), np.int32)
+    read_only = received.view()
+    read_only.flags.writeable = False
+    add_at(values, received[0], received[1])
+    for changes in (received, read_only):
+        add_in_blocks(values, bounds[:1], bounds[1:], (changes[0], changes[1]), bounds)
+    for positions in (np.zeros(1, np.int64), received[0]):
+        shift_positions(positions, bounds[1:], bounds[:1], received[0])

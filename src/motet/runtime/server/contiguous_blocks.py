@@ -204,13 +204,15 @@ class ContiguousBlocks:
 
     def _in_span(self, parts: Sequence[BlockChanges]) -> Array:
         """All changes `(2, n)` with positions in `span`."""
+        from motet.runtime.core.change_kernels import shift_positions
+
         total = sum(part.changes.shape[1] for part in parts)
         changes = np.empty((2, total), np.int32 if self._span.size <= _INT32_MAX else np.int64)
         start = 0
         for part in parts:
             end = start + part.changes.shape[1]
-            firsts = np.repeat(self._firsts, np.diff(part.ends, prepend=0))
-            np.add(firsts, part.changes[0], out=changes[0, start:end], casting="unsafe")
+            ends = np.array(part.ends, np.int64)
+            shift_positions(part.changes[0], ends, self._firsts, changes[0, start:end])
             changes[1, start:end] = part.changes[1]
             start = end
         return changes
