@@ -8,8 +8,8 @@ from itertools import count
 
 from motet.domain.arrays import Array, Indices
 from motet.runtime.core.application import Application, Step, Update
-from motet.runtime.core.batch_keys import BatchKeys
 from motet.runtime.core.partial_updates import PartialUpdate
+from motet.runtime.core.schedule import BatchKeys
 from motet.runtime.core.subtask import SubtaskKind, SubtaskLog, Transfer
 from motet.runtime.worker.batch_subtasks import BatchSubtasks
 from motet.runtime.worker.local_training import LocalModel

@@ -12,8 +12,8 @@ import pytest
 from motet.runtime.client import remote_model
 from motet.runtime.client.remote_model import RemoteModel
 from motet.runtime.core.application import ModelTable, Step, Update
-from motet.runtime.core.batch_keys import BatchKeys
 from motet.runtime.core.partial_updates import PartialUpdate
+from motet.runtime.core.schedule import BatchKeys
 from motet.runtime.core.sums import Place
 from table_on_executors import TableOnExecutors
 

@@ -10,8 +10,8 @@ from motet.domain.arrays import Array, Indices
 from motet.runtime.client.routes import KeyPlan
 from motet.runtime.client.table_client import TableClient
 from motet.runtime.core.application import Step, Update
-from motet.runtime.core.batch_keys import BatchKeys
 from motet.runtime.core.partial_updates import PartialUpdate
+from motet.runtime.core.schedule import BatchKeys
 from motet.runtime.core.subtask import Transfer
 from motet.runtime.core.sums import Place
 from motet.runtime.wire.table_requests import PushHead

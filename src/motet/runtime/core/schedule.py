@@ -20,6 +20,18 @@ from motet.runtime.core.rows import Rows
 _FEWEST_BLOCKS = 16
 
 
+@dataclass(frozen=True, eq=False)
+class BatchKeys:
+    """What a worker pulls and pushes in one mini-batch; the same object in every epoch.
+
+    `keys`: sorted and unique (None: all); `instances`: how many of the mini-batch's instances the
+    worker has.
+    """
+
+    keys: Indices | None
+    instances: int
+
+
 @dataclass(frozen=True)
 class Schedule:
     """The division of `instance_count` instances into mini-batches and data blocks."""

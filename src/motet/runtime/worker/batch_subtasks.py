@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from motet.domain.arrays import Array
 from motet.runtime.core.application import Step, Update
-from motet.runtime.core.batch_keys import BatchKeys
+from motet.runtime.core.schedule import BatchKeys
 from motet.runtime.core.subtask import (
     Clock,
     Result,

@@ -11,11 +11,10 @@ import numpy as np
 
 from motet.domain.arrays import Array
 from motet.runtime.core.application import Application, Evaluation, Step, Update
-from motet.runtime.core.batch_keys import BatchKeys
 from motet.runtime.core.convergence import losses_compared, with_residual
 from motet.runtime.core.reporting.reports import EpochReport
 from motet.runtime.core.rows import Rows
-from motet.runtime.core.schedule import DATA_BLOCKS, Schedule, deal_blocks
+from motet.runtime.core.schedule import DATA_BLOCKS, BatchKeys, Schedule, deal_blocks
 from motet.runtime.core.subtask import SubtaskKind, SubtaskLog, Transfer, monotonic_us
 from motet.runtime.worker.block_store import MakeStore, MemoryBlockStore
 from motet.runtime.worker.plain_batch_runner import PlainBatchRunner

@@ -9,10 +9,9 @@ from functools import cached_property, partial
 import numpy as np
 
 from motet.runtime.core.application import Application, Batch
-from motet.runtime.core.batch_keys import BatchKeys
 from motet.runtime.core.partial_updates import all_keys
 from motet.runtime.core.rows import Rows
-from motet.runtime.core.schedule import Schedule
+from motet.runtime.core.schedule import BatchKeys, Schedule
 from motet.runtime.worker.batch_rows import BatchRows
 from motet.runtime.worker.block_store import BlockStore, MakeStore, MemoryBlockStore
 from motet.runtime.worker.sections import SectionGrid
