@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from motet.live.launcher.line_program import hear_notices, serve_lines, write_line
+from motet.live.launcher.log_sync import LogSync
 from motet.live.launcher.node_messages import (
     HoldRanks,
     InstructRanks,
@@ -32,6 +33,7 @@ class NodeLauncher:
     async def run(self) -> None:
         """Serve requests until the end of the input."""
         hear_notices(self._context.notify, self._noticed)
+        LogSync(self._logs).start()
         await serve_lines(self._received)
 
     def _received(self, line: str) -> None:
@@ -59,6 +61,9 @@ class NodeLauncher:
 
     def _report(self, report: RankReport) -> None:
         write_line(report)
+
+    def _logs(self) -> list[Path]:
+        return [path for group in [*self._groups.values()] for path in group.open_logs()]
 
     def _forget_ended(self) -> None:
         """A repeated request finds their ends in their files."""

@@ -126,17 +126,22 @@ class RankFiles:
             found["ended_at"],
         )
 
+    @property
+    def log_path(self) -> Path:
+        """Where the process writes what it prints."""
+        return self.folder / "log"
+
     def log(self, line: str) -> None:
         """Append a line to what the process has printed."""
         with suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(self.folder / "log", "a", encoding="utf-8", opener=_private) as file:
+            with open(self.log_path, "a", encoding="utf-8", opener=_private) as file:
                 file.write(line + "\n")
 
     def log_tail(self) -> str:
         """The last lines of what the process has printed."""
         try:
-            with open(self.folder / "log", "rb") as file:
+            with open(self.log_path, "rb") as file:
                 size = os.fstat(file.fileno()).st_size
                 file.seek(max(0, size - _TAIL_BYTES))
                 return file.read(_TAIL_BYTES).decode(errors="replace")

@@ -77,6 +77,10 @@ class RankGroup:
         """Whether nothing is left of its processes."""
         return not self._open
 
+    def open_logs(self) -> list[Path]:
+        """Where its processes that have not ended write. May be called from any thread."""
+        return [self._files[rank].log_path for rank in [*self._open]]
+
     def begin(self) -> None:
         """Start what was never started, adopt what was."""
         for rank, files in self._files.items():
