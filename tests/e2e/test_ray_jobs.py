@@ -19,6 +19,7 @@ from live_server import LiveServer, running_server
 from live_trainings import ended, record_of
 from marked_process import run_motet
 from motet.interfaces.client import LiveClient
+from motet.interfaces.live_cluster.log_reading import ProcessLog
 from motet.interfaces.server_address import ServerAddress
 from ray_nodes import RayNodes, ray_nodes
 from waiting import wait_until
@@ -190,6 +191,27 @@ def test_jobs_of_a_lost_machine_continue_elsewhere_when_its_processes_are_dead(
         assert counted(server, job) == [3000] * 7
         assert doubles(server) == []
     nodes.remove("new")
+
+
+@pytest.mark.soak
+def test_a_followed_log_goes_on_when_its_machine_is_lost(nodes: RayNodes, tmp_path: Path) -> None:
+    nodes.add("gone", 3)
+    run = "n=0; while [ $MOTET_ATTEMPT_NUMBER = 1 ]; do echo $n; n=$((n + 1)); sleep 0.1; done; pwd"
+    with running_server(tmp_path / "state", "--address", nodes.address, "--lease", "8") as server:
+        client = LiveClient(ServerAddress.find(folder=server.folder))
+        job = submit(client, run, 7)
+        chunks = ProcessLog(client, job, rank=6).until_end()
+        seen = [next(chunks) for _ in range(3)]
+        nodes.remove("gone")
+        nodes.add("fresh", 3)
+        seen += chunks
+        first, *_, last = client.job(job)["attempt_list"]
+        assert (first["placement"]["gone"], last["placement"]["fresh"]) == (3, 3)
+        *counted_lines, end = b"".join(chunk.data for chunk in seen).decode().splitlines()
+        assert counted_lines == [str(n) for n in range(len(counted_lines))]
+        assert end == "/"
+        assert {chunk.attempt for chunk in seen} == {first["number"], last["number"]}
+    nodes.remove("fresh")
 
 
 @pytest.mark.soak

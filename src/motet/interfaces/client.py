@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import ssl
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import quote
 
 import httpx
@@ -35,6 +33,32 @@ _AUDIT_PAGE = 1000
 _JSON_BODY = {"Content-Type": "application/json"}
 
 
+class LogReply(NamedTuple):
+    """Bytes of the log of a process in an attempt, and the offset behind them.
+
+    `is_complete`: nothing more will follow, in this attempt or, if the last one was asked for, in
+    the job. `size`: of the log when the server answered; None: the server is older than that.
+    """
+
+    data: bytes
+    next_offset: int
+    is_complete: bool
+    attempt: int
+    size: int | None
+
+    @classmethod
+    def of(cls, answer: httpx.Response) -> Self:
+        """Raises KeyError, ValueError."""
+        told = answer.headers
+        return cls(
+            answer.content,
+            int(told["Motet-Next-Offset"]),
+            told["Motet-Log-Complete"] == "true",
+            int(told["Motet-Attempt"]),
+            int(told["Motet-Log-Size"]) if "Motet-Log-Size" in told else None,
+        )
+
+
 class LiveClient:
     """Requests to one server. Every method raises Unreachable, AuthenticationFailed, NotFound or
     BadInput with the server's message. `url`: of the server."""
@@ -47,7 +71,7 @@ class LiveClient:
                 headers={"Authorization": f"Bearer {address.token}"},
                 timeout=_TIMEOUT_S,
                 trust_env=False,
-                verify=_trusted(address.ca_file),
+                verify=address.trusted(),
             )
         except httpx.InvalidURL as error:
             raise BadInput(f"--server {address.url}: not a URL ({error})") from error
@@ -247,15 +271,12 @@ class LiveClient:
             "GET", f"{_path(job)}/wait", params={"timeout_s": wait_s}, timeout=wait_s + _TIMEOUT_S
         )
 
-    def log_part(
-        self, job: str, *, rank: int, attempt: int, offset: int
-    ) -> tuple[bytes, int, bool]:
-        """Bytes of a log from `offset` on, the offset behind them, and whether that is all."""
+    def log_part(self, job: str, *, rank: int, attempt: int, offset: int) -> LogReply:
+        """A part of a log from `offset` on. `attempt`: 0 is the last one."""
         query = {"rank": rank, "attempt": attempt, "offset": offset}
         answer = self._request("GET", f"{_path(job)}/logs", params=query)
         try:
-            is_complete = answer.headers["Motet-Log-Complete"] == "true"
-            return answer.content, int(answer.headers["Motet-Next-Offset"]), is_complete
+            return LogReply.of(answer)
         except (KeyError, ValueError) as error:
             raise self._is_no_server() from error
 
@@ -289,19 +310,6 @@ def _body(spec: Mapping[str, Any]) -> str:
         return json.dumps(dict(spec), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise BadInput(f"job: a value that JSON cannot hold ({error})") from error
-
-
-def _trusted(ca_file: Path | None) -> ssl.SSLContext:
-    """Raises BadInput."""
-    if ca_file is None:
-        return ssl.create_default_context()
-    try:
-        context = ssl.create_default_context(cafile=str(ca_file))
-    except OSError as error:
-        reason = error.strerror or error
-        raise BadInput(f"--ca-file {ca_file}: not a file of PEM certificates ({reason})") from error
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # It may be the server's own certificate.
-    return context
 
 
 def _path(job: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import ssl
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -65,6 +66,21 @@ class ServerAddress:
         given = os.environ.get(CA_VARIABLE)
         ca_file = Path(given) if given else certificate if chosen == own else None
         return cls(chosen.rstrip("/"), token, ca_file)
+
+    def trusted(self) -> ssl.SSLContext:
+        """Which certificates of the server are accepted. Raises BadInput."""
+        path = self.ca_file
+        if path is None:
+            return ssl.create_default_context()
+        try:
+            context = ssl.create_default_context(cafile=str(path))
+        except OSError as error:
+            reason = error.strerror or error
+            raise BadInput(
+                f"--ca-file {path}: not a file of PEM certificates ({reason})"
+            ) from error
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # It may be the server's own one.
+        return context
 
 
 def _require_encryption(url: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 import os
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -15,6 +17,7 @@ from motet.domain.errors import BadInput, MotetError
 from motet.interfaces.client import LiveClient
 from motet.interfaces.job_files import home_of, read_job_file, resolved_folder
 from motet.interfaces.live_cluster.answers import ChosenPolicy, JobExplanation, SubmittedJob
+from motet.interfaces.live_cluster.log_reading import LogChunk, ProcessLog
 from motet.interfaces.server_address import ServerAddress
 
 if TYPE_CHECKING:
@@ -22,7 +25,6 @@ if TYPE_CHECKING:
 
 JobId: TypeAlias = int | str | SubmittedJob
 _TIMES = ("submitted_at", "started_at", "ended_at")
-_LOOK_S = 0.5
 
 
 class WaitTimedOut(MotetError, TimeoutError):
@@ -120,11 +122,12 @@ class Client:
 
     def logs(self, job: JobId, *, rank: int = 0, attempt: int = 0) -> str:
         """What a process has written until now. `attempt`: 0 is the last one."""
-        return "".join(self._parts(job, rank, attempt, follows=False))
+        return "".join(_text(self._log(job, rank).until_now(attempt)))
 
     def follow(self, job: JobId, *, rank: int = 0, attempt: int = 0) -> Iterator[str]:
-        """Parts of the log as it grows, until the job has ended."""
-        return self._parts(job, rank, attempt, follows=True)
+        """Parts of the log as it grows. `attempt`: 0 is the last one and those that follow it, on
+        whatever machine, until the job has ended."""
+        return _text(self._log(job, rank).until_end(attempt))
 
     def cancel(self, job: JobId) -> SubmittedJob:
         """Stop the processes of a job, or of all jobs of an array, for good."""
@@ -167,28 +170,23 @@ class Client:
     def _change(self, job: JobId, verb: str) -> SubmittedJob:
         return SubmittedJob.of(self._live.change(_id(job), verb))
 
-    def _parts(self, job: JobId, rank: int, attempt: int, *, follows: bool) -> Iterator[str]:
-        """Whole characters: one that ends in the next part is kept back."""
-        import codecs
-
-        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        offset, is_complete = 0, False
-        while not is_complete:
-            data, offset, is_complete = self._live.log_part(
-                _id(job), rank=rank, attempt=attempt, offset=offset
-            )
-            if text := decoder.decode(data, final=is_complete or not (data or follows)):
-                yield text
-            if not data and not is_complete:
-                if not follows:
-                    return
-                time.sleep(_LOOK_S)
+    def _log(self, job: JobId, rank: int) -> ProcessLog:
+        return ProcessLog(self._live, _id(job), rank)
 
 
 _COLUMNS = (
     *("id", "name", "user", "queue", "priority", "kind", "processes", "state", "reason"),
     *("array", "index", "attempts", *_TIMES),
 )
+
+
+def _text(chunks: Iterator[LogChunk]) -> Iterator[str]:
+    """Whole characters: one that ends in the next chunk is kept back."""
+    for _, found in groupby(chunks, lambda chunk: chunk.attempt):
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        yield from filter(None, (decoder.decode(chunk.data) for chunk in found))
+        if rest := decoder.decode(b"", final=True):
+            yield rest
 
 
 def _id(job: JobId) -> str:

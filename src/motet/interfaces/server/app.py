@@ -209,7 +209,8 @@ def _log_of(state: LiveState, number: int, attempt: int, rank: int) -> LogPlace:
     if attempt > len(job.attempts):
         raise NotFound(f"job {number} has had {len(job.attempts)} attempts")
     chosen = attempt or len(job.attempts)
-    processes = job.attempts[chosen - 1].processes if chosen else job.spec.processes
+    sizes = [each.processes for each in job.attempts] + [job.spec.processes]
+    processes = max(sizes)  # An attempt of an elastic training may have fewer.
     if rank >= processes:
         raise NotFound(f"job {number} has processes 0 to {processes - 1}")
     has_ended = not chosen or job.attempts[chosen - 1].has_ended
@@ -224,6 +225,7 @@ def _log_response(part: LogPart, attempt: int) -> Response:
             "Motet-Attempt": str(attempt),
             "Motet-Next-Offset": str(part.next_offset),
             "Motet-Log-Complete": "true" if part.is_complete else "false",
+            "Motet-Log-Size": str(part.size),
         },
     )
 

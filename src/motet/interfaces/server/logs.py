@@ -23,11 +23,15 @@ class LogPlace:
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """`next_offset`: where the next part begins. `is_complete`: nothing more will be written."""
+    """`next_offset`: where the next part begins. `is_complete`: nothing more will be written.
+
+    `size`: of the log when it was read.
+    """
 
     data: bytes
     next_offset: int
     is_complete: bool
+    size: int = 0
 
 
 def read_log(workplace: Workplace, place: LogPlace, offset: int) -> LogPart:
@@ -40,10 +44,10 @@ def read_log(workplace: Workplace, place: LogPlace, offset: int) -> LogPart:
             data_at, hole = hole_at(file.fileno(), offset)
             if data_at > offset:
                 text = f"\n[{data_at - offset:,} bytes of this log were removed: --log-limit]\n"
-                return LogPart(text.encode(), data_at, is_complete=False)
+                return LogPart(text.encode(), data_at, is_complete=False, size=size)
             file.seek(offset)
             data = file.read(min(LARGEST_PART_BYTES, max(hole - offset, 0)))
     except FileNotFoundError:
         return LogPart(b"", offset, place.has_ended)
     end = offset + len(data)
-    return LogPart(data, end, place.has_ended and end >= size)
+    return LogPart(data, end, place.has_ended and end >= size, size)

@@ -208,7 +208,11 @@ def _code_of_end(end: dict[str, Any]) -> int:
 )
 @with_client
 def logs_command(client: LiveClient, job: str, follow: bool, rank: int, attempt: int) -> None:
-    """Print what a process of a job wrote to its standard output and standard error."""
+    """Print what a process of a job wrote to its standard output and standard error.
+
+    Without -f it prints what is there and ends. With -f it goes on with the attempts that follow, on
+    whatever machine, and prints no line twice.
+    """
     from motet.interfaces.cli.live.log_stream import print_log
 
     print_log(client, job, rank=rank, attempt=attempt, follow=follow)

@@ -3,47 +3,43 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from motet.interfaces.cli.shell.streams.terminal_output import LogFilter
+from motet.interfaces.cli.shell.streams.visible import echo_note
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
-
-_LOOK_S = 0.5
+    from motet.interfaces.live_cluster.log_reading import LogChunk
 
 
 def print_log(client: LiveClient, job: str, *, rank: int, attempt: int, follow: bool) -> None:
-    """Print a log to its present end, or to its last byte: as it is into a file or pipe, filtered
-    on a terminal."""
-    parts = _parts(client, job, rank, attempt, follow)
-    if sys.stdout.isatty():
-        _print_filtered(parts)
-        return
-    for data in parts:
-        sys.stdout.buffer.write(data)
+    """Print a log to its present end, or to its last byte and on with the attempts that follow: as
+    it is into a file or pipe, filtered on a terminal."""
+    from motet.interfaces.live_cluster.log_reading import ProcessLog
+
+    log = ProcessLog(client, job, rank)
+    chunks = log.until_end(attempt) if follow else log.until_now(attempt)
+    show = _print_filtered if sys.stdout.isatty() else _print_bytes
+    for place, (number, found) in enumerate(groupby(chunks, lambda chunk: chunk.attempt)):
+        if place:
+            echo_note(f"motet: attempt {number} of job {job}")
+        show(found)
+
+
+def _print_bytes(chunks: Iterator[LogChunk]) -> None:
+    for chunk in chunks:
+        sys.stdout.buffer.write(chunk.data)
         sys.stdout.buffer.flush()
 
 
-def _print_filtered(parts: Iterator[bytes]) -> None:
+def _print_filtered(chunks: Iterator[LogChunk]) -> None:
     log_filter = LogFilter()
     try:
-        for data in parts:
-            sys.stdout.write(log_filter.text(data))
+        for chunk in chunks:
+            sys.stdout.write(log_filter.text(chunk.data))
             sys.stdout.flush()
     finally:
         sys.stdout.write(log_filter.end())
-
-
-def _parts(client: LiveClient, job: str, rank: int, attempt: int, follow: bool) -> Iterator[bytes]:
-    offset = 0
-    while True:
-        data, end, is_complete = client.log_part(job, rank=rank, attempt=attempt, offset=offset)
-        yield data
-        if is_complete or (not data and not follow):
-            return
-        if not data:
-            time.sleep(_LOOK_S)
-        offset = end

@@ -1,0 +1,83 @@
+"""Logs of processes, read in parts from a server: up to now, or to the end of the job."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from motet.interfaces.client import LiveClient, LogReply
+
+_LOOK_S = 0.5
+
+
+class LogChunk(NamedTuple):
+    """The next bytes of the log of an attempt, at least one."""
+
+    attempt: int
+    data: bytes
+
+
+class ProcessLog:
+    """The logs of one process of a job, an attempt after the other. Both iterators raise what
+    LiveClient raises."""
+
+    def __init__(self, client: LiveClient, job: str, rank: int) -> None:
+        self._client, self._job, self._rank = client, job, rank
+
+    def until_now(self, attempt: int = 0) -> Iterator[LogChunk]:
+        """What one attempt has written when this begins, and no more, however fast it writes.
+
+        `attempt`: 0 is the last one.
+        """
+        reply = self._part(attempt, 0)
+        size = math.inf if reply.size is None else reply.size
+        while reply.data:
+            yield LogChunk(reply.attempt, reply.data)
+            if reply.is_complete or reply.next_offset >= size:
+                return
+            reply = self._part(reply.attempt, reply.next_offset)
+
+    def until_end(self, attempt: int = 0) -> Iterator[LogChunk]:
+        """A log as it grows, to its last byte; no byte comes twice.
+
+        `attempt`: 0 is the last one and those that follow it, on whatever machine, until the job
+        has ended.
+        """
+        number = attempt or self._first()
+        while number:
+            end = yield from self._whole(number)
+            number = 0 if attempt else self._next(number, end)
+
+    def _first(self) -> int:
+        """The last attempt as soon as there is one; 0: the job has ended without any."""
+        while not (reply := self._part(0, 0)).attempt:
+            if reply.is_complete:
+                return 0
+            time.sleep(_LOOK_S)
+        return reply.attempt
+
+    def _whole(self, attempt: int) -> Generator[LogChunk, None, int]:
+        """The log of an attempt to its end; returns its length."""
+        offset, is_complete = 0, False
+        while not is_complete:
+            reply = self._part(attempt, offset)
+            offset, is_complete = reply.next_offset, reply.is_complete
+            if reply.data:
+                yield LogChunk(attempt, reply.data)
+            elif not is_complete:
+                time.sleep(_LOOK_S)
+        return offset
+
+    def _next(self, attempt: int, end: int) -> int:
+        """The attempt after one that has ended; 0: there will be none."""
+        while (reply := self._part(0, end)).attempt <= attempt:
+            if reply.is_complete:
+                return 0
+            time.sleep(_LOOK_S)
+        return attempt + 1
+
+    def _part(self, attempt: int, offset: int) -> LogReply:
+        return self._client.log_part(self._job, rank=self._rank, attempt=attempt, offset=offset)
