@@ -210,8 +210,8 @@ def _code_of_end(end: dict[str, Any]) -> int:
 def logs_command(client: LiveClient, job: str, follow: bool, rank: int, attempt: int) -> None:
     """Print what a process of a job wrote to its standard output and standard error.
 
-    Without -f it prints what is there and ends. With -f it goes on with the attempts that follow, on
-    whatever machine, and prints no line twice.
+    Without -f it prints what is there and ends. With -f it goes on with the attempts that follow,
+    on whatever machine, and prints no line twice.
     """
     from motet.interfaces.cli.live.log_stream import print_log
 
