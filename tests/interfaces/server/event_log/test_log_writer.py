@@ -28,13 +28,16 @@ def test_a_reader_that_stands_still_holds_nothing_up_and_lost_lines_are_counted(
         with LogWriter(EventLine("text"), logging.INFO, stream) as writer:
             for _ in range(3 * MOST_LINES):  # A pipe and the queue hold fewer.
                 LOG.info("event")
-            while (line := reader.readline()) and not writer._lines.empty():
-                assert " event" in line
+            lines = [reader.readline()]
+            while not writer._lines.empty():
+                lines.append(reader.readline())
             LOG.info("after")
         stream.close()
-        rest = reader.read()
-    assert "lines_dropped lines=" in rest
-    assert " after" in rest
+        lines += reader.readlines()
+    lost = [int(line.rpartition("=")[2]) for line in lines if "lines_dropped lines=" in line]
+    assert sum(lost) > 0
+    assert sum(" event" in line for line in lines) + sum(lost) == 3 * MOST_LINES
+    assert " after" in lines[-1]
 
 
 def test_records_after_the_end_are_ignored() -> None:
