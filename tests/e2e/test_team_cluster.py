@@ -5,7 +5,9 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +72,35 @@ def test_a_machine_joins_runs_processes_and_leaves(server: LiveServer) -> None:
     left = run_motet("machine", "leave", "--state-dir", server.folder)
     assert (left.code, left.err) == (0, "the head has ended; its machines leave\n")
     assert processes_in(server.folder) == ""
+
+
+def test_processes_on_a_machine_with_gpus_see_those_that_it_offers(server: LiveServer) -> None:
+    client = server.start()
+    wait_until(lambda: list(states(client).values()) == ["UP"])
+    first = client.machines()[0]["slots"]
+    with joined_machine("--name", "gpus", "--gpus", "5,7", "--state-dir", server.folder):
+        wait_until(lambda: states(client).get("gpus") == "UP")
+        assert client.machines()[1]["gpus"] == ["5", "7"]
+
+        job = client.submit(gang_of(first + 2) | {"run": "echo sees $CUDA_VISIBLE_DEVICES"})["id"]
+        found = ended(client, job)
+
+    assert found["state"] == "SUCCEEDED"
+    assert found["attempt_list"][-1]["gpus"] == {"gpus": ["5", "7"]}
+    files = (server.folder / "attempts" / str(job) / "1").rglob("log")
+    seen = Counter(path.read_text() for path in files)
+    assert seen == {"sees 5,7\n": 2, "sees\n": first}
+
+
+@contextmanager
+def joined_machine(*options: str | Path) -> Iterator[None]:
+    """A machine that has left the cluster at the end."""
+    joined = motet_process("machine", "join", *options)
+    try:
+        yield
+    finally:
+        joined.process.terminate()
+        joined.process.wait(timeout=200)
 
 
 def processes_in(folder: Path) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 from motet.domain.arrays import Ints
 from motet.domain.errors import MotetError
 from motet.interfaces.simulation_runs import SimulationTask, run_one
-from motet.interfaces.usable_cpus import cpu_count
+from motet.interfaces.usable_hardware import cpu_count
 from motet.runtime.executor.process_control import die_with_parent
 from motet.sim.metrics.results import SimulationResult
 

@@ -14,7 +14,7 @@ import pytest
 
 from motet.interfaces.ray_launcher.cluster_nodes import SeenNode
 from motet.interfaces.ray_launcher.placed_attempt import PlacedAttempt, PlacedOn
-from motet.interfaces.ray_launcher.reservations import NoReservation
+from motet.interfaces.ray_launcher.reservations import Bundle, NoReservation
 from motet.live.launcher.messages import (
     AttemptEnded,
     AttemptRunning,
@@ -48,12 +48,15 @@ class Room:
         self.refusal, self.counts = "", dict[str, int]()
 
     async def reserve(
-        self, attempt: str, counts: Mapping[str, int], is_needed: Callable[[], bool]
+        self,
+        attempt: str,
+        bundles: Mapping[str, Bundle],
+        is_needed: Callable[[], bool],
     ) -> None:
         assert is_needed()
         if self.refusal:
             raise NoReservation(self.refusal)
-        self.counts[attempt] = sum(counts.values())
+        self.counts[attempt] = sum(bundle["CPU"] for bundle in bundles.values())
 
 
 class Gang:

@@ -13,7 +13,7 @@ from motet.interfaces.ray_nodes.cluster_record import (
     make_token,
     node_environment,
 )
-from motet.interfaces.ray_nodes.node_process import end_head, joined_node, started_head
+from motet.interfaces.ray_nodes.node_process import OfferedNode, end_head, joined_node, started_head
 
 RECORD = RayClusterRecord("10.0.0.1:6379", 2**22 - 1, 5.0)
 
@@ -53,10 +53,10 @@ def test_a_token_that_others_can_read_is_refused(tmp_path: Path) -> None:
 
 def test_a_machine_joins_only_a_cluster_that_is_there(tmp_path: Path) -> None:
     with pytest.raises(Unreachable, match="no cluster is recorded here; start one with"):
-        joined_node(tmp_path, "m2", 1)
+        joined_node(tmp_path, OfferedNode("m2", 1, ()))
     RayClusterRecord("127.0.0.1:1", 1, 0.0).write(tmp_path)
     with pytest.raises(Unreachable, match=r"nothing listens at 127\.0\.0\.1:1"):
-        joined_node(tmp_path, "m2", 1)
+        joined_node(tmp_path, OfferedNode("m2", 1, ()))
 
 
 def test_only_the_recorded_process_is_ended(tmp_path: Path) -> None:
@@ -69,5 +69,5 @@ def test_only_the_recorded_process_is_ended(tmp_path: Path) -> None:
 @pytest.mark.cluster
 def test_a_head_that_cannot_start_says_why(tmp_path: Path) -> None:
     with pytest.raises(Unreachable, match="did not start: "):
-        started_head(tmp_path, "127.0.0.1:10002", "m1", 1)
+        started_head(tmp_path, "127.0.0.1:10002", OfferedNode("m1", 1, ()))
     assert RayClusterRecord.read(tmp_path) is None

@@ -22,6 +22,7 @@ from motet.live.launcher.messages import (
     StopAttempt,
 )
 from motet.live.launcher.node_messages import RankReport
+from motet.live.slots.devices import devices_text
 
 _LOOK_EVERY_S = 1.0
 _FIRST_LOOK_S = 120.0
@@ -130,7 +131,12 @@ class RayLauncher:
     def _tell_cluster(self) -> None:
         seen = ClusterSeen(
             tuple(
-                MachineSeen(name, link.node.slots, link.node.takes_jobs and link.is_open)
+                MachineSeen(
+                    name,
+                    link.node.slots,
+                    link.node.takes_jobs and link.is_open,
+                    devices_text(link.node.devices),
+                )
                 for name, link in sorted(self._links.items())
             )
         )

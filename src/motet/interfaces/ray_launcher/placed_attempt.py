@@ -140,9 +140,13 @@ class PlacedAttempt:
         absent = [name for name in self._ranks if name not in links]
         if absent:
             raise NoReservation(f"{', '.join(absent)} has left the cluster")
-        counts = {links[name].node.identity: len(ranks) for name, ranks in self._ranks.items()}
+        nodes = {name: links[name].node for name in self._ranks}
+        bundles = {
+            nodes[name].identity: {nodes[name].resource: float(len(ranks))}
+            for name, ranks in self._ranks.items()
+        }
         attempt = self._request.attempt
-        await self._cluster.reservations.reserve(attempt, counts, lambda: not self.is_given_up)
+        await self._cluster.reservations.reserve(attempt, bundles, lambda: not self.is_given_up)
 
     def _instruct(self) -> None:
         for name in self._ranks:

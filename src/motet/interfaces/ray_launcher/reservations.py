@@ -11,7 +11,9 @@ import motet.runtime.backends.ray.environment  # noqa: F401
 
 # isort: split
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
 from ray.util.placement_group import (
     PlacementGroup,
@@ -22,6 +24,9 @@ from ray.util.placement_group import (
 
 from motet.domain.errors import MotetError
 from motet.interfaces.ray_launcher.connection import RayConnection
+
+Bundle: TypeAlias = Mapping[str, float]
+"""Resources on one node, by Ray's names: {"CPU": 2.0}."""
 
 _NODE_ID = "ray.io/node-id"
 _LOOK_EVERY_S = 0.5
@@ -39,17 +44,17 @@ class GangReservations:
         self._connection = connection
 
     async def reserve(
-        self, attempt: str, counts: Mapping[str, int], is_needed: Callable[[], bool]
+        self, attempt: str, bundles: Mapping[str, Bundle], is_needed: Callable[[], bool]
     ) -> None:
-        """`counts`: of processes, by the identity of the node. Raises NoReservation."""
-        group = await self._connection.call(lambda: _group(attempt, counts))
+        """`bundles`: of resources, by the identity of the node. Raises NoReservation."""
+        group = await self._connection.call(lambda: _group(attempt, bundles))
         deadline_s = time.monotonic() + _TIMEOUT_S
         while not await self._connection.call(lambda: group.wait(_LOOK_EVERY_S)):
             if is_needed() and time.monotonic() < deadline_s:
                 continue
             await self.release(attempt)
             raise NoReservation(
-                f"Ray did not give {sum(counts.values())} CPUs on {len(counts)} machines within "
+                f"Ray did not give {_told(bundles.values())} on {len(bundles)} machines within "
                 f"{_TIMEOUT_S:.0f} s: other programs use the cluster"
             )
 
@@ -62,15 +67,21 @@ def _name(attempt: str) -> str:
     return f"attempt-{attempt}"
 
 
-def _group(attempt: str, counts: Mapping[str, int]) -> PlacementGroup:
+def _told(bundles: Iterable[Bundle]) -> str:
+    """`8 CPUs`."""
+    total = sum((Counter(bundle) for bundle in bundles), Counter[str]())
+    return " and ".join(f"{count:.0f} {resource}s" for resource, count in total.items())
+
+
+def _group(attempt: str, bundles: Mapping[str, Bundle]) -> PlacementGroup:
     found = _find(attempt)
     if found is not None:
         return found
     group: PlacementGroup = placement_group(
-        [{"CPU": float(count)} for count in counts.values()],
+        [dict(bundle) for bundle in bundles.values()],
         name=_name(attempt),
         lifetime="detached",
-        bundle_label_selector=[{_NODE_ID: node} for node in counts],
+        bundle_label_selector=[{_NODE_ID: node} for node in bundles],
     )
     return group
 

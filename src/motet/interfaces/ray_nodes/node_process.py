@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -19,6 +20,9 @@ from motet.interfaces.ray_nodes.cluster_record import (
     make_token,
     node_environment,
 )
+from motet.interfaces.usable_hardware import AUTO, chosen_devices, cpu_count
+from motet.live.slots.devices import Devices, devices_of, divided_devices
+from motet.live.slots.gpu_labels import label_of_gpu
 from motet.runtime.backends.ray.listening import listens
 
 _START_TIMEOUT_S, _LOOK_EVERY_S = 180.0, 0.2
@@ -26,7 +30,35 @@ _END_TIMEOUT_S = 60.0  # Ray drains a node for 30 s.
 _TOLD_LINES = 5
 
 
-def started_head(folder: Path, address: str, name: str, slots: int) -> RayClusterRecord:
+@dataclass(frozen=True, slots=True)
+class OfferedNode:
+    """This machine as a node. `cpus`: of Ray; they are its slots if it offers no GPUs."""
+
+    name: str
+    cpus: int
+    devices: Devices
+
+    @classmethod
+    def of(cls, name: str, slots: int | None, gpus: str) -> OfferedNode:
+        """`slots`: None: one per GPU, or per CPU. `gpus`: see `chosen_devices`.
+
+        Raises BadInput.
+        """
+        found = chosen_devices(gpus)
+        count = slots or len(found)
+        divided = divided_devices((count,), found, are_given=gpus != AUTO)
+        devices = devices_of(divided[0]) if divided else ()
+        return cls(name, cpu_count() if devices else count or cpu_count(), devices)
+
+    @property
+    def told(self) -> str:
+        """`2 GPUs`, `8 slots`."""
+        if self.devices:
+            return "1 GPU" if len(self.devices) == 1 else f"{len(self.devices)} GPUs"
+        return "1 slot" if self.cpus == 1 else f"{self.cpus} slots"
+
+
+def started_head(folder: Path, address: str, node: OfferedNode) -> RayClusterRecord:
     """The head at `address` with the tables in `folder`: the one that runs, or a new one.
 
     It outlives the server, as jobs do. Raises BadInput, Unreachable with Ray's last words.
@@ -45,7 +77,7 @@ def started_head(folder: Path, address: str, name: str, slots: int) -> RayCluste
     log = folder / "ray-head.log"
     with log.open("ab") as output:
         process = subprocess.Popen(
-            [*_ray_start(name, slots), *place],
+            [*_ray_start(node), *place],
             env=_variables(folder),
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -58,7 +90,7 @@ def started_head(folder: Path, address: str, name: str, slots: int) -> RayCluste
     return record
 
 
-def joined_node(folder: Path, name: str, slots: int) -> subprocess.Popen[bytes]:
+def joined_node(folder: Path, node: OfferedNode) -> subprocess.Popen[bytes]:
     """A node on this machine for the cluster of `folder`; it ends with SIGTERM.
 
     Raises BadInput, Unreachable.
@@ -75,9 +107,9 @@ def joined_node(folder: Path, name: str, slots: int) -> subprocess.Popen[bytes]:
             f"nothing listens at {found.address}, the head of the cluster; start it again with "
             f"'motet server --head {found.address}'"
         )
-    with (folder / f"ray-{name}.log").open("ab") as output:
+    with (folder / f"ray-{node.name}.log").open("ab") as output:
         return subprocess.Popen(
-            [*_ray_start(name, slots), f"--address={found.address}"],
+            [*_ray_start(node), f"--address={found.address}"],
             env=_variables(folder),
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -115,10 +147,12 @@ def end_head(folder: Path) -> bool:
     return True
 
 
-def _ray_start(name: str, slots: int) -> Sequence[str]:
+def _ray_start(node: OfferedNode) -> Sequence[str]:
+    labels = [f"{label_of_gpu(place)}={device}" for place, device in enumerate(node.devices)]
     return [
         *(sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"),
-        *(f"--node-name={name}", f"--num-cpus={slots}"),
+        *(f"--node-name={node.name}", f"--num-cpus={node.cpus}"),
+        *(f"--num-gpus={len(node.devices)}", f"--labels={','.join(labels)}"),
         *(f"--temp-dir={_private_folder()}", "--log-style=record"),
     ]
 

@@ -64,6 +64,7 @@ def machines_document(state: LiveState) -> dict[str, Any]:
 def machine_document(state: LiveState, machine: int) -> dict[str, Any]:
     """A machine. `state`: UP, DRAINING (jobs still run), DRAINED, CLOSED (by the cluster), GONE.
 
+    `gpus`: those that are its slots; empty: its slots are parts of a machine without GPUs.
     `drain`: None, or its reason, user (None: the server) and time; it may lie in the future.
     """
     assert state.cluster is not None
@@ -77,6 +78,7 @@ def machine_document(state: LiveState, machine: int) -> dict[str, Any]:
     return {
         "name": name,
         "slots": slots,
+        "gpus": list(state.cluster.devices_of(machine)),
         "used_slots": sum(used.values()),
         "state": _condition(state, machine, is_used=bool(used)),
         "jobs": used,

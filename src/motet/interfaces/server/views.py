@@ -136,6 +136,11 @@ def _attempt(attempt: Attempt, cluster: ClusterDeclared) -> dict[str, Any]:
         "placement": {
             cluster.names[machine]: slots for machine, slots in zip(*attempt.placement, strict=True)
         },
+        "gpus": {
+            cluster.names[machine]: devices
+            for machine, devices in zip(attempt.placement.machines, attempt.devices, strict=False)
+            if devices
+        },
         "requested_at": iso(attempt.requested_us),
         "running_at": iso(attempt.running_us),
         "ended_at": iso(attempt.ended_us),

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from motet.domain.snapshot import Placement
 from motet.live.launcher.messages import RankExit, first_failure
+from motet.live.slots.devices import Devices
 
 UNFINISHED = os.EX_TEMPFAIL
 """Exit status of a training's process that has not finished and is to be run again.
@@ -51,6 +52,7 @@ MOVES = (StopCause.MIGRATED, StopCause.RESIZED)
 class Attempt:
     """Times are Unix microseconds; None: not yet. `workers`, `servers`: of a training, else 0.
 
+    `devices`: the GPUs that it holds on each machine of the placement; empty: its slots are none.
     `failure`: the key of a class of failures, `reason`: the failure for people; empty: none.
     """
 
@@ -59,6 +61,7 @@ class Attempt:
     requested_us: int
     workers: int = 0
     servers: int = 0
+    devices: tuple[Devices, ...] = ()
     phase: AttemptPhase = AttemptPhase.REQUESTED
     stop_cause: StopCause | None = None
     running_us: int | None = None

@@ -109,11 +109,15 @@ class AttemptEnded:
 
 @dataclass(frozen=True, slots=True)
 class MachineSeen:
-    """A machine of a cluster that is joined. `takes_jobs`: not while it is drained or restarted."""
+    """A machine of a cluster that is joined. `takes_jobs`: not while it is drained or restarted.
+
+    `devices`: the GPUs that are its slots, as in CUDA_VISIBLE_DEVICES; empty: they are not GPUs.
+    """
 
     name: str
     slots: int
     takes_jobs: bool
+    devices: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from motet.live.master.facts import (
 )
 from motet.live.master.intake_result import Intake
 from motet.live.master.state import LiveState
+from motet.live.slots.devices import devices_of, devices_text
 
 
 def cluster_seen(state: LiveState, report: ClusterSeen) -> Intake:
@@ -40,16 +41,23 @@ def _changes(
     for number, name in enumerate(names):
         was, found = state.conditions[number], seen.pop(name, None)
         condition = _out_of_reach(was) if report.refusal else _condition(found, slots[number])
-        if condition != was:
+        devices = state.cluster.devices_of(number) if found is None else devices_of(found.devices)
+        if condition == was and devices == state.cluster.devices_of(number):
+            continue
+        text = devices_text(devices)
+        if condition == was:
+            yield MachineNoted(name, slots[number], condition, text), ()
+        else:
             kind = _EVENTS[condition]
             if condition == "up" and state.drains.has_begun(name):
                 kind = Drained
-            yield MachineNoted(name, slots[number], condition), (kind(number),)
+            yield MachineNoted(name, slots[number], condition, text), (kind(number),)
     for number, machine in enumerate(seen.values(), start=len(names)):
         added: Event = MachineAdded(number, machine.name, machine.slots)
         condition = _condition(machine, machine.slots)
         later = () if condition == "up" else (Drained(number),)
-        yield MachineNoted(machine.name, machine.slots, condition), (added, *later)
+        noted = MachineNoted(machine.name, machine.slots, condition, machine.devices)
+        yield noted, (added, *later)
 
 
 _EVENTS: Mapping[MachineCondition, type[MachineCame | Drained | MachineLeft]] = {

@@ -11,6 +11,7 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.live.launcher.messages import RankExit
 from motet.live.queues.queue_facts import QueueFact
+from motet.live.slots.devices import Devices, devices_of
 
 Verb: TypeAlias = Literal["cancel", "suspend", "resume"]
 """What users do with a job."""
@@ -24,24 +25,34 @@ class ClusterDeclared:
     """The machines and their slots; the first fact of a journal.
 
     `joins`: they are those of a cluster that runs by itself: others come, and all may leave.
+    `devices`: the GPUs that are the slots of each machine (`0,1`, or empty); (): none has any.
     """
 
     names: tuple[str, ...]
     slots: tuple[int, ...]
     joins: bool = False
+    devices: tuple[str, ...] = ()
 
     def spec(self) -> ClusterSpec:
         """The cluster for the engine."""
         return ClusterSpec.of(self.slots, names=self.names)
 
+    def devices_of(self, machine: int) -> Devices:
+        """The GPUs that are the slots of a machine; empty: its slots are not GPUs."""
+        return devices_of(self.devices[machine]) if self.devices else ()
+
 
 @dataclass(frozen=True, slots=True)
 class MachineNoted:
-    """A machine of a joined cluster has come, for the first time or again, or has changed."""
+    """A machine of a joined cluster has come, for the first time or again, or has changed.
+
+    `devices`: see ClusterDeclared.
+    """
 
     name: str
     slots: int
     condition: MachineCondition
+    devices: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from motet.live.master.replay import FIRST_POLICY, ReplayedCluster, actions_text
 from motet.live.master.requests import Workplace, requests_of, requests_of_job
 from motet.live.master.submissions.submission import release_held
 from motet.live.queues.queue_changes import DefineQueues
+from motet.live.slots.devices import Devices, devices_text
 
 _OF_JOBS = get_args(JobFact)
 _LATEST_TICK_US = 10 * SECOND_US
@@ -239,6 +240,11 @@ class Master:
 def _told(cluster: ClusterDeclared | None) -> str:
     if cluster is None or cluster.joins:
         return "a Ray cluster (--address)"
-    pairs = zip(cluster.names, cluster.slots, strict=True)
-    machines = ", ".join(f"{name} ({slots} slots)" for name, slots in pairs)
-    return f"a cluster with machines {machines}"
+    return "a cluster with machines " + ", ".join(
+        f"{name} ({slots} slots{_gpus(cluster.devices_of(machine))})"
+        for machine, (name, slots) in enumerate(zip(cluster.names, cluster.slots, strict=True))
+    )
+
+
+def _gpus(devices: Devices) -> str:
+    return f": GPUs {devices_text(devices)}" if devices else ""

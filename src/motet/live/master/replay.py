@@ -58,7 +58,8 @@ class ReplayedCluster:
         """One step of the engine, and what its actions mean for the jobs."""
         actions = self.engine.step(now_us, events)
         for action in actions:
-            self.state.acted(now_us, action)
+            partners = self.engine.state.sharing.others(action.job)
+            self.state.acted(now_us, action, partners)
         return actions
 
     def decided(self, record: Record) -> list[Action]:

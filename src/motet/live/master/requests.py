@@ -12,6 +12,7 @@ from motet.live.jobs.job_spec import CommandSpec
 from motet.live.launcher.leftovers import MARK
 from motet.live.launcher.messages import LauncherRequest, RankTask, StartAttempt, StopAttempt
 from motet.live.master.state import LiveState
+from motet.live.slots.devices import devices_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,7 @@ def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplac
                 {
                     **workplace.env,
                     **_variables(job, attempt, machines, rank, checkpoints),
+                    **_gpu_variables(state, attempt, machines[rank]),
                     **env,
                     MARK: folder,
                 },
@@ -148,6 +150,16 @@ def _variables(
         "GROUP_RANK": str(list(dict.fromkeys(machines)).index(machine)),
         "OMP_NUM_THREADS": job.spec.envs.get("OMP_NUM_THREADS", "1"),
     }
+
+
+def _gpu_variables(state: LiveState, attempt: Attempt, machine: str) -> dict[str, str]:
+    """All GPUs of the gang on the machine, in the same order for each process, as torchrun has it:
+    a process uses the one at LOCAL_RANK."""
+    names = [name for name, _ in state.machines_of(attempt)]
+    devices = attempt.devices[names.index(machine)] if attempt.devices else ()
+    if not devices:
+        return {}
+    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": devices_text(devices)}
 
 
 def _array_variables(job: LiveJob) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -44,6 +45,7 @@ from motet.live.queues.queue_facts import (
     QueueLimitsSet,
     QueueModeSet,
 )
+from motet.live.slots.devices import HeldDevices
 
 
 class LiveState:
@@ -72,7 +74,8 @@ class LiveState:
         self.arrays: dict[int, JobArray] = {}
         self.history = DecisionHistory()
         self._by_key: dict[tuple[str, str], int] = {}
-        self._moves: dict[int, Start | Migrate] = {}
+        self._moves: dict[int, tuple[Migrate, Sequence[int]]] = {}
+        self._devices = HeldDevices()
 
     @property
     def queues(self) -> tuple[str, ...]:
@@ -186,12 +189,16 @@ class LiveState:
     def _noted(self, fact: MachineNoted) -> None:
         cluster = self.cluster
         assert cluster is not None
-        if fact.name in cluster.names:
-            self.conditions[cluster.names.index(fact.name)] = fact.condition
-            return
-        names, slots = (*cluster.names, fact.name), (*cluster.slots, fact.slots)
-        self.cluster = replace(cluster, names=names, slots=slots)
-        self.conditions.append(fact.condition)
+        names, slots = cluster.names, cluster.slots
+        devices = list(cluster.devices or [""] * len(names))
+        if fact.name in names:
+            number = names.index(fact.name)
+            self.conditions[number], devices[number] = fact.condition, fact.devices
+        else:
+            names, slots = (*names, fact.name), (*slots, fact.slots)
+            self.conditions.append(fact.condition)
+            devices.append(fact.devices)
+        self.cluster = replace(cluster, names=names, slots=slots, devices=tuple(devices))
 
     def _accepted(self, at_us: int, fact: JobAccepted) -> None:
         job = LiveJob(fact.job, job_spec(fact.spec), fact.user, at_us)
@@ -250,32 +257,46 @@ class LiveState:
         failed_on = failing_machine(fact.failure, fact.exits, machines)
         self.drains.attempt_ended(attempt, [name for name, _ in machines], failed_on)
         del self.active[job.number]
+        self._devices.give_back(job.number, attempt.placement)
         if fact.reason or fact.end == JobState.SUCCEEDED:
             job.reason = fact.reason  # The cause of an earlier attempt's end is history then.
         if fact.end is not None:
             self._end(at_us, job, JobState(fact.end))
         move = self._moves.pop(job.number, None)
         if move is not None and job.end is None:
-            self._begin(at_us, job, move)
+            self._begin(at_us, job, *move)
 
     # -- actions -----------------------------------------------------------------------------------
 
-    def acted(self, at_us: int, action: Action) -> None:
-        """Apply an action of the engine: a new attempt, or the stop of the present one."""
+    def acted(self, at_us: int, action: Action, partners: Sequence[int] = ()) -> None:
+        """Apply an action of the engine: a new attempt, or the stop of the present one.
+
+        `partners`: the other jobs on the same slots.
+        """
         job = self.jobs[action.job]
         match action:
             case Start():
-                self._begin(at_us, job, action)
+                self._begin(at_us, job, action, partners)
             case Preempt():
                 self._moves.pop(job.number, None)
                 self._stop(job, self._cause(job))
             case Migrate():
-                self._moves[job.number] = action
+                self._moves[job.number] = action, partners
                 self._stop(job, _cause_of_move(job, action))
 
-    def _begin(self, at_us: int, job: LiveJob, action: Start | Migrate) -> None:
-        number, roles = len(job.attempts) + 1, (action.workers, action.servers)
-        job.attempts.append(Attempt(number, action.placement, at_us, *roles))
+    def _begin(
+        self, at_us: int, job: LiveJob, action: Start | Migrate, partners: Sequence[int]
+    ) -> None:
+        assert self.cluster is not None
+        number, placement = len(job.attempts) + 1, action.placement
+        of_machines = [self.cluster.devices_of(machine) for machine in placement.machines]
+        devices = (
+            self._devices.take(job.number, placement, of_machines, partners)
+            if any(of_machines)
+            else ()
+        )
+        roles = action.workers, action.servers
+        job.attempts.append(Attempt(number, placement, at_us, *roles, devices))
         self.active[job.number] = job
 
     def _cause(self, job: LiveJob) -> StopCause:

@@ -11,10 +11,10 @@ import click
 
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.live.connection import state_option, with_client
+from motet.interfaces.cli.shell.gpus_option import gpus_option
 from motet.interfaces.cli.shell.group import HelpfulGroup
 from motet.interfaces.cli.shell.option_groups import json_option
 from motet.interfaces.server_address import default_server_folder
-from motet.interfaces.usable_cpus import cpu_count
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
@@ -35,23 +35,29 @@ def list_machines(client: LiveClient, as_json: bool) -> None:
 
 @machine_command.command("join", short_help="Offer this machine to the live cluster.")
 @click.option("--name", metavar="NAME", help="Default: the name of the host.")
-@click.option("--slots", type=click.IntRange(1), metavar="N", help="Default: a slot per CPU core.")
+@click.option(
+    "--slots",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Default: a slot per GPU, or per CPU core if there are no GPUs.",
+)
+@gpus_option
 @state_option
-def join_cluster(name: str | None, slots: int | None, state_folder: Path | None) -> None:
+def join_cluster(name: str | None, slots: int | None, gpus: str, state_folder: Path | None) -> None:
     """Offer this machine to the live cluster of a server that was started with --head, until
     Ctrl-C.
 
     --state-dir is that of the server, on storage that all machines share.
     """
     from motet.interfaces.cli.shell.process.signals import raise_on_signals
-    from motet.interfaces.ray_nodes.node_process import joined_node, stay_joined
+    from motet.interfaces.ray_nodes.node_process import OfferedNode, joined_node, stay_joined
 
     folder = (state_folder or default_server_folder()).absolute()
-    name, slots = name or socket.gethostname(), slots or cpu_count()
+    offered = OfferedNode.of(name or socket.gethostname(), slots, gpus)
     with raise_on_signals():
-        node = joined_node(folder, name, slots)
-        what = "1 slot" if slots == 1 else f"{slots} slots"
-        click.echo(f"{name} offers {what} until Ctrl-C; log {folder}/ray-{name}.log", err=True)
+        node = joined_node(folder, offered)
+        log = f"{folder}/ray-{offered.name}.log"
+        click.echo(f"{offered.name} offers {offered.told} until Ctrl-C; log {log}", err=True)
         stay_joined(node)
 
 

@@ -96,16 +96,21 @@ def queues_table(queues: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
+_MACHINE_COLUMNS = ("USED", "STATE", "JOBS", "DRAIN")
+
+
 def machines_table(machines: Sequence[Mapping[str, Any]]) -> Table:
     """A row per machine."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("NAME", "SLOTS", "USED", "STATE", "JOBS", "DRAIN"):
+    has_gpus = any(machine["gpus"] for machine in machines)
+    for column in ("NAME", "SLOTS", *(("GPUS",) if has_gpus else ()), *_MACHINE_COLUMNS):
         table.add_column(column, justify="right" if column in ("SLOTS", "USED") else "left")
     for machine in machines:
         drain = machine["drain"]
         table.add_row(
             Text(visible_text(machine["name"])),
             str(machine["slots"]),
+            *([",".join(machine["gpus"])] if has_gpus else ()),
             str(machine["used_slots"]),
             Text(machine["state"], style="green" if machine["state"] == "UP" else "yellow"),
             " ".join(machine["jobs"]),
@@ -152,7 +157,11 @@ def _attempts(attempts: Sequence[Mapping[str, Any]]) -> Table:
     for column in ("ATTEMPT", "PHASE", "MACHINES", *roles, "RUNNING SINCE", *ends):
         table.add_column(column, no_wrap=column == "FAILURE")
     for attempt in attempts:
-        places = [f"{name}:{slots}" for name, slots in attempt["placement"].items()]
+        gpus = {name: ",".join(devices) for name, devices in attempt["gpus"].items()}
+        places = [
+            f"{name}:{slots}" + (f" (GPU {gpus[name]})" if name in gpus else "")
+            for name, slots in attempt["placement"].items()
+        ]
         table.add_row(
             str(attempt["number"]),
             attempt["phase"],

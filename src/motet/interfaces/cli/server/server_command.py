@@ -11,6 +11,7 @@ import click
 from motet.interfaces.cli.live.connection import state_option
 from motet.interfaces.cli.server.backup_commands import backup_command, restore_command
 from motet.interfaces.cli.shell.exposure_options import exposure_options
+from motet.interfaces.cli.shell.gpus_option import gpus_option
 from motet.interfaces.cli.shell.port_number import PortNumber
 from motet.interfaces.cli.shell.server_extra import require_server_extra
 from motet.interfaces.cli.shell.streams.visible import echo_note
@@ -39,8 +40,9 @@ if TYPE_CHECKING:
     "--cluster",
     metavar="SPEC",
     help="Machines and slots of this computer: 2x4 is two machines of four slots. Default: one "
-    "machine with a slot per CPU core.",
+    "machine with a slot per GPU, or per CPU core if there are no GPUs.",
 )
+@gpus_option
 @click.option(
     "--address",
     metavar="HOST:PORT",
@@ -114,6 +116,7 @@ def server_command(
     policy: str | None,
     settings: tuple[str, ...],
     cluster: str | None,
+    gpus: str,
     address: str | None,
     head: str | None,
     lease_s: float,
@@ -150,8 +153,8 @@ def server_command(
     from motet.live.upkeep.routine import Retention
 
     if head is not None:
-        address = address_of_head(head, state_folder, cluster or address)
-    place = ClusterChoice(cluster, address, lease_s, drain_after)
+        address, gpus = address_of_head(head, state_folder, cluster or address, gpus), "auto"
+    place = ClusterChoice(cluster, address, lease_s, drain_after, gpus)
     options = requested(policy, settings, place, port, database, state_folder)
     options = replace(
         options,

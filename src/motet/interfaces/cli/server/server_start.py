@@ -16,27 +16,32 @@ from motet.domain.errors import BadInput
 from motet.domain.queues.queue_file import read_queue_file
 from motet.interfaces.cli.live.policy_option import policy_and_settings
 from motet.interfaces.ray_nodes.cluster_record import node_environment
-from motet.interfaces.ray_nodes.node_process import started_head
+from motet.interfaces.ray_nodes.node_process import OfferedNode, started_head
 from motet.interfaces.server.serve import ServerOptions
 from motet.interfaces.server.state_folder import open_state_folder
 from motet.interfaces.server_address import TOKEN_FILE, default_server_folder
-from motet.interfaces.usable_cpus import cpu_count
+from motet.interfaces.usable_hardware import AUTO, chosen_devices, cpu_count
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.policy_choice import policy_of
 from motet.live.queues.queue_changes import DefineQueues
+from motet.live.slots.devices import divided_devices
 
 DEFAULT_PORT = 6379
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterChoice:
-    """Where jobs run: `cluster` on this computer, or the Ray cluster at `address`."""
+    """Where jobs run: `cluster` on this computer, or the Ray cluster at `address`.
+
+    `gpus`: which GPUs of this computer are slots, see `chosen_devices`.
+    """
 
     cluster: str | None
     address: str | None
     lease_s: float
     drain_after: int
+    gpus: str
 
     def declared(self) -> ClusterDeclared:
         """Raises BadInput."""
@@ -45,12 +50,15 @@ class ClusterChoice:
                 raise BadInput(
                     "--cluster describes this computer; the machines of --address are Ray's"
                 )
+            if self.gpus != AUTO:
+                raise BadInput("--gpus names GPUs of this computer; those of --address are Ray's")
             check_address("--address", self.address)
             return ClusterDeclared((), (), joins=True)
-        if self.cluster is None:
-            return ClusterDeclared(("m0",), (cpu_count(),))
-        spec = ClusterSpec.parse(self.cluster)
-        return ClusterDeclared(spec.names, tuple(spec.gpus.tolist()))
+        found = chosen_devices(self.gpus)
+        spec = ClusterSpec.parse(self.cluster or f"1x{len(found) or cpu_count()}")
+        slots = tuple(spec.gpus.tolist())
+        devices = divided_devices(slots, found, are_given=self.gpus != AUTO)
+        return ClusterDeclared(spec.names, slots, devices=devices)
 
 
 def check_address(option: str, address: str) -> None:
@@ -60,11 +68,11 @@ def check_address(option: str, address: str) -> None:
         raise BadInput(f"{option} {address}: write HOST:PORT, as `ray start` prints it")
 
 
-def address_of_head(head: str, state_folder: Path | None, other: str | None) -> str:
+def address_of_head(head: str, state_folder: Path | None, other: str | None, gpus: str) -> str:
     """Start the head of a Ray cluster unless it runs. Raises BadInput, Unreachable.
 
-    `other`: what was given of `--cluster` and `--address`. The variables of this process become
-    those of the cluster's processes.
+    `other`: what was given of `--cluster` and `--address`. `gpus`: which GPUs of this machine are
+    its slots. The variables of this process become those of the cluster's processes.
     """
     if other is not None:
         raise BadInput(f"--head starts a cluster of its own; leave out {other}")
@@ -73,7 +81,8 @@ def address_of_head(head: str, state_folder: Path | None, other: str | None) -> 
     address = f"{host}:{port if colon else DEFAULT_PORT}"
     check_address("--head", address)
     open_state_folder(folder)
-    record = started_head(folder, address, socket.gethostname(), cpu_count())
+    node = OfferedNode.of(socket.gethostname(), None, gpus)
+    record = started_head(folder, address, node)
     os.environ |= node_environment(folder)
     return record.address
 
@@ -131,4 +140,5 @@ def _told(options: ServerOptions) -> str:
     if options.address is not None:
         return f"Ray at {options.address}"
     slots, machines = sum(options.cluster.slots), len(options.cluster.names)
-    return f"{'1 machine' if machines == 1 else f'{machines} machines'}, {slots} slots"
+    what = "GPUs" if options.cluster.devices else "slots"
+    return f"{'1 machine' if machines == 1 else f'{machines} machines'}, {slots} {what}"
