@@ -198,7 +198,7 @@ def test_logs_in_another_form_are_told_how_to_print_them(
     [
         (b"", "the file is empty"),
         (b" \n\n", "the file is empty"),
-        (b"\xff\xfe\x00\x01", "is not UTF-8 text"),
+        (b"\x89PNG\r\n\x00\x01", "is not text; give a trace with jobs, as text"),
         (gzip.compress(b"job_id" * 100, mtime=0)[:30], "cannot be decompressed"),
     ],
 )
@@ -208,6 +208,50 @@ def test_files_that_hold_no_text_are_told(content: bytes, problem: str, tmp_path
 
     with pytest.raises(BadInput, match=problem):
         read_trace(path)
+
+
+GERMAN = "job_id,submit_time,num_gpus,duration,user\nä1,0,1,5,Müller\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_usual_encodings_are_recognised(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv.gz"
+    path.write_bytes(gzip.compress(GERMAN.encode(encoding)))
+
+    trace = read_trace(path)
+
+    assert (trace.workload.ids, trace.workload.users) == (("ä1",), ("Müller",))
+    expected = "the file is not UTF-8: read as Windows-1252" if encoding == "cp1252" else ""
+    assert " ".join(trace.notices).startswith(expected)
+    assert bool(trace.notices) == bool(expected)
+
+
+@pytest.mark.parametrize("encoding", ["gbk", "shift_jis", "utf-16-be"])
+def test_another_encoding_is_named(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_bytes(GERMAN.replace("ä", "二").replace("ü", "u").encode(encoding))
+
+    trace = read_trace(path, encoding=encoding)
+
+    assert (trace.workload.ids, trace.notices) == (("二1",), ())
+
+
+def test_an_encoding_that_does_not_fit_is_refused_with_the_place(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_bytes(GERMAN.encode("cp1252"))
+    with pytest.raises(
+        BadInput,
+        match=r"is not utf-8 text: line 2, byte 42, .*; name the encoding .* with --encoding$",
+    ):
+        read_trace(path, encoding="utf-8")
+
+
+@pytest.mark.parametrize("encoding", ["klingon", "rot13", "hex", ""])
+def test_what_is_no_encoding_is_refused(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text(GERMAN)
+    with pytest.raises(BadInput, match=f"--encoding {encoding}: no such encoding; give a name"):
+        read_trace(path, encoding=encoding)
 
 
 def test_a_missing_file_and_a_folder_are_told(tmp_path: Path) -> None:

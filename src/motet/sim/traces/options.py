@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from motet.domain.errors import BadInput, UnknownName
+from motet.sim.traces.decoding import checked_encoding
 from motet.sim.traces.time_stamps import zone_named
 from motet.sim.traces.trace import TRACE_COLUMNS
 
@@ -16,12 +17,14 @@ from motet.sim.traces.trace import TRACE_COLUMNS
 @dataclass(frozen=True)
 class ReadingOptions:
     """`throughputs`: table of isolated speeds, for Gavel traces. `columns`: the column of the file
-    for columns of Motet's CSV. `zone`: of time stamps without one; None: UTC.
+    for columns of Motet's CSV. `zone`: of time stamps without one; None: UTC. `encoding`: of the
+    text; None: see `decoded`.
     """
 
     throughputs: Path | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     zone: tzinfo | None = None
+    encoding: str | None = None
 
     @classmethod
     def of(
@@ -29,13 +32,16 @@ class ReadingOptions:
         throughputs: Path | None = None,
         columns: Mapping[str, str] | None = None,
         timezone: str | None = None,
+        encoding: str | None = None,
     ) -> Self:
         """Options from the arguments of users. Raises BadInput, UnknownName."""
         for name in columns or {}:
             if name not in TRACE_COLUMNS:
                 raise UnknownName("column of a trace in --columns", name, TRACE_COLUMNS)
         zone = None if timezone is None else zone_named(timezone)
-        return cls(throughputs, dict(columns or {}), zone)
+        if encoding is not None:
+            checked_encoding(encoding)
+        return cls(throughputs, dict(columns or {}), zone, encoding)
 
 
 def parse_columns(texts: tuple[str, ...]) -> dict[str, str]:

@@ -65,17 +65,19 @@ def read_trace(
     throughputs: str | os.PathLike[str] | None = None,
     columns: Mapping[str, str] | None = None,
     timezone: str | None = None,
+    encoding: str | None = None,
 ) -> Trace:
     """Read a trace, gzipped or not; detects its format by its content unless `format` is given.
 
     `largest_gang`: jobs with more GPUs are bad rows (the cluster's size). `throughputs`: table of
     isolated speeds, for Gavel traces. `columns`: names of columns of the file by their names in
-    Motet's CSV. `timezone`: of time stamps without a zone, otherwise UTC. Raises BadInput for a
-    file that cannot be read, and for the first bad row unless `skip_bad_rows`; UnknownName for an
+    Motet's CSV. `timezone`: of time stamps without a zone, otherwise UTC. `encoding`: of the text;
+    None: UTF-8, UTF-16 with a byte order mark, or else Windows-1252. Raises BadInput for a file
+    that cannot be read, and for the first bad row unless `skip_bad_rows`; UnknownName for an
     unknown format or column.
     """
     speeds = None if throughputs is None else Path(throughputs)
-    source = Source.open(Path(path), ReadingOptions.of(speeds, columns, timezone))
+    source = Source.open(Path(path), ReadingOptions.of(speeds, columns, timezone, encoding))
     return read_source(source, format, skip_bad_rows, largest_gang)
 
 
@@ -170,6 +172,7 @@ def _trace(
         chosen.name,
         jobs.sha256 or source.sha256,
         (
+            *source.notices,
             *jobs.notices,
             *_order_notice(submit_us, _at(jobs.lines, kept)),
             *_skip_notice(problems, jobs.lines),

@@ -15,6 +15,7 @@ from typing import BinaryIO, Self, cast
 from motet.domain.bounded_reading.decompression import limited
 from motet.domain.bounded_reading.regular_files import NotAFile, regular_file
 from motet.domain.errors import BadInput
+from motet.sim.traces.decoding import NotText, decoded
 from motet.sim.traces.options import ReadingOptions
 
 _HEAD_CHARACTERS = 65_536
@@ -23,12 +24,16 @@ _HEAD_LINES = 50
 
 @dataclass(frozen=True)
 class Source:
-    """`sha256`: of the compressed bytes on disk. `options`: what the user states about it."""
+    """`sha256`: of the compressed bytes on disk. `options`: what the user states about it.
+
+    `notices`: for the user, about the text.
+    """
 
     path: Path
     sha256: str
     text: str
     options: ReadingOptions = field(default_factory=ReadingOptions)
+    notices: tuple[str, ...] = ()
 
     @classmethod
     def open(
@@ -41,14 +46,17 @@ class Source:
 
         `wanted`: the expected content, for the error message.
         """
-        raw = _read(path)
+        raw, options = _read(path), options or ReadingOptions()
         try:
-            text = _decompressed(path, raw).decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise _complaint(path, "is not UTF-8 text", f"give {wanted}, as text") from None
+            text, notices = decoded(_decompressed(path, raw), options.encoding)
+        except NotText as error:
+            remedy = f"give {wanted}, as text"
+            if options.encoding is not None:
+                remedy = "name the encoding that it has with --encoding"
+            raise _complaint(path, str(error), remedy) from None
         if not text.strip():
             raise _complaint(path, "the file is empty", f"give {wanted}")
-        return cls(path, hashlib.sha256(raw).hexdigest(), text, options or ReadingOptions())
+        return cls(path, hashlib.sha256(raw).hexdigest(), text, options, notices)
 
     def complaint(self, problem: str, remedy: str, line: int | None = None) -> BadInput:
         """The error "file:line: problem; remedy"."""

@@ -17,6 +17,11 @@ columns_option = input_option(
     help="Columns of a table in no known format, for example "
     "submit_time=Submitted,num_gpus=GPUs,duration=Elapsed; or other fields of sacct.",
 )
+encoding_option = input_option(
+    "--encoding",
+    metavar="NAME",
+    help="Encoding of the text, for example gbk; if not given, UTF-8, UTF-16 or Windows-1252.",
+)
 timezone_option = input_option(
     "--timezone",
     metavar="ZONE",

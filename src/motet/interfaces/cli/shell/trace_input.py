@@ -23,6 +23,7 @@ class TraceFlags:
     throughputs: Path | None
     column_texts: tuple[str, ...]
     timezone: str | None
+    encoding: str | None
     skip_bad_rows: bool
 
     @property
@@ -40,11 +41,11 @@ def traces(
     Raises BadInput.
     """
     if flags.is_drawn:
-        of_files = (flags.format_name, flags.throughputs, flags.column_texts, flags.timezone)
-        if any(of_files) or flags.skip_bad_rows:
+        tables = (flags.format_name, flags.throughputs, flags.column_texts)
+        if any((*tables, flags.timezone, flags.encoding, flags.skip_bad_rows)):
             raise BadInput(
                 f"{option}{flags.trace} is not a file; --format, --throughputs, --columns, "
-                "--timezone and --skip-bad-rows need a file"
+                "--timezone, --encoding and --skip-bad-rows need a file"
             )
         return {seed: drawn_trace(str(flags.trace), seed) for seed in seeds}
     if not flags.trace.exists():
@@ -57,6 +58,7 @@ def traces(
         flags.throughputs,
         parse_columns(flags.column_texts),
         flags.timezone,
+        flags.encoding,
     )
     return dict.fromkeys(seeds, trace)
 

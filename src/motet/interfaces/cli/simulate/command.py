@@ -11,6 +11,7 @@ import click
 
 from motet.interfaces.cli.shell.log_options import (
     columns_option,
+    encoding_option,
     input_option,
     timezone_option,
 )
@@ -57,6 +58,7 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
 )
 @columns_option
 @timezone_option
+@encoding_option
 @input_option("--skip-bad-rows", is_flag=True, help="Leave bad rows out instead of refusing them.")
 @input_option(
     "--cluster",

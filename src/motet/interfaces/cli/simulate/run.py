@@ -179,6 +179,7 @@ def _setup(flags: SimulateFlags, trace: Trace, cluster: ClusterSpec) -> Mapping[
         "format": trace.format,
         **({"columns": parse_columns(flags.column_texts)} if flags.column_texts else {}),
         **({"timezone": flags.timezone} if flags.timezone else {}),
+        **({"encoding": flags.encoding} if flags.encoding else {}),
         **({"time_zero": trace.zero.isoformat()} if trace.zero else {}),
         "skip_bad_rows": flags.skip_bad_rows,
         "skipped": dict(trace.skipped),

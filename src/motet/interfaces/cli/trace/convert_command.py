@@ -6,7 +6,11 @@ from pathlib import Path
 
 import click
 
-from motet.interfaces.cli.shell.log_options import columns_option, timezone_option
+from motet.interfaces.cli.shell.log_options import (
+    columns_option,
+    encoding_option,
+    timezone_option,
+)
 from motet.interfaces.cli.shell.option_groups import DescribedArgument, SectionedCommand
 from motet.interfaces.cli.trace.options import (
     format_option,
@@ -26,6 +30,7 @@ from motet.interfaces.cli.trace.options import (
 @throughputs_option
 @columns_option
 @timezone_option
+@encoding_option
 @overwrite_option
 def convert_command(
     source: Path,
@@ -35,6 +40,7 @@ def convert_command(
     throughputs: Path | None,
     column_texts: tuple[str, ...],
     timezone: str | None,
+    encoding: str | None,
     overwrite: bool,
 ) -> None:
     """Write the jobs of IN to OUT as Motet's CSV, sorted, exact to the microsecond."""
@@ -55,6 +61,7 @@ def convert_command(
         throughputs=throughputs,
         columns=parse_columns(column_texts),
         timezone=timezone,
+        encoding=encoding,
     )
     print_trace_notices(trace)
     write_trace_csv(target, motet_csv(trace.workload, trace.more), len(trace.workload))

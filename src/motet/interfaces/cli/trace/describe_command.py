@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from motet.interfaces.cli.shell.log_options import columns_option, input_option, timezone_option
+from motet.interfaces.cli.shell.log_options import (
+    columns_option,
+    encoding_option,
+    input_option,
+    timezone_option,
+)
 from motet.interfaces.cli.shell.option_groups import (
     DescribedArgument,
     SectionedCommand,
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
 @throughputs_option
 @columns_option
 @timezone_option
+@encoding_option
 @input_option(
     "--cluster",
     "cluster_spec",
@@ -65,6 +71,7 @@ def describe_command(
     throughputs: Path | None,
     column_texts: tuple[str, ...],
     timezone: str | None,
+    encoding: str | None,
     cluster_spec: str | None,
     seed: int,
     out: Path | None,
@@ -92,7 +99,8 @@ def describe_command(
 
     cluster = open_cluster(cluster_spec) if cluster_spec else None
     folder = Folder(out) if out else None
-    flags = TraceFlags(file, format_name, throughputs, column_texts, timezone, skip_bad_rows)
+    told = format_name, throughputs, column_texts, timezone, encoding
+    flags = TraceFlags(file, *told, skip_bad_rows)
     trace = traces(flags, cluster.gpu_count if cluster else None, [seed])[seed]
     summary = summarise(trace, (cluster.size, cluster.gpu_count) if cluster else None)
     document = trace_document(file, trace, summary)
