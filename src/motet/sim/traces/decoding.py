@@ -7,7 +7,7 @@ import codecs
 from motet.domain.errors import BadInput
 
 _ASSUMED = "cp1252"
-_ASSUMED_NOTICE = "the file is not UTF-8: read as Windows-1252 (Western Europe); name another encoding with --encoding"
+_ASSUMED_NOTICE = "the file is not UTF-8: read as Windows-1252; --encoding names another encoding"
 _UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
