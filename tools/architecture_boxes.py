@@ -81,7 +81,7 @@ PACKAGES = {
 
 RUNTIME = {
     "autotune": Box(0, 6, CONTROL, "measures, reconfigures", ("Cruise",)),
-    "backends": Box(7, 24, CONTROL, "executors as forked processes or Ray actors"),
+    "backends": Box(7, 25, CONTROL, "executors as forked processes or Ray actors"),
     "controller": Box(2, 10, CONTROL, "epochs, plans, recovery, checkpoints"),
     "executor": Box(10, 24, EXECUTION, "hosts one worker and one server"),
     "arbiter": Box(18, 22, EXECUTION, "jobs take turns", ("Harmony",)),
@@ -92,7 +92,7 @@ RUNTIME = {
     "server": Box(20, 24, EXECUTION, "blocks, updates"),
     "wire": Box(0, 24, PURE, "messages between the processes of a job; ownership table"),
     "core": Box(0, 20, PURE, "rows, tables, schedules, options, consistency"),
-    "blas_threads": Box(20, 24, PURE, "one thread"),
+    "blas_threads": Box(20, 25, PURE, "one thread"),
 }
 
 PICTURES = (

@@ -1,19 +1,26 @@
-"""How many threads the linear algebra below NumPy and SciPy uses in the controller's process: one.
+"""How many threads the linear algebra below NumPy and SciPy uses in processes of a training: one.
 
 The order in which a matrix product adds up, and so its last bits, depends on the number of threads.
-Executors set it by environment variables before NumPy is loaded. The process that prepares data and
-evaluates models, often a user's own, has loaded NumPy already and limits it for a while.
+Executors and `motet train` set it by environment variables before NumPy is loaded. The process that
+prepares data and evaluates models, often a user's own, may have loaded NumPy already and limits it
+for a while.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
+
+
+ONE_BLAS_THREAD: Mapping[str, str] = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
+)
+"""Variables of processes that have not loaded NumPy."""
 
 
 class _SharedLimit:

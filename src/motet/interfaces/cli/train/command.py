@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -192,7 +193,9 @@ def _train(flags: Mapping[str, Any]) -> None:
     """Start the cluster, which takes longest, before the imports."""
     began_s = time.perf_counter()
     from motet.interfaces.cli.train.cluster_start import ClusterStart
+    from motet.runtime.blas_threads import ONE_BLAS_THREAD
 
+    os.environ |= ONE_BLAS_THREAD  # Further threads would wait for work in busy loops.
     with ClusterStart([flags["app"]], flags["address"], with_ray=flags["ray"]) as start:
         from motet.interfaces.cli.train.request import TrainFlags
         from motet.interfaces.cli.train.run import run_training

@@ -1,6 +1,7 @@
 """A member of the gang: keeps one executor process, and starts the next one when that has ended.
 
-This module imports the standard library only, so that a member needs little memory.
+This module and what it imports need the standard library only, so that a member takes little
+memory.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from motet.runtime.blas_threads import ONE_BLAS_THREAD
+
 ENDED, CONTROLLER_LOST, DISMISSED = 0, os.EX_TEMPFAIL, 79
 """Exit statuses of an executor process: the gang has ended; the controller has gone without saying
 so; the controller has no use for this process, but may have for the next one."""
@@ -17,7 +20,6 @@ OVER = "over"
 """This file appears in the folder of the gang when it has ended."""
 
 _MODULE = "motet.runtime.backends.gang.executor_process"
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 def run_member(folder: Path, number: int, host: str = "127.0.0.1") -> int:
@@ -36,7 +38,7 @@ def run_member(folder: Path, number: int, host: str = "127.0.0.1") -> int:
         executor = subprocess.Popen(
             [*command, str(folder), str(number), str(os.getpid()), host],
             stdin=subprocess.DEVNULL,
-            env=os.environ | _ONE_THREAD,
+            env=os.environ | ONE_BLAS_THREAD,
             start_new_session=True,
         )
         status = executor.wait()

@@ -22,8 +22,8 @@ from motet.runtime.backends.local.template_messages import (
     TemplateAnswer,
     TemplateRequest,
 )
+from motet.runtime.blas_threads import ONE_BLAS_THREAD
 
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _STDERR = 2
 _END_TIMEOUT_MS = 5000
 _LOOK_EVERY_MS = 100
@@ -152,7 +152,7 @@ def _started(control: int, parent: int) -> subprocess.Popen[bytes]:
     output = _STDERR if _is_open(_STDERR) else subprocess.DEVNULL
     return subprocess.Popen(
         [sys.executable, "-P", "-c", _START, str(control), str(parent), *sys.path],
-        env=os.environ | _ONE_THREAD,
+        env=os.environ | ONE_BLAS_THREAD,
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=output,

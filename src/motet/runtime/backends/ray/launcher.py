@@ -23,6 +23,7 @@ from motet.runtime.backends.ray.reservations import (
     Reservations,
     logical_machine,
 )
+from motet.runtime.blas_threads import ONE_BLAS_THREAD
 from motet.runtime.controller.ports import (
     ExecutorHandle,
     ExecutorLost,
@@ -34,7 +35,6 @@ from motet.runtime.core.application import Application
 from motet.runtime.core.machine import Machine
 
 _START_TIMEOUT_S = 180.0
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class ExecutorLauncher:
@@ -90,7 +90,7 @@ class ExecutorLauncher:
             "max_restarts": 0,
             "max_concurrency": 8,
             "scheduling_strategy": place.place_of(number),
-            "runtime_env": {"env_vars": _ONE_THREAD},
+            "runtime_env": {"env_vars": dict(ONE_BLAS_THREAD)},
         }
         if self._is_embedded:
             options["resources"] = {logical_machine(number): 0.001}
