@@ -21,7 +21,7 @@ from motet.interfaces.server.accounts.caller_of_request import RequestCaller, no
 from motet.interfaces.server.accounts.job_access import require_use
 from motet.interfaces.server.api_description import API_DOCUMENT, BYTES, PROBLEMS
 from motet.interfaces.server.job_rows import jobs_document
-from motet.interfaces.server.logs import LogPart, LogPlace, read_log
+from motet.interfaces.server.logs import LogPart, log_place, read_log
 from motet.interfaces.server.machine_routes import add_machine_routes
 from motet.interfaces.server.policy_routes import add_policy_routes
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
@@ -176,7 +176,7 @@ class JobRoutes:
     ) -> Response:
         """A part of the log of one process. `attempt`: 0 is the last one."""
         await require_use(self._master, caller, number)
-        where = await self._read(lambda live: _log_of(live, number, attempt, rank))
+        where = await self._read(lambda live: log_place(live, number, attempt, rank))
         part = await asyncio.to_thread(read_log, self._workplace, where, offset)
         return _log_response(part, where.attempt)
 
@@ -202,19 +202,6 @@ def _page(state: LiveState, number: int, workplace: Workplace) -> dict[str, Any]
     if number in state.arrays:
         return array_page(state, number)
     return job_page(state, number, workplace)
-
-
-def _log_of(state: LiveState, number: int, attempt: int, rank: int) -> LogPlace:
-    job = state.job(number)
-    if attempt > len(job.attempts):
-        raise NotFound(f"job {number} has had {len(job.attempts)} attempts")
-    chosen = attempt or len(job.attempts)
-    sizes = [each.processes for each in job.attempts] + [job.spec.processes]
-    processes = max(sizes)  # An attempt of an elastic training may have fewer.
-    if rank >= processes:
-        raise NotFound(f"job {number} has processes 0 to {processes - 1}")
-    has_ended = not chosen or job.attempts[chosen - 1].has_ended
-    return LogPlace(number, chosen, rank, has_ended and (bool(attempt) or job.state.is_final))
 
 
 def _log_response(part: LogPart, attempt: int) -> Response:

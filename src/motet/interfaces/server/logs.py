@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
+from motet.domain.errors import NotFound
 from motet.live.master.requests import Workplace
+from motet.live.master.state import LiveState
 from motet.live.upkeep.log_limit import hole_at
 
 LARGEST_PART_BYTES = 1 << 20
@@ -25,29 +28,51 @@ class LogPlace:
 class LogPart:
     """`next_offset`: where the next part begins. `is_complete`: nothing more will be written.
 
-    `size`: of the log when it was read.
+    `size`: of the log when it was read. `is_note`: the data are not of the log, but tell what was
+    removed from it.
     """
 
     data: bytes
     next_offset: int
     is_complete: bool
     size: int = 0
+    is_note: bool = False
+
+
+def log_place(state: LiveState, number: int, attempt: int, rank: int) -> LogPlace:
+    """Where a process of a job writes. `attempt`: 0 is the last one; its log has ended when the
+    job has. Raises NotFound, BadInput for an array."""
+    job = state.job(number)
+    if attempt > len(job.attempts):
+        raise NotFound(f"job {number} has had {len(job.attempts)} attempts")
+    chosen = attempt or len(job.attempts)
+    sizes = [each.processes for each in job.attempts] + [job.spec.processes]
+    processes = max(sizes)  # An attempt of an elastic training may have fewer.
+    if rank >= processes:
+        raise NotFound(f"job {number} has processes 0 to {processes - 1}")
+    has_ended = not chosen or job.attempts[chosen - 1].has_ended
+    return LogPlace(number, chosen, rank, has_ended and (bool(attempt) or job.state.is_final))
+
+
+def log_path(workplace: Workplace, place: LogPlace) -> Path:
+    """The file of a log."""
+    folder = workplace.attempt_folder(place.job, place.attempt)
+    return folder / f"rank-{place.rank}" / "log"
 
 
 def read_log(workplace: Workplace, place: LogPlace, offset: int) -> LogPart:
     """At most LARGEST_PART_BYTES of a log. `offset`: a negative one is counted from its end."""
-    folder = workplace.attempt_folder(place.job, place.attempt)
     try:
-        with open(folder / f"rank-{place.rank}" / "log", "rb") as file:
+        with open(log_path(workplace, place), "rb") as file:
             size = os.fstat(file.fileno()).st_size
             offset = max(0, size + offset) if offset < 0 else offset
             data_at, hole = hole_at(file.fileno(), offset)
             if data_at > offset:
                 text = f"\n[{data_at - offset:,} bytes of this log were removed: --log-limit]\n"
-                return LogPart(text.encode(), data_at, is_complete=False, size=size)
+                return LogPart(text.encode(), data_at, is_complete=False, size=size, is_note=True)
             file.seek(offset)
             data = file.read(min(LARGEST_PART_BYTES, max(hole - offset, 0)))
     except FileNotFoundError:
-        return LogPart(b"", offset, place.has_ended)
+        return LogPart(b"", max(offset, 0), place.has_ended)
     end = offset + len(data)
     return LogPart(data, end, place.has_ended and end >= size, size)

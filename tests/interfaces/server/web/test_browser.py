@@ -281,3 +281,78 @@ def test_pages_are_read_without_scripts(
     window.tab.click(f"td.name a[href='/jobs/{job}']")
     window.tab.wait_for_selector("pre.log:has-text('printed')")
     window.context.close()
+
+
+COUNTS = "n=0; while :; do n=$((n + 1)); echo line $n; sleep 0.2; done"
+
+
+def size_of_log(client: LiveClient, job: str) -> int:
+    size = client.log_part(job, rank=0, attempt=0, offset=0).size
+    assert size is not None
+    return size
+
+
+def lines_shown(tab: Any) -> list[str]:
+    text: str = tab.inner_text("pre.log")
+    return text.splitlines()
+
+
+def has_lines(tab: Any, count: int) -> None:
+    """Wait for them."""
+    tab.wait_for_function(
+        "count => document.querySelector('pre.log').innerText.split('\\n').length > count",
+        arg=count,
+    )
+
+
+def test_a_log_is_followed_paused_and_followed_again_over_the_one_stream(
+    window: Window, client: LiveClient
+) -> None:
+    streams: list[str] = []
+    window.context.on(
+        "request", lambda sent: streams.append(sent.url) if "/events" in sent.url else None
+    )
+    job = submit(client, "talks", COUNTS)
+    wait_until(lambda: client.job(job)["state"] == "RUNNING")
+    window.tab.goto(f"/jobs/{job}")
+    has_lines(window.tab, 5)
+    window.tab.focus("#pause")
+    window.tab.keyboard.press("Enter")
+    window.tab.wait_for_selector("#pause:has-text('Follow')")
+    paused = lines_shown(window.tab)
+    size = size_of_log(client, job)
+    wait_until(lambda: size_of_log(client, job) > 20 + size)
+    assert lines_shown(window.tab) == paused
+    window.tab.keyboard.press("Enter")
+    has_lines(window.tab, len(paused) + 3)
+    client.change(job, "cancel")
+    window.tab.wait_for_selector("pre.log[data-ended]", state="attached")
+    whole = client.log_part(job, rank=0, attempt=0, offset=0).data.decode()
+    assert lines_shown(window.tab) == whole.splitlines()
+    assert window.tab.is_hidden("#pause")
+    assert len(streams) <= 1
+
+
+def test_the_page_of_a_job_goes_on_with_the_log_of_the_next_attempt(
+    window: Window, client: LiveClient
+) -> None:
+    job = submit(client, "again", "echo attempt $MOTET_ATTEMPT_NUMBER; exec sleep 1000")
+    window.tab.goto(f"/jobs/{job}")
+    window.tab.wait_for_selector("pre.log:has-text('attempt 1')")
+    client.change(job, "suspend")
+    client.change(job, "resume")
+    window.tab.wait_for_selector("pre.log:has-text('attempt 2')")
+    assert lines_shown(window.tab) == ["attempt 2"]
+
+
+def test_what_is_scrolled_to_in_a_log_stays_in_view(window: Window, client: LiveClient) -> None:
+    job = submit(client, "long", f"seq 1 2000; {COUNTS}")
+    window.tab.goto(f"/jobs/{job}")
+    has_lines(window.tab, 1000)
+    window.tab.evaluate("document.querySelector('pre.log').scrollTop = 100")
+    others = [submit(client, f"other-{n}", "true") for n in range(2)]
+    for each in others:
+        ended(client, each)
+    has_lines(window.tab, 2000)
+    assert window.tab.evaluate("document.querySelector('pre.log').scrollTop") == 100
+    client.change(job, "cancel")

@@ -263,3 +263,55 @@ def test_buttons_hold_and_resume_a_queue(browser: httpx.Client, client: LiveClie
     assert post(browser, "/queues/nobody/hold").status_code == 409
     assert post(browser, "/queues/held-here/hold", "https://evil.example").status_code == 403
     client.delete_queue("held-here")
+
+
+def test_a_log_is_read_on_from_where_a_page_ended(
+    server: LiveServer, client: LiveClient, browser: httpx.Client
+) -> None:
+    job = submit(client, run="echo one; printf 'tw\\303'; sleep 1000")
+    path = server.folder / "attempts" / job / "1" / "rank-0" / "log"
+    wait_until(lambda: path.exists() and path.stat().st_size == 7)
+    page = browser.get(f"/jobs/{job}").text
+    assert re.search(r'data-next="4"><span>one\n</span><span>tw.</span>', page)
+    place = f"/jobs/{job}/attempts/1/log/0"
+    with path.open("ab") as file:
+        file.write(b"\xbc\nthree")
+    part = browser.get(place, params={"offset": 4}).json()
+    assert (part["done"], part["open"], part["next"]) == ("twü\n", "three", 9)
+    with path.open("ab") as file:
+        file.write(b"\n" + b"line\n" * 100_000)
+    part = browser.get(place, params={"offset": 9}).json()
+    begin = re.match(rf"\[([0-9,]+) bytes: motet logs {job}\]\nline\n", part["done"])
+    assert begin is not None
+    shown = len(part["done"]) - part["done"].index("\n") - 1
+    assert int(begin[1].replace(",", "")) + shown == 500_006
+    assert not part["is_behind"]
+    client.change(job, "cancel")
+    wait_until(lambda: client.job(job)["attempt_list"][0]["phase"] == "ended")
+    assert browser.get(place, params={"offset": part["next"]}).json()["is_complete"]
+
+
+def test_logs_are_for_those_who_may_use_the_job(
+    server: LiveServer, client: LiveClient, stranger: httpx.Client
+) -> None:
+    job = submit(client, run="true")
+    ended(client, job)
+    place = f"/jobs/{job}/attempts/1/log/0?offset=0"
+    assert stranger.get(place).status_code == 303
+    client.create_user("eve", "user")
+    token = client.create_token("eve")["text"]
+    assert stranger.post("/login", data={"token": token, "next": "/"}).status_code == 303
+    assert stranger.get(place).status_code == 403
+    assert "pre class" not in stranger.get(f"/jobs/{job}").text
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("attempts/9/log/0?offset=0", 404), ("attempts/1/log/9?offset=0", 404), ("?rank=9", 404)],
+)
+def test_a_log_that_does_not_exist_is_not_found(
+    client: LiveClient, browser: httpx.Client, path: str, status: int
+) -> None:
+    job = submit(client, run="true")
+    ended(client, job)
+    assert browser.get(f"/jobs/{job}/{path}".replace("/?", "?")).status_code == status

@@ -1,4 +1,4 @@
-"""Tells open pages that something has changed: a stream of server-sent events."""
+"""Tells open pages what has changed: a stream of server-sent events for each browser."""
 
 from __future__ import annotations
 
@@ -10,20 +10,48 @@ SHORTEST_PAUSE_S, HEARTBEAT_S = 0.5, 15.0
 MOST_STREAMS = 200
 
 
+class _Stream:
+    """An open page, and what it has not been told yet. `user`: who has signed in there."""
+
+    def __init__(self, user: str) -> None:
+        self.user, self.has_changed, self.logs = user, False, set[str]()
+        self.event, self.loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def wake(self) -> None:
+        self.loop.call_soon_threadsafe(self.event.set)
+
+    def take(self) -> str:
+        """Its events as text; it has been told them then."""
+        self.event.clear()
+        names = ["changed"] if self.has_changed else []
+        lines = [f"event: {name}\ndata: \n\n" for name in names]
+        lines += [f"event: log\ndata: {log}\n\n" for log in sorted(self.logs)]
+        self.has_changed, self.logs = False, set()
+        return "".join(lines)
+
+
 class Changes:
-    """Counts changes. `changed` may be called from any thread."""
+    """Passes changes on to the streams. `changed` and `log_grew` may be called from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
+        self._streams: set[_Stream] = set()
         self.is_closed = False
 
     def changed(self) -> None:
-        """Wake all streams."""
+        """Something of the cluster has changed."""
         with self._lock:
-            waiting = [*self._waiting.items()]
-        for event, loop in waiting:
-            loop.call_soon_threadsafe(event.set)
+            for stream in self._streams:
+                stream.has_changed = True
+                stream.wake()
+
+    def log_grew(self, user: str, log: str) -> None:
+        """A log that a page of this user shows is worth another look."""
+        with self._lock:
+            for stream in self._streams:
+                if stream.user == user:
+                    stream.logs.add(log)
+                    stream.wake()
 
     def close(self) -> None:
         """End all streams."""
@@ -34,24 +62,25 @@ class Changes:
     def is_full(self) -> bool:
         """Whether no further stream may begin."""
         with self._lock:
-            return len(self._waiting) >= MOST_STREAMS
+            return len(self._streams) >= MOST_STREAMS
 
-    async def stream(self) -> AsyncIterator[str]:
-        """Text of the stream: an event after changes, a comment where there are none."""
-        event = asyncio.Event()
+    async def stream(self, user: str) -> AsyncIterator[str]:
+        """Text of the stream of this user: events, a comment where there are none."""
+        stream = _Stream(user)
         with self._lock:
-            self._waiting[event] = asyncio.get_running_loop()
+            self._streams.add(stream)
         try:
             yield "retry: 2000\n\n"
             while not self.is_closed:
                 try:
-                    await asyncio.wait_for(event.wait(), HEARTBEAT_S)
+                    await asyncio.wait_for(stream.event.wait(), HEARTBEAT_S)
                 except TimeoutError:
                     yield ": nothing new\n\n"
                     continue
-                event.clear()
-                yield "event: changed\ndata: \n\n"
+                with self._lock:
+                    told = stream.take()
+                yield told
                 await asyncio.sleep(SHORTEST_PAUSE_S)
         finally:
             with self._lock:
-                del self._waiting[event]
+                self._streams.discard(stream)

@@ -19,14 +19,14 @@ from motet.interfaces.server.accounts.caller_of_request import (
     RequestCaller,
 )
 from motet.interfaces.server.accounts.job_access import require_use
-from motet.interfaces.server.logs import LogPlace, read_log
+from motet.interfaces.server.logs import LogPlace, log_place
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.web import pages
 from motet.interfaces.server.web.changes import Changes
 from motet.interfaces.server.web.decided import decided
 from motet.interfaces.server.web.drawings import bars, machine_slots, period_of, ticks
 from motet.interfaces.server.web.job_filter import job_query
-from motet.interfaces.server.web.log_text import log_text
+from motet.interfaces.server.web.job_log import JobLogs, ShownLog
 from motet.interfaces.server.web.queue_page import QueuePage
 from motet.interfaces.server.web.renderer import PAGE_HEADERS, PageRenderer, page_before
 from motet.interfaces.server.web.timeline.timeline_page import TimelinePage
@@ -42,7 +42,6 @@ from motet.live.read_tables.rows import attempt_row
 
 T = TypeVar("T")
 
-_LOG_TAIL_BYTES = 16_000
 _VERBS: tuple[Verb, ...] = get_args(Verb)
 
 
@@ -60,9 +59,11 @@ class WebPages:
     ) -> None:
         self._master, self._tables, self._workplace = master, tables, workplace
         self._changes, self._predictions, self._pages = changes, predictions, renderer
+        self._logs = JobLogs(master, workplace, changes)
 
     def add_to(self, app: FastAPI) -> None:
         """Add the routes."""
+        self._logs.add_to(app)
         QueuePage(self._master, self._pages).add_to(app)
         TimelinePage(self._master, self._tables, self._predictions, self._pages).add_to(app)
         static = StaticFiles(directory=Path(__file__).parent / "static")
@@ -124,20 +125,16 @@ class WebPages:
             return RedirectResponse(f"{self._pages.root_path}/jobs?array={number}", 303)
         try:
             document = await self._read(read)
+            is_usable = caller.may_use(document["job"]["user"])
+            log = await self._log_of(number, attempt, rank) if is_usable else None
         except NotFound as error:
             return self._pages.error(request, 404, str(error))
-        attempts = document["job"]["attempts"]
-        attempt = min(attempt or attempts, attempts)
-        is_usable = caller.may_use(document["job"]["user"])
-        log = await asyncio.to_thread(self._log_tail, number, attempt, rank) if is_usable else ""
         folder = self._workplace.results_folder(number)
         curves = await asyncio.to_thread(training_curves, folder)
         spec = json.dumps(document["job"]["spec"], indent=2, ensure_ascii=False)
         more = {
             "is_usable": is_usable,
             "log": log,
-            "rank": rank,
-            "attempt": attempt,
             "curves": curves,
             "spec": spec,
             "expected_start": pages.expected_start(self._predictions.of(number, now_us), now_us),
@@ -160,12 +157,12 @@ class WebPages:
         document = await self._read(lambda state: decided(state, page))
         return self._pages.render(request, "decisions.html", document)
 
-    async def events(self) -> Response:
+    async def events(self, caller: RequestCaller) -> Response:
         """A stream that tells when something has changed."""
         if self._changes.is_full:
             return Response("too many open pages", 503, media_type="text/plain")
         return StreamingResponse(
-            self._changes.stream(), media_type="text/event-stream", headers=PAGE_HEADERS
+            self._changes.stream(caller.user), media_type="text/event-stream", headers=PAGE_HEADERS
         )
 
     # -- actions -----------------------------------------------------------------------------------
@@ -191,11 +188,16 @@ class WebPages:
     async def _read(self, function: Callable[[LiveState], T]) -> T:
         return await asyncio.wrap_future(self._master.read(function))
 
-    def _log_tail(self, job: int, attempt: int, rank: int) -> str:
-        if not attempt:
-            return ""
-        place = LogPlace(job, attempt, rank, has_ended=True)
-        return log_text(read_log(self._workplace, place, -_LOG_TAIL_BYTES).data)
+    async def _log_of(self, number: int, attempt: int, rank: int) -> ShownLog | None:
+        """That of the last attempt unless there is another one of this number; None: of none."""
+
+        def read(state: LiveState) -> LogPlace | None:
+            attempts = len(state.job(number).attempts)
+            chosen = min(attempt or attempts, attempts)
+            return log_place(state, number, chosen, rank) if chosen else None
+
+        place = await self._read(read)
+        return None if place is None else await self._logs.end_of(place)
 
 
 def _count(text: str | None) -> int:

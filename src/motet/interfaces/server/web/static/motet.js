@@ -7,7 +7,7 @@ let isStale = false;
 // A swap would take the focus away, and what is selected.
 function isBusy() {
   const active = document.activeElement;
-  const isInside = active !== null && active.id !== "live" && active.closest("#live") !== null;
+  const isInside = active !== null && active.id !== "live" && active.closest("#live") !== null && active.closest("[hx-preserve]") === null;
   return document.hidden || isInside || !window.getSelection().isCollapsed;
 }
 
@@ -20,17 +20,25 @@ function catchUp() {
   if (isStale) changed();
 }
 
-channel.addEventListener("message", changed);
+// `what`: "changed", or the name of a log that has grown.
+function heard(what) {
+  if (what === "changed") changed();
+  document.dispatchEvent(new CustomEvent("motet-heard", { detail: what }));
+}
+
+function tellAll(what) {
+  channel.postMessage(what);
+  heard(what);
+}
+
+channel.addEventListener("message", (message) => heard(message.data));
 for (const name of ["visibilitychange", "selectionchange"]) document.addEventListener(name, catchUp);
 document.addEventListener("focusout", () => setTimeout(catchUp));
 
 navigator.locks.request("motet-stream", () => new Promise(() => {
   const stream = new EventSource(`${document.body.dataset.root}/events`);
-  stream.addEventListener("changed", () => {
-    channel.postMessage("changed");
-    changed();
-  });
-  stream.addEventListener("open", changed);
+  stream.addEventListener("log", (event) => tellAll(event.data));
+  for (const name of ["changed", "open"]) stream.addEventListener(name, () => tellAll("changed"));
 }));
 
 // A line of every row of the place's curves over the first one; colours are those of swatches.
@@ -50,16 +58,10 @@ function drawCurvesIn(id, colours) {
   }, JSON.parse(place.dataset.curves), place);
 }
 
-function showEndOfLog() {
-  const log = document.querySelector("pre.log");
-  if (log) log.scrollTop = log.scrollHeight;
-}
-
 for (const name of ["DOMContentLoaded", "htmx:afterSettle"]) {
   document.addEventListener(name, () => {
     drawCurvesIn("loss", ["#3f8efc"]);
     drawCurvesIn("times", ["#3f8efc", "#f28e2b", "#1fa187"]);
-    showEndOfLog();
   });
 }
 document.addEventListener("htmx:beforeSwap", (event) => {
