@@ -61,15 +61,16 @@ class LogReply(NamedTuple):
 
 class LiveClient:
     """Requests to one server. Every method raises Unreachable, AuthenticationFailed, NotFound or
-    BadInput with the server's message. `url`: of the server."""
+    BadInput with the server's message. `url`: of the server. `timeout_s`: for every part of an
+    answer."""
 
-    def __init__(self, address: ServerAddress) -> None:
+    def __init__(self, address: ServerAddress, timeout_s: float = _TIMEOUT_S) -> None:
         self.url = address.url
         try:
             self._http = httpx.Client(
                 base_url=address.url + "/api/v1",
                 headers={"Authorization": f"Bearer {address.token}"},
-                timeout=_TIMEOUT_S,
+                timeout=timeout_s,
                 trust_env=False,
                 verify=address.trusted(),
             )

@@ -158,8 +158,9 @@ def test_an_unknown_job_is_not_found_and_the_near_ones_are_named(fifo: Path) -> 
 
 def test_the_shell_completes_job_ids_of_the_run(fifo: Path) -> None:
     ctx = explain_command.make_context("explain", ["--run", str(fifo)], resilient_parsing=True)
-    assert complete_jobs(ctx, explain_command.params[1], "") == ["0", "1", "2"]
-    assert complete_jobs(ctx, explain_command.params[1], "2") == ["2"]
+    for begin, ids in (("", ["0", "1", "2"]), ("2", ["2"])):
+        found = complete_jobs(ctx, explain_command.params[1], begin)
+        assert [item.value for item in found] == ids
 
 
 def test_a_log_needs_a_folder(tmp_path: Path) -> None:

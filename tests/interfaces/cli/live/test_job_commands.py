@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from click.testing import CliRunner, Result
 from live_server import LiveServer, running_server
 from motet.domain.errors import AuthenticationFailed, BadInput, NotFound, Unreachable
 from motet.interfaces.cli.commands import motet
+from motet.interfaces.cli.live import server_names
 
 pytestmark = pytest.mark.cluster
 
@@ -356,8 +358,40 @@ def test_a_shell_completes_ids_of_jobs(run: Shell) -> None:
     assert ended not in _completed("cancel", where, "")
     assert _completed("logs", where, opened[:1]) >= {opened}
     assert _completed("cancel", [*where, opened], "") & {opened} == set()
-    assert _completed("cancel", ["--state-dir", "/nowhere"], "") == set()
+    assert {ended, opened} <= _completed("explain", where, "")
+    assert ended not in _completed("update", where, "")
+    assert opened in _completed("update", where, "")
+    assert {ended, opened} <= _completed("submit", [*where, "--after"], "")
     run("cancel", opened)
+
+
+def test_a_shell_completes_queues_machines_and_arrays(run: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "grid.yaml"
+    path.write_text("array: 0-1\nrun: sleep 1000\n")
+    array = run("submit", "-f", str(path)).stdout.strip()
+    where = ["--state-dir", str(run.folder)]
+    assert array in _completed("list", [*where, "--array"], "")
+    for verb in ("update", "describe", "hold", "drain", "resume", "delete"):
+        assert _completed("queue", [verb, *where], "def") == {"default"}
+    for command in ("submit", "update", "cancel"):
+        assert _completed(command, [*where, "--queue"], "") == {"default"}
+    for verb in ("drain", "resume"):
+        assert _completed("machine", [verb, *where], "") == {"m0"}
+    run("cancel", array)
+
+
+def test_completion_is_silent_where_no_server_answers(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_names, "_ANSWER_WITHIN_S", 0.1)
+    monkeypatch.setenv("MOTET_TOKEN", "any")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        busy = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        for where in (["--state-dir", "/nowhere"], ["--server", busy], ["--server", "nonsense"]):
+            for command in ("explain", "cancel", "logs"):
+                assert _completed(command, where, "") == set()
+            assert _completed("machine", ["drain", *where], "") == set()
+    assert capfd.readouterr() == ("", "")
 
 
 def _completed(command: str, words: list[str], begin: str) -> set[str]:

@@ -6,21 +6,27 @@ from itertools import islice
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.live.connection import server_option, state_option
+from motet.interfaces.cli.live.server_names import complete_job
 from motet.interfaces.cli.shell.option_groups import json_option
 
 MOST_COMPLETIONS = 100
 
 
-def complete_jobs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Job ids of the run in `--run`, for the shell."""
+def complete_jobs(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Ids of jobs for the shell: of the run in `--run`, else of the live cluster."""
     from motet.report.simulation.job_story import job_ids
 
     run = ctx.params.get("run")
-    known = job_ids(Path(run)) if run else iter(())
-    return list(islice((job for job in known if job.startswith(incomplete)), MOST_COMPLETIONS))
+    if run is None:
+        return complete_job(ctx, param, incomplete)
+    known = (CompletionItem(job) for job in job_ids(Path(run)) if job.startswith(incomplete))
+    return list(islice(known, MOST_COMPLETIONS))
 
 
 @click.command("explain", short_help="Explain the waits and runs of one job.")

@@ -10,7 +10,7 @@ import click
 
 from motet.domain.errors import ExitCode, signal_exit_code
 from motet.interfaces.cli.live.connection import with_client
-from motet.interfaces.cli.live.job_argument import job_argument
+from motet.interfaces.cli.live.server_names import array_option, job_argument, queue_option
 from motet.interfaces.cli.shell.option_groups import json_option
 from motet.interfaces.cli.shell.row_formats import print_rows, rows_option
 from motet.live.jobs.job_state import JobState
@@ -33,7 +33,7 @@ _CSV_COLUMNS = (
     type=click.Choice([*JobState], case_sensitive=False),
     help="Only jobs in this state; repeatable.",
 )
-@click.option("--array", metavar="ID", help="The jobs of this array, which is one row otherwise.")
+@array_option("--array", help="The jobs of this array, which is one row otherwise.")
 @rows_option
 @with_client
 def list_command(
@@ -91,7 +91,7 @@ def _echo_changed(jobs: list[dict[str, Any]], *, as_json: bool) -> None:
 
 @click.command("cancel", short_help="Cancel jobs.")
 @job_argument("jobs", is_many=True, is_optional=True, all_states=False)
-@click.option("--queue", metavar="Q", help="All jobs of this queue that have not ended.")
+@queue_option("All jobs of this queue that have not ended.")
 @click.option("--user", metavar="U", help="All jobs of this user that have not ended.")
 @click.option(
     "--state",

@@ -11,6 +11,7 @@ import click
 
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.live.connection import state_option, with_client
+from motet.interfaces.cli.live.server_names import machine_argument
 from motet.interfaces.cli.shell.gpus_option import gpus_option
 from motet.interfaces.cli.shell.group import HelpfulGroup
 from motet.interfaces.cli.shell.option_groups import json_option
@@ -74,7 +75,7 @@ def leave_cluster(state_folder: Path | None) -> None:
 
 
 @machine_command.command("drain", short_help="Let a machine take no further jobs.")
-@click.argument("name", metavar="NAME")
+@machine_argument()
 @click.option("--reason", required=True, metavar="TEXT", help="For all who see the machine.")
 @click.option(
     "--at",
@@ -95,7 +96,7 @@ def drain_machine(
 
 
 @machine_command.command("resume", short_help="Let a drained machine take jobs again.")
-@click.argument("name", metavar="NAME")
+@machine_argument()
 @json_option()
 @with_client
 def resume_machine(client: LiveClient, name: str, as_json: bool) -> None:

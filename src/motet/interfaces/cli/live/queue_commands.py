@@ -9,6 +9,7 @@ import click
 
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.live.connection import with_client
+from motet.interfaces.cli.live.server_names import job_argument, queue_argument, queue_option
 from motet.interfaces.cli.shell.group import HelpfulGroup
 from motet.interfaces.cli.shell.option_groups import json_option
 
@@ -55,7 +56,7 @@ def _limits(given: Mapping[str, str | None]) -> dict[str, int | None]:
 
 
 @queue_command.command("create", short_help="Create a queue.")
-@click.argument("name", metavar="NAME")
+@queue_argument()
 @_limit_options
 @with_client
 def create_queue(client: LiveClient, name: str, **limits: str | None) -> None:
@@ -64,7 +65,7 @@ def create_queue(client: LiveClient, name: str, **limits: str | None) -> None:
 
 
 @queue_command.command("update", short_help="Change the limits of a queue.")
-@click.argument("name", metavar="NAME")
+@queue_argument()
 @_limit_options
 @json_option()
 @with_client
@@ -77,7 +78,7 @@ def limit_queue(client: LiveClient, name: str, as_json: bool, **limits: str | No
 
 
 @queue_command.command("describe", short_help="Show a queue.")
-@click.argument("name", metavar="NAME")
+@queue_argument()
 @json_option()
 @with_client
 def describe_queue(client: LiveClient, name: str, as_json: bool) -> None:
@@ -86,7 +87,7 @@ def describe_queue(client: LiveClient, name: str, as_json: bool) -> None:
 
 
 @queue_command.command("delete", short_help="Delete a queue without jobs.")
-@click.argument("name", metavar="NAME")
+@queue_argument()
 @with_client
 def delete_queue(client: LiveClient, name: str) -> None:
     """Delete queue NAME, which has no jobs that have not ended."""
@@ -95,7 +96,7 @@ def delete_queue(client: LiveClient, name: str) -> None:
 
 def _mode_command(verb: str, summary: str, text: str) -> None:
     @queue_command.command(verb, short_help=summary, help=text)
-    @click.argument("names", metavar="NAME...", nargs=-1, required=True)
+    @queue_argument("names", is_many=True)
     @json_option()
     @with_client
     def command(client: LiveClient, names: tuple[str, ...], as_json: bool) -> None:
@@ -124,9 +125,9 @@ def _print(queues: list[dict[str, Any]], *, as_json: bool) -> None:
 
 
 @click.command("update", short_help="Change the priority or queue of jobs.")
-@click.argument("jobs", metavar="JOB...", nargs=-1, required=True)
+@job_argument("jobs", is_many=True, all_states=False)
 @click.option("--priority", type=int, metavar="N", help="Higher first, under policies that use it.")
-@click.option("--queue", metavar="Q", help="A queue of `motet queue list`.")
+@queue_option("A queue of `motet queue list`.")
 @json_option()
 @with_client
 def update_command(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from motet.interfaces.cli.live.connection import with_client
+from motet.interfaces.cli.live.server_names import job_option, queue_option
 from motet.interfaces.cli.shell.option_groups import json_option
 
 if TYPE_CHECKING:
@@ -52,12 +53,11 @@ if TYPE_CHECKING:
     help="Training: a parameter as with `motet train`; repeatable.",
 )
 @click.option("--priority", type=int, metavar="N", help="Higher first, under policies that use it.")
-@click.option("--queue", metavar="Q", help="A queue of `motet queue list`. Default: default.")
-@click.option(
+@queue_option("A queue of `motet queue list`. Default: default.")
+@job_option(
     "--after",
     multiple=True,
     type=click.IntRange(1),
-    metavar="JOB",
     help="Start only when this job has succeeded; repeatable.",
 )
 @click.option("--env", "envs", multiple=True, metavar="K=V", help="A variable; repeatable.")
