@@ -24,6 +24,7 @@ def test_directives_are_keys_of_a_job_file() -> None:
         "#SBATCH --nodes=2 --ntasks-per-node 3",
         "#SBATCH -p vision",
         "#SBATCH -t1-02:03:04",
+        "#SBATCH -c 4",
         "",
         "# text",
         "##SBATCH --mail-user=me",
@@ -34,7 +35,7 @@ def test_directives_are_keys_of_a_job_file() -> None:
     spec = job_spec(found)
     assert isinstance(spec, CommandSpec)
     assert (spec.name, spec.processes, spec.queue, spec.after) == ("fit", 6, "vision", (3, 5))
-    assert spec.duration_s == 93_784
+    assert (spec.duration_s, spec.cpus) == (93_784, 4)
     assert (spec.preempt.signal, spec.preempt.grace_s) == ("SIGUSR1", 90)
     assert spec.workdir == "/data/my runs"
     done = subprocess.run(spec.argv, capture_output=True, text=True, check=True)

@@ -83,20 +83,22 @@ class ClusterSpec:
             )
         return cls.uniform(machines, gpus)
 
-    def with_machine(self, name: str, gpus: int) -> ClusterSpec:
-        """This cluster and one more machine of its first type, of which no other limit is known."""
+    def with_machine(
+        self, name: str, gpus: int, cpus: int = 0, memory_bytes: int = 0
+    ) -> ClusterSpec:
+        """This cluster and one more machine of its first type, of which nothing else is known."""
         return ClusterSpec(
             (*self.names, name),
             np.append(self.gpus, gpus),
             self.type_names or ("gpu",),
             *(
-                np.append(column, 0)
-                for column in (
-                    self.type,
-                    self.rack,
-                    self.cpus,
-                    self.memory_bytes,
-                    self.bandwidth_bps,
+                np.append(column, value)
+                for column, value in (
+                    (self.type, 0),
+                    (self.rack, 0),
+                    (self.cpus, cpus),
+                    (self.memory_bytes, memory_bytes),
+                    (self.bandwidth_bps, 0),
                 )
             ),
         )

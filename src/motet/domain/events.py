@@ -228,11 +228,16 @@ class MachineMeasured:
 
 @dataclass(frozen=True, slots=True)
 class MachineAdded:
-    """The cluster has grown by a machine, whose number is the next one; it takes jobs."""
+    """The cluster has grown by a machine, whose number is the next one; it takes jobs.
+
+    `cpus`, `memory_bytes`: 0: unknown, without limit.
+    """
 
     machine: int
     name: str
     gpus: int
+    cpus: int = 0
+    memory_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -212,7 +212,8 @@ class Reducer:
     def _machine_added(self, event: events.MachineAdded) -> bool:
         if event.machine != self._state.cluster.size:
             raise BadInput(f"machine {event.machine} is not the next one of the cluster")
-        self._state.add_machine(event.name, event.gpus)
+        size = event.gpus, event.cpus, event.memory_bytes
+        self._state.add_machine(event.name, *size)
         self._requests.add_machine(event.gpus)
         if self._monitor is not None:
             self._monitor.add_machine()

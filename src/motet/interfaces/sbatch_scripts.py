@@ -25,6 +25,7 @@ _SHORT = {
     "-a": "--array",
     "-d": "--dependency",
     "-D": "--chdir",
+    "-c": "--cpus-per-task",
 }
 _TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
 _SRUN = re.compile(r"\s*srun\b")
@@ -141,6 +142,11 @@ def _count(text: str) -> dict[str, Any]:
     return {}
 
 
+def _cpus(text: str) -> dict[str, Any]:
+    _count(text)
+    return {"cpus": int(text)}
+
+
 def _text(key: str) -> Callable[[str], dict[str, Any]]:
     return lambda text: {key: text}
 
@@ -188,5 +194,6 @@ _KEYS: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "--array": _text("array"),
     "--dependency": _dependency,
     "--chdir": _text("workdir"),
+    "--cpus-per-task": _cpus,
     "--signal": _signal,
 }

@@ -23,6 +23,11 @@ def cpu_count() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def memory_bytes() -> int:
+    """Memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
 def chosen_devices(choice: str, environment: Mapping[str, str] = os.environ) -> Devices:
     """The GPUs of `--gpus`: `auto`, `none`, or a list like `0,1`. Raises BadInput.
 

@@ -140,3 +140,27 @@ def test_a_misspelt_key_is_named_before_the_one_that_is_missing() -> None:
     values = {"name": "train", "workdir": "/work", "runn": "python train.py"}
     with pytest.raises(BadInput, match="unknown key runn; did you mean run"):
         job_spec(values)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("4GB", 4 * 10**9), ("1.5 GiB", 3 * 2**29), (2_000_000, 2_000_000)]
+)
+def test_memory_is_bytes_or_a_text(given: str | int, expected: int) -> None:
+    spec = job_spec({"name": "a", "run": "true", "workdir": "/", "memory": given})
+    assert spec.memory == expected
+    assert job_spec(spec.model_dump(mode="json")) == spec
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"memory": "4XB"}, "memory: could not interpret byte unit: XB"),
+        ({"memory": "12"}, "memory: "),
+        ({"memory": "1000TB"}, "memory: "),
+        ({"cpus": 0}, "cpus: "),
+        ({"cpus": 1.5}, "cpus: "),
+    ],
+)
+def test_demands_without_meaning_are_refused(values: dict[str, object], problem: str) -> None:
+    with pytest.raises(BadInput, match=problem):
+        job_spec({"name": "a", "run": "true", "workdir": "/", **values})

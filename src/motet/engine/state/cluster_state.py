@@ -75,7 +75,7 @@ class ClusterState:
         self.has_elastic = False
         self.has_demands = False
         self.has_delays = False
-        self._counts = {name for name in ("cpus", "memory_bytes") if getattr(cluster, name).any()}
+        self._counts = _counted(cluster)
         self.queues = queues
         self._models = tuple(models)
         self._see_room()
@@ -88,9 +88,11 @@ class ClusterState:
         if passed_us:
             self.table.pass_time(passed_us, WAITED_COLUMNS[0], has_shared=self.has_shared)
 
-    def add_machine(self, name: str, gpus: int) -> None:
+    def add_machine(self, name: str, gpus: int, cpus: int, memory_bytes: int) -> None:
         """The cluster has grown by an empty machine."""
-        self.cluster = self.cluster.with_machine(name, gpus)
+        self.cluster = self.cluster.with_machine(name, gpus, cpus, memory_bytes)
+        self._counts = _counted(self.cluster)
+        self.has_demands = self.has_demands or any(map(self._is_demanded, self._counts))
         self.machines, self.room = self.machines.grown(self.cluster), self.room.grown(self.cluster)
         self._see_room()
 
@@ -114,6 +116,10 @@ class ClusterState:
         self.has_elastic = self.has_elastic or _is_elastic(values)
         if self._counts and not self.has_demands:
             self.has_demands = any(values.get(name) for name in self._counts)
+
+    def _is_demanded(self, column: str) -> bool:
+        of_active = bool(getattr(self.table.jobs, column).any())
+        return of_active or any(row.get(column) for row in self.suspended.values())
 
     def finished(self, number: int) -> None:
         """A job has finished and leaves."""
@@ -340,3 +346,8 @@ def _without(names: Container[str], columns: Mapping[str, T]) -> dict[str, T]:
 def _is_elastic(job: Mapping[str, int]) -> bool:
     has_range = job.get("min_workers") != job.get("max_workers")
     return has_range or job.get("min_servers") != job.get("max_servers")
+
+
+def _counted(cluster: ClusterSpec) -> set[str]:
+    """Columns of demands that a machine limits."""
+    return {name for name in ("cpus", "memory_bytes") if getattr(cluster, name).any()}

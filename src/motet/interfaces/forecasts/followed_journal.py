@@ -21,8 +21,7 @@ from motet.domain.events import (
 from motet.domain.units import NEVER_US
 from motet.live.journal.reading import JournalReader
 from motet.live.journal.record import Record
-from motet.live.master.facts import ClusterDeclared, facts_from_json
-from motet.live.master.replay import ReplayedCluster, events_of
+from motet.live.master.replay import ReplayedCluster, declared_by, events_of
 
 _GIVEN = (
     *(Submitted, Cancelled, Suspended, Resumed, Updated),
@@ -40,10 +39,9 @@ class FollowedJournal:
         self._reader = JournalReader(address)
         self._next = 1
         first = next(iter(self._reader.records()), None)
-        declared = facts_from_json(first.facts)[:1] if first is not None else []
-        if not declared or not isinstance(declared[0], ClusterDeclared):
+        if first is None:
             raise BadInput(f"{address}: the journal is empty; start 'motet server' on it once")
-        self.cluster = ReplayedCluster(declared[0])
+        self.cluster = ReplayedCluster(declared_by(first))
 
     def read(self, until_us: int = NEVER_US) -> list[tuple[int, Event]]:
         """Fold the further records up to a moment; returns what the policy did not cause in them.

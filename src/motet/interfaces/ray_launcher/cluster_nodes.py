@@ -29,6 +29,8 @@ class SeenNode:
     slots: int
     takes_jobs: bool
     devices: Devices = ()
+    cpus: int = 0
+    memory_bytes: int = 0
 
     @property
     def resource(self) -> str:
@@ -50,4 +52,5 @@ def _seen(node: Mapping[str, Any], takes_jobs: bool) -> SeenNode:
     cpus, gpus = (int(node["Resources"].get(resource, 0)) for resource in ("CPU", "GPU"))
     devices = labelled_devices(node["Labels"], gpus)
     names = node["NodeID"], node["NodeName"], node["NodeManagerAddress"]
-    return SeenNode(*names, gpus or cpus, takes_jobs, devices)
+    memory_bytes = int(node["Resources"].get("memory", 0))
+    return SeenNode(*names, gpus or cpus, takes_jobs, devices, cpus, memory_bytes)

@@ -136,6 +136,8 @@ class RayLauncher:
                     link.node.slots,
                     link.node.takes_jobs and link.is_open,
                     devices_text(link.node.devices),
+                    link.node.cpus,
+                    link.node.memory_bytes,
                 )
                 for name, link in sorted(self._links.items())
             )

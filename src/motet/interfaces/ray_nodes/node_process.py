@@ -20,7 +20,7 @@ from motet.interfaces.ray_nodes.cluster_record import (
     make_token,
     node_environment,
 )
-from motet.interfaces.usable_hardware import AUTO, chosen_devices, cpu_count
+from motet.interfaces.usable_hardware import AUTO, chosen_devices, cpu_count, memory_bytes
 from motet.live.slots.devices import Devices, devices_of, divided_devices
 from motet.live.slots.gpu_labels import label_of_gpu
 from motet.runtime.backends.ray.listening import listens
@@ -152,6 +152,7 @@ def _ray_start(node: OfferedNode) -> Sequence[str]:
     return [
         *(sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"),
         *(f"--node-name={node.name}", f"--num-cpus={node.cpus}"),
+        f"--memory={memory_bytes()}",
         *(f"--num-gpus={len(node.devices)}", f"--labels={','.join(labels)}"),
         *(f"--temp-dir={_private_folder()}", "--log-style=record"),
     ]

@@ -64,7 +64,8 @@ def machines_document(state: LiveState) -> dict[str, Any]:
 def machine_document(state: LiveState, machine: int) -> dict[str, Any]:
     """A machine. `state`: UP, DRAINING (jobs still run), DRAINED, CLOSED (by the cluster), GONE.
 
-    `gpus`: those that are its slots; empty: its slots are parts of a machine without GPUs.
+    `gpus`: those that are its slots; empty: its slots are parts of a machine without GPUs. `cpus`,
+    `memory_bytes`: None: unknown.
     `drain`: None, or its reason, user (None: the server) and time; it may lie in the future.
     """
     assert state.cluster is not None
@@ -79,6 +80,8 @@ def machine_document(state: LiveState, machine: int) -> dict[str, Any]:
         "name": name,
         "slots": slots,
         "gpus": list(state.cluster.devices_of(machine)),
+        "cpus": state.cluster.cpus_of(machine) or None,
+        "memory_bytes": state.cluster.memory_of(machine) or None,
         "used_slots": sum(used.values()),
         "state": _condition(state, machine, is_used=bool(used)),
         "jobs": used,

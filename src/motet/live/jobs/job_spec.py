@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import (
     BaseModel,
+    ByteSize,
     ConfigDict,
     Discriminator,
     Field,
@@ -22,6 +23,8 @@ from motet.domain.reconfiguration import RoleCounts
 MOST_PROCESSES = 100_000
 MOST_DEPENDENCIES = 1000
 LONGEST_S = 1e9
+MOST_CPUS = 100_000
+LEAST_MEMORY_BYTES, MOST_MEMORY_BYTES = 1_000_000, 2**44
 NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$"
 PATTERNS: Mapping[str, str] = {
     NAME_PATTERN: "letters, digits, '.', '_' and '-', at most 63, with a letter or digit at both "
@@ -70,6 +73,8 @@ class _JobKeys(_Section):
 
     `duration_s`: how long it runs on all processes that it requests, for policies that compare jobs
     by the time that they still need. `after`: ids of jobs that have to succeed before it may start.
+    `cpus`, `memory`: of each process, beside its slot; None: not counted. `memory`: bytes, or a
+    text such as 4GB or 4GiB.
     """
 
     name: Annotated[str, Field(pattern=NAME_PATTERN)]
@@ -81,6 +86,8 @@ class _JobKeys(_Section):
     retry: Retry = Retry()
     duration_s: Annotated[float, Field(gt=0, le=LONGEST_S)] | None = None
     after: Annotated[tuple[_JobId, ...], Field(max_length=MOST_DEPENDENCIES)] = ()
+    cpus: Annotated[int, Field(ge=1, le=MOST_CPUS)] | None = None
+    memory: Annotated[ByteSize, Field(ge=LEAST_MEMORY_BYTES, le=MOST_MEMORY_BYTES)] | None = None
 
     @field_validator("after", mode="before")
     @classmethod

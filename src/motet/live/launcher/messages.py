@@ -112,12 +112,15 @@ class MachineSeen:
     """A machine of a cluster that is joined. `takes_jobs`: not while it is drained or restarted.
 
     `devices`: the GPUs that are its slots, as in CUDA_VISIBLE_DEVICES; empty: they are not GPUs.
+    `cpus`, `memory_bytes`: 0: unknown.
     """
 
     name: str
     slots: int
     takes_jobs: bool
     devices: str = ""
+    cpus: int = 0
+    memory_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

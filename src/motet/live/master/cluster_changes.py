@@ -53,11 +53,12 @@ def _changes(
                 kind = Drained
             yield MachineNoted(name, slots[number], condition, text), (kind(number),)
     for number, machine in enumerate(seen.values(), start=len(names)):
-        added: Event = MachineAdded(number, machine.name, machine.slots)
+        resources = machine.cpus, machine.memory_bytes
+        added: Event = MachineAdded(number, machine.name, machine.slots, *resources)
         condition = _condition(machine, machine.slots)
         later = () if condition == "up" else (Drained(number),)
-        noted = MachineNoted(machine.name, machine.slots, condition, machine.devices)
-        yield noted, (added, *later)
+        size = machine.slots, condition, machine.devices
+        yield MachineNoted(machine.name, *size, *resources), (added, *later)
 
 
 _EVENTS: Mapping[MachineCondition, type[MachineCame | Drained | MachineLeft]] = {

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.live.launcher.messages import RankExit
 from motet.live.queues.queue_facts import QueueFact
 from motet.live.slots.devices import Devices, devices_of
+
+T = TypeVar("T")
 
 Verb: TypeAlias = Literal["cancel", "suspend", "resume"]
 """What users do with a job."""
@@ -26,16 +28,56 @@ class ClusterDeclared:
 
     `joins`: they are those of a cluster that runs by itself: others come, and all may leave.
     `devices`: the GPUs that are the slots of each machine (`0,1`, or empty); (): none has any.
+    `cpus`, `memory_bytes`: of each machine, 0 where unknown; (): of none is known.
     """
 
     names: tuple[str, ...]
     slots: tuple[int, ...]
     joins: bool = False
     devices: tuple[str, ...] = ()
+    cpus: tuple[int, ...] = ()
+    memory_bytes: tuple[int, ...] = ()
 
     def spec(self) -> ClusterSpec:
         """The cluster for the engine."""
-        return ClusterSpec.of(self.slots, names=self.names)
+        cpus, memory_bytes = self.cpus or 0, self.memory_bytes or 0
+        return ClusterSpec.of(self.slots, names=self.names, cpus=cpus, memory_bytes=memory_bytes)
+
+    def has_machines_of(self, other: ClusterDeclared) -> bool:
+        """Whether jobs of the other cluster can go on in this one.
+
+        Memory differs a little from one start of a machine to the next; the first one counts.
+        """
+        own = self.names, self.slots, self.joins, self.devices
+        return own == (other.names, other.slots, other.joins, other.devices)
+
+    def cpus_of(self, machine: int) -> int:
+        """CPUs of a machine; 0: unknown."""
+        return self.cpus[machine] if self.cpus else 0
+
+    def memory_of(self, machine: int) -> int:
+        """Bytes of memory of a machine; 0: unknown."""
+        return self.memory_bytes[machine] if self.memory_bytes else 0
+
+    def with_machine(self, noted: MachineNoted) -> ClusterDeclared:
+        """The cluster with one more machine."""
+        return replace(
+            self,
+            names=(*self.names, noted.name),
+            slots=(*self.slots, noted.slots),
+            devices=(*self._column(self.devices, ""), noted.devices),
+            cpus=(*self._column(self.cpus, 0), noted.cpus),
+            memory_bytes=(*self._column(self.memory_bytes, 0), noted.memory_bytes),
+        )
+
+    def with_devices(self, machine: int, devices: str) -> ClusterDeclared:
+        """The cluster with other GPUs in a machine."""
+        every = list(self._column(self.devices, ""))
+        every[machine] = devices
+        return replace(self, devices=tuple(every))
+
+    def _column(self, given: tuple[T, ...], usual: T) -> tuple[T, ...]:
+        return given or (usual,) * len(self.names)
 
     def devices_of(self, machine: int) -> Devices:
         """The GPUs that are the slots of a machine; empty: its slots are not GPUs."""
@@ -46,13 +88,15 @@ class ClusterDeclared:
 class MachineNoted:
     """A machine of a joined cluster has come, for the first time or again, or has changed.
 
-    `devices`: see ClusterDeclared.
+    `devices`, `cpus`, `memory_bytes`: see ClusterDeclared; the last two hold when it first comes.
     """
 
     name: str
     slots: int
     condition: MachineCondition
     devices: str = ""
+    cpus: int = 0
+    memory_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, get_args
 
 from motet import __version__
@@ -32,7 +33,7 @@ from motet.live.master.facts import (
 )
 from motet.live.master.intake import ChoosePolicy, Input, intake
 from motet.live.master.policy_choice import policy_of, remaining_times
-from motet.live.master.replay import FIRST_POLICY, ReplayedCluster, actions_text
+from motet.live.master.replay import FIRST_POLICY, ReplayedCluster, actions_text, declared_by
 from motet.live.master.requests import Workplace, requests_of, requests_of_job
 from motet.live.master.submissions.submission import release_held
 from motet.live.queues.queue_changes import DefineQueues
@@ -85,22 +86,25 @@ class Master:
 
         Raises BadInput if the journal is of another cluster, JournalDiverged.
         """
-        self._replayed = ReplayedCluster(cluster)
+        records = store.records()
+        first = next(records, None)
+        founding = cluster if first is None else declared_by(first)
+        if not cluster.has_machines_of(founding):
+            raise BadInput(
+                f"the journal is of {_told(founding)}, not {_told(cluster)}; start the server with "
+                "the former, or with another --database"
+            )
+        self._replayed = ReplayedCluster(founding)
         self.state, self._engine = self._replayed.state, self._replayed.engine
         self.state.drain_after = drain_after
         self._changed: set[int] = set()
         self._steps: list[DurableStep] = []
         self._timer_s = timer_s
         self._store, self._workplace, self._clock_us = store, workplace, clock_us
-        for record in store.records():
+        for record in () if first is None else chain((first,), records):
             self._replayed.replay(record)
-        if self.state.cluster is None:
+        if first is None:
             self._begin(cluster)
-        elif self.state.declared != cluster:
-            raise BadInput(
-                f"the journal is of {_told(self.state.declared)}, not "
-                f"{_told(cluster)}; start the server with the former, or with another --database"
-            )
 
     @property
     def recheck_at_us(self) -> int:
@@ -237,8 +241,8 @@ class Master:
         self._store.append([self._record(now_us, [cluster], [], actions)])
 
 
-def _told(cluster: ClusterDeclared | None) -> str:
-    if cluster is None or cluster.joins:
+def _told(cluster: ClusterDeclared) -> str:
+    if cluster.joins:
         return "a Ray cluster (--address)"
     return "a cluster with machines " + ", ".join(
         f"{name} ({slots} slots{_gpus(cluster.devices_of(machine))})"

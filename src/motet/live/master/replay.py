@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from motet import __version__
 from motet.domain.actions import Action
-from motet.domain.errors import MotetError
+from motet.domain.errors import BadInput, MotetError
 from motet.domain.events import Event, event_from_json
 from motet.domain.snapshot import Queues
 from motet.engine.journal.decision_log import DecisionLog
@@ -67,6 +67,14 @@ class ReplayedCluster:
         for fact in facts_from_json(record.facts):
             self.state.fold(record.at_us, fact)
         return self.step(record.at_us, events_of(record))
+
+
+def declared_by(first: Record) -> ClusterDeclared:
+    """The cluster of a journal's first record. Raises BadInput."""
+    for fact in facts_from_json(first.facts)[:1]:
+        if isinstance(fact, ClusterDeclared):
+            return fact
+    raise BadInput("the first record of the journal does not declare a cluster")
 
 
 def events_of(record: Record) -> list[Event]:

@@ -97,6 +97,7 @@ def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplac
                 {
                     **workplace.env,
                     **_variables(job, attempt, machines, rank, checkpoints),
+                    **_thread_variables(state, job, machines[rank]),
                     **_gpu_variables(state, attempt, machines[rank]),
                     **env,
                     MARK: folder,
@@ -148,7 +149,21 @@ def _variables(
         "LOCAL_RANK": str(local.index(rank)),
         "LOCAL_WORLD_SIZE": str(len(local)),
         "GROUP_RANK": str(list(dict.fromkeys(machines)).index(machine)),
-        "OMP_NUM_THREADS": job.spec.envs.get("OMP_NUM_THREADS", "1"),
+    }
+
+
+def _thread_variables(state: LiveState, job: LiveJob, machine: str) -> dict[str, str]:
+    """A thread per CPU of the process: those that it requests, or its slot's part of the machine.
+
+    The variable of the user counts.
+    """
+    assert state.cluster is not None
+    number = state.cluster.names.index(machine)
+    of_slot = state.cluster.cpus_of(number) // state.cluster.slots[number]
+    return {
+        "OMP_NUM_THREADS": job.spec.envs.get(
+            "OMP_NUM_THREADS", str(job.spec.cpus or max(1, of_slot))
+        )
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import assert_never
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
@@ -189,16 +188,13 @@ class LiveState:
     def _noted(self, fact: MachineNoted) -> None:
         cluster = self.cluster
         assert cluster is not None
-        names, slots = cluster.names, cluster.slots
-        devices = list(cluster.devices or [""] * len(names))
-        if fact.name in names:
-            number = names.index(fact.name)
-            self.conditions[number], devices[number] = fact.condition, fact.devices
-        else:
-            names, slots = (*names, fact.name), (*slots, fact.slots)
+        if fact.name not in cluster.names:
+            self.cluster = cluster.with_machine(fact)
             self.conditions.append(fact.condition)
-            devices.append(fact.devices)
-        self.cluster = replace(cluster, names=names, slots=slots, devices=tuple(devices))
+            return
+        number = cluster.names.index(fact.name)
+        self.conditions[number] = fact.condition
+        self.cluster = cluster.with_devices(number, fact.devices)
 
     def _accepted(self, at_us: int, fact: JobAccepted) -> None:
         job = LiveJob(fact.job, job_spec(fact.spec), fact.user, at_us)

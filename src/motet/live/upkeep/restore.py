@@ -20,8 +20,8 @@ from motet.live.journal.database import JournalDatabase
 from motet.live.journal.reading import JournalReader
 from motet.live.journal.record import Record
 from motet.live.launcher.leftovers import marked_processes
-from motet.live.master.facts import ClusterDeclared, facts_from_json
-from motet.live.master.replay import ReplayedCluster
+from motet.live.master.facts import ClusterDeclared
+from motet.live.master.replay import ReplayedCluster, declared_by
 from motet.live.master.state import LiveState
 from motet.live.upkeep.backup import copy_database, make_durable
 
@@ -83,10 +83,10 @@ def _replayed(backup: Path) -> LiveState:
 
 
 def _declared(backup: Path, first: Record) -> ClusterDeclared:
-    for fact in facts_from_json(first.facts)[:1]:
-        if isinstance(fact, ClusterDeclared):
-            return fact
-    raise BadInput(f"{backup}: does not begin as the journal of a live cluster")
+    try:
+        return declared_by(first)
+    except BadInput as error:
+        raise BadInput(f"{backup}: {error}") from error
 
 
 def _later(folder: Path, state: LiveState) -> Iterator[Path]:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 )
 @click.option("-n", "--name", metavar="NAME", help="Name of the job.")
 @click.option("--processes", type=click.IntRange(1), metavar="N", help="Processes of the gang.")
+@click.option("--cpus", type=click.IntRange(1), metavar="N", help="CPUs of each process.")
+@click.option("--memory", metavar="SIZE", help="Memory of each process, as 4GB or 500MiB.")
 @click.option("--app", metavar="APP", help="Train this application, as `motet train` does.")
 @click.option("--data", metavar="PATH|NAME", help="Training: file, or name of a built-in data set.")
 @click.option("--workers", type=click.IntRange(1), metavar="W", help="Training: default 1.")

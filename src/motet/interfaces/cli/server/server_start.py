@@ -20,7 +20,7 @@ from motet.interfaces.ray_nodes.node_process import OfferedNode, started_head
 from motet.interfaces.server.serve import ServerOptions
 from motet.interfaces.server.state_folder import open_state_folder
 from motet.interfaces.server_address import TOKEN_FILE, default_server_folder
-from motet.interfaces.usable_hardware import AUTO, chosen_devices, cpu_count
+from motet.interfaces.usable_hardware import AUTO, chosen_devices, cpu_count, memory_bytes
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.policy_choice import policy_of
@@ -58,7 +58,10 @@ class ClusterChoice:
         spec = ClusterSpec.parse(self.cluster or f"1x{len(found) or cpu_count()}")
         slots = tuple(spec.gpus.tolist())
         devices = divided_devices(slots, found, are_given=self.gpus != AUTO)
-        return ClusterDeclared(spec.names, slots, devices=devices)
+        count = len(spec.names)
+        cpus = (cpu_count() // count,) * count if devices else slots
+        memory = (memory_bytes() // count,) * count
+        return ClusterDeclared(spec.names, slots, False, devices, cpus, memory)
 
 
 def check_address(option: str, address: str) -> None:

@@ -12,13 +12,22 @@ from motet.live.jobs.array_file import ArraySpec
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import CommandSpec, JobSpec, TrainingSpec
 from motet.live.jobs.job_state import JobState
-from motet.live.master.facts import ArrayAccepted, DependencyFailed, Fact, JobAccepted, JobReleased
+from motet.live.master.facts import (
+    ArrayAccepted,
+    ClusterDeclared,
+    DependencyFailed,
+    Fact,
+    JobAccepted,
+    JobReleased,
+)
 from motet.live.master.intake_result import Intake
 from motet.live.master.policy_choice import LEAST_US, check_duration
 from motet.live.master.state import LiveState
 from motet.live.queues.queue_changes import check_size
+from motet.placement.room import ResourceDemand, gpus_of_empty
 
 _NO_MODEL = -1
+_MOST_COUNTED = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +116,7 @@ def _arrival(state: LiveState, now_us: int, job: LiveJob) -> Submitted:
         "submit_us": now_us if array is None else array.since_us or now_us,
         "model": _NO_MODEL,
     }
+    columns |= _demand_of(spec, columns["gpus"])
     if array is not None:
         columns["experiment"] = array.number
     if spec.duration_s is not None:
@@ -130,6 +140,26 @@ def _check_size(state: LiveState, spec: JobSpec) -> None:
             "the job could never start"
         )
     check_size(queues, queue, slots, wanted, _SIZE[spec.kind])
+    _check_demand(state.cluster, spec, wanted)
+
+
+def _demand_of(spec: JobSpec, processes: int) -> dict[str, int]:
+    """Columns of what the processes need beside their slots."""
+    of_one = {"cpus": spec.cpus, "memory_bytes": spec.memory}
+    return {name: value * processes for name, value in of_one.items() if value is not None}
+
+
+def _check_demand(cluster: ClusterDeclared, spec: JobSpec, processes: int) -> None:
+    demand = ResourceDemand(processes, **_demand_of(spec, processes))
+    if demand.memory_bytes * processes > _MOST_COUNTED:
+        raise BadInput(f"memory: more than can be counted for {processes:,} processes")
+    if processes > (fitting := int(gpus_of_empty(cluster.spec(), demand).sum())):
+        told = {"cpus": spec.cpus, "memory": spec.memory and spec.memory.human_readable(True)}
+        wanted = ", ".join(f"{name}: {value}" for name, value in told.items() if value)
+        raise BadInput(
+            f"{wanted}: the machines have room for {fitting} such processes, not {processes}; the "
+            "job could never start"
+        )
 
 
 def _slots_of(state: LiveState, queue: int) -> int:
