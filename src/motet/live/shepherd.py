@@ -22,6 +22,7 @@ master (a smaller epoch) are ignored.
 
 import contextlib
 import ctypes
+import functools
 import json
 import os
 import signal
@@ -36,6 +37,7 @@ SIGNALS = {signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM}
 _PARENT_DEATH_SIGNAL, _CHILD_SUBREAPER = 1, 36
 _RETRY_KILL_S = 0.2
 _SHUTDOWN_GRACE_S = 5.0
+_OOM_SCORE = "500"
 
 
 class Shepherd:
@@ -65,6 +67,7 @@ class Shepherd:
         while self.child is not None and self.child.returncode is None:
             self._await_signal()
         self._kill_descendants()
+        self._tell_out_of_memory()
         self._record_exit()
 
     # -- phases ------------------------------------------------------------------------------------
@@ -96,7 +99,7 @@ class Shepherd:
                 cwd=task["cwd"],
                 env=self.env,
                 start_new_session=True,
-                preexec_fn=_prepare_child,
+                preexec_fn=functools.partial(_prepare_child, task.get("memory")),
             )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             reason = getattr(error, "strerror", None) or error
@@ -183,6 +186,15 @@ class Shepherd:
             signal.sigtimedwait({signal.SIGCHLD}, _RETRY_KILL_S)
             self._reap()
 
+    def _tell_out_of_memory(self) -> None:
+        """Say in the log that a process was killed because of its memory limit."""
+        group = self.task.get("memory")
+        if group is None or self.child is None or not _kills_of(Path(group["events"])):
+            return
+        limit = f"{group['limit_bytes'] / 1e6:,.0f} MB"
+        with (self.folder / "log").open("ab") as log:
+            log.write(f"motet: out of memory: the process reached its limit, {limit}\n".encode())
+
     def _record_exit(self) -> None:
         status = None if self.child is None else self.child.returncode
         if status is None or status >= 0:
@@ -209,10 +221,26 @@ class Shepherd:
             send_datagram(Path(self.task["notify"]), message)
 
 
-def _prepare_child() -> None:
-    """Between fork and exec: die with the shepherd, receive signals."""
+def _prepare_child(memory: dict[str, Any] | None) -> None:
+    """Between fork and exec: die with the shepherd, receive signals, join the memory group.
+
+    If the machine runs out of memory, the kernel kills processes of jobs rather than others.
+    """
     _prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE)
+    if memory is not None:
+        Path(memory["procs"]).write_text(str(os.getpid()))
+
+
+def _kills_of(events: Path) -> int:
+    """Processes of a group that the kernel has killed because of its limit."""
+    try:
+        lines = events.read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
 
 
 def _prctl(option: int, value: int) -> None:

@@ -19,12 +19,16 @@ shepherd was killed, so that the exit status is unknown."""
 
 @dataclass(frozen=True, slots=True)
 class RankTask:
-    """One process of a gang. `machine`: name of its machine. `env`: its complete environment."""
+    """One process of a gang. `machine`: name of its machine. `env`: its complete environment.
+
+    `memory_bytes`: its limit, where the machine can enforce one; 0: none.
+    """
 
     machine: str
     argv: tuple[str, ...]
     cwd: str
     env: Mapping[str, str] = field(default_factory=dict)
+    memory_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

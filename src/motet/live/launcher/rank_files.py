@@ -13,6 +13,11 @@ from typing import Any, NamedTuple
 from motet.live.launcher.messages import RankExit, RankTask, StartAttempt
 from motet.live.launcher.node_messages import HoldRanks, MeetingPoint
 from motet.live.shepherd import write_durably
+from motet.live.slots.memory_groups import (
+    group_parent,
+    make_memory_group,
+    remove_memory_group,
+)
 
 PROGRESS = "progress.jsonl"
 """What a process reports about its training: a JSON object per line, see `progress_line`."""
@@ -77,6 +82,9 @@ class RankFiles:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         request = held.start
         task: RankTask = request.ranks[rank]
+        group = None
+        if task.memory_bytes:
+            group = make_memory_group(self.folder, task.memory_bytes, group_parent())
         write_durably(
             self.folder / "task.json",
             {
@@ -88,11 +96,18 @@ class RankFiles:
                 "env": {**task.env, **env, NOTICE_SOCKET: str(notify)},
                 "lease_s": request.lease_s,
                 "as_of_s": held.as_of_s,
+                "memory": group and asdict(group),
                 "stop": {"signal": request.stop_signal, "grace_s": request.grace_s},
                 "notify": str(notify),
                 "meeting_point": None if meeting_point is None else asdict(meeting_point),
             },
         )
+
+    def remove_memory_group(self) -> None:
+        """After the end of the process and of all that it started."""
+        group = (self._read("task.json") or {}).get("memory")
+        if group is not None:
+            remove_memory_group(group["folder"])
 
     def write_control(self, control: Control) -> None:
         """Replace the instructions of the shepherd."""

@@ -176,8 +176,10 @@ class RankGroup:
         end = self._files[rank].exit()
         self._tell_progress(rank)
         if end is not None:
+            self._files[rank].remove_memory_group()
             self._ended(rank, end)
         elif kill_marked(self._request.start.folder, rank):
+            self._files[rank].remove_memory_group()
             started_s = self._files[rank].started_s()
             self._ended(rank, RankExit(None, None, "lost", started_s, time.time()))
         else:

@@ -102,6 +102,7 @@ def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplac
                     **env,
                     MARK: folder,
                 },
+                int(job.spec.memory or 0),
             )
             for rank in range(len(machines))
         ),

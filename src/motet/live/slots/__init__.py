@@ -1,1 +1,1 @@
-"""What the slots of a machine are: its GPUs, or parts of a machine without GPUs."""
+"""What a process gets of its machine: GPUs that are its slots, and a limit of its memory."""
