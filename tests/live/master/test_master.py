@@ -400,3 +400,17 @@ def _seen(cluster: ScriptedCluster) -> dict[int, tuple[Any, ...]]:
 
 TestKilledMasters: Callable[..., Any] = KilledMasters.TestCase
 KilledMasters.TestCase.settings = settings(stateful_step_count=30, max_examples=examples(40))
+
+
+def test_all_attempts_of_a_job_have_the_run_id_of_the_first(cluster: ScriptedCluster) -> None:
+    cluster.submit(retry={"max_attempts": 2})
+    cluster.submit(envs={"WANDB_RUN_ID": "mine", "WANDB_RESUME": "never"})
+    first, own = (cluster.launcher.running[f"{job}.1"].ranks[0].env for job in (1, 2))
+    cluster.ask(cluster.launcher.ended("1.1", 1))
+    for _ in range(200):
+        cluster.handle()
+    again = cluster.launcher.running["1.2"].ranks[0].env
+    assert first["MOTET_RUN_ID"] == again["MOTET_RUN_ID"] == again["WANDB_RUN_ID"]
+    assert first["MOTET_RUN_ID"] != own["MOTET_RUN_ID"]
+    assert (own["WANDB_RUN_ID"], own["WANDB_RESUME"]) == ("mine", "never")
+    assert again["WANDB_RESUME"] == "allow"

@@ -132,13 +132,15 @@ def _program(
 def _variables(
     job: LiveJob, attempt: Attempt, machines: list[str], rank: int, checkpoints: Path
 ) -> dict[str, str]:
-    """Variables of the user, then those of Motet, then those of torchrun."""
+    """Defaults, variables of the user, then those of Motet, then those of torchrun."""
     world, machine = str(len(machines)), machines[rank]
     local = [each for each in range(len(machines)) if machines[each] == machine]
     return {
+        **_tracking_variables(job),
         **job.spec.envs,
         "MOTET_JOB_ID": str(job.number),
         "MOTET_JOB_NAME": job.spec.name,
+        "MOTET_RUN_ID": run_id(job),
         **_array_variables(job),
         "MOTET_ATTEMPT_NUMBER": str(attempt.number),
         "MOTET_RANK": str(rank),
@@ -176,6 +178,22 @@ def _gpu_variables(state: LiveState, attempt: Attempt, machine: str) -> dict[str
     if not devices:
         return {}
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": devices_text(devices)}
+
+
+def run_id(job: LiveJob) -> str:
+    """For trackers of experiments: the same in all attempts, another one in every cluster."""
+    return f"motet-{job.number}-{job.submitted_us:x}"
+
+
+def _tracking_variables(job: LiveJob) -> dict[str, str]:
+    """A later attempt continues the run of Weights & Biases that the first one began."""
+    group = {} if job.array is None else {"WANDB_RUN_GROUP": job.array.name}
+    return {
+        "WANDB_RUN_ID": run_id(job),
+        "WANDB_RESUME": "allow",
+        "WANDB_NAME": job.spec.name,
+        **group,
+    }
 
 
 def _array_variables(job: LiveJob) -> dict[str, str]:
