@@ -25,6 +25,8 @@ _ERRORS: Mapping[int, type[MotetError]] = {
     503: Unreachable,
 }
 _TIMEOUT_S, _WAIT_S = 30.0, 30.0
+_SILENCE_S = 60.0
+"""The server says something every 15 s."""
 _SIMULATION_S = 1300.0
 """The simulation of another client may come first."""
 _JOB = re.compile("[0-9]{1,18}")
@@ -110,19 +112,35 @@ class LiveClient:
             raise self._is_no_server() from error
 
     def jobs(
-        self, states: tuple[str, ...] = (), array: str | None = None
+        self, states: tuple[str, ...] = (), array: str | None = None, after: str = "0"
     ) -> Iterator[dict[str, Any]]:
         """All jobs, or those in one of the states, in the order of their ids.
 
-        `array`: the jobs of this one; "0": all jobs; None: an array is a row.
+        `array`: the jobs of this one; "0": all jobs; None: an array is a row. `after`: only those
+        with larger ids.
         """
-        after: str | None = "0"
+        begin: str | None = after
         only = {} if array is None else {"array": _number(array)}
-        while after is not None:
-            query = {"state": list(states), "after": after, **only}
+        while begin is not None:
+            query = {"state": list(states), "after": begin, **only}
             page = self._json("GET", "/jobs", params=query)
             yield from page["jobs"]
-            after = page["next"]
+            begin = page["next"]
+
+    def changes(self) -> Iterator[None]:
+        """Once when this begins, then after changes of jobs or machines, at most twice a second.
+        Ends with the server."""
+        timeout = httpx.Timeout(_TIMEOUT_S, read=_SILENCE_S)
+        try:
+            with self._http.stream("GET", "/events", timeout=timeout) as answer:
+                if not answer.is_success:
+                    answer.read()
+                    raise _ERRORS.get(answer.status_code, MotetError)(_detail(answer))
+                for line in answer.iter_lines():
+                    if line == "event: changed" or line.startswith("retry:"):
+                        yield
+        except httpx.HTTPError as error:
+            raise Unreachable(f"{self.url} does not answer any more ({error})") from error
 
     def job(self, job: str) -> dict[str, Any]:
         """A job with its specification and attempts."""

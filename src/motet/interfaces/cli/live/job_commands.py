@@ -34,12 +34,28 @@ _CSV_COLUMNS = (
     help="Only jobs in this state; repeatable.",
 )
 @array_option("--array", help="The jobs of this array, which is one row otherwise.")
+@click.option(
+    "-w",
+    "--watch",
+    "is_watching",
+    is_flag=True,
+    help="Show changes until Ctrl-C: on a terminal the list is drawn again, elsewhere every change "
+    "is a line.",
+)
 @rows_option
 @with_client
 def list_command(
-    client: LiveClient, states: tuple[str, ...], array: str | None, row_format: str
+    client: LiveClient,
+    states: tuple[str, ...],
+    array: str | None,
+    row_format: str,
+    *,
+    is_watching: bool,
 ) -> None:
     """List jobs in the order of submission."""
+    if is_watching:
+        _watch(client, states, array, row_format)
+        return
     from motet.interfaces.cli.live.screens import jobs_table
     from motet.interfaces.cli.shell.streams.results import print_result
 
@@ -50,6 +66,14 @@ def list_command(
         print_result(jobs_table(jobs))
     else:
         click.echo("no jobs; submit one: motet submit -- python train.py", err=True)
+
+
+def _watch(client: LiveClient, states: tuple[str, ...], array: str | None, row_format: str) -> None:
+    from motet.interfaces.cli.live.job_watch import watch_jobs
+
+    if row_format == "yaml":
+        raise click.UsageError("--watch -o yaml: give -o json, which prints a document per line")
+    watch_jobs(client, states, array, row_format, _CSV_COLUMNS)
 
 
 @click.command("describe", short_help="Show a job of the live cluster.")

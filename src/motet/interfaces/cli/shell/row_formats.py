@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
@@ -45,7 +45,9 @@ def print_rows(
         case "yaml":
             sys.stdout.write(_yaml({key: rows}))
         case _:
-            sys.stdout.write(_csv(rows, columns))
+            sys.stdout.write(
+                csv_lines([columns, *([row[name] for name in columns] for row in rows)])
+            )
 
 
 def _yaml(document: Mapping[str, Any]) -> str:
@@ -55,11 +57,11 @@ def _yaml(document: Mapping[str, Any]) -> str:
     return text
 
 
-def _csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+def csv_lines(rows: Iterable[Sequence[Any]]) -> str:
+    """Lines of CSV; values with parts are JSON."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_cell(row[name]) for name in columns] for row in rows)
+    writer.writerows([*map(_cell, row)] for row in rows)
     return text.getvalue()
 
 

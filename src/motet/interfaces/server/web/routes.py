@@ -75,6 +75,7 @@ class WebPages:
             ("/machines", self.machines),
             ("/decisions", self.decisions),
             ("/events", self.events),
+            ("/api/v1/events", self.events),
         ):
             app.add_api_route(path, page, include_in_schema=False, response_model=None)
         for path, action in (("/jobs/{number}/{verb}", self.change),):
