@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 
 from motet.domain.log_entry import is_wait
 from motet.domain.wait import wait_named
@@ -28,6 +29,8 @@ ARRAY_LIMIT = "ArrayLimit"
 """The reason of a job whose array has as many unfinished jobs as it may have."""
 SLOTS_BEING_FREED = "SlotsBeingFreed"
 """The reason of a job whose slots other jobs have not left yet."""
+NO_PROGRESS = "NoProgress"
+"""The reason of a job that runs, and whose processes have written nothing for long."""
 _GETS_SLOTS = ("start", "resume")
 _SHOWN = 5
 
@@ -70,6 +73,17 @@ def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
         return "", ""
     sentence = wait_sentence(story_event(entries[-1], str, _machines(state)))
     return _slots_name(wait_named(entries[-1].event).reason.name), in_slots(sentence)
+
+
+def idle_warning(job: LiveJob) -> tuple[str, str]:
+    """The name and the sentence of a warning about a job that runs; empty: none."""
+    attempt = job.attempt
+    if attempt is None or attempt.idle_since_us is None or job.state is not JobState.RUNNING:
+        return "", ""
+    moment = datetime.fromtimestamp(attempt.idle_since_us // 1_000_000, UTC)
+    return NO_PROGRESS, (
+        f"it holds slots, but has written nothing to logs or checkpoints since {moment:%F %T} UTC"
+    )
 
 
 def _slots_being_freed(state: LiveState) -> tuple[str, str]:

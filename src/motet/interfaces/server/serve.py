@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import uvicorn
@@ -58,6 +59,7 @@ from motet.live.master.loop import MasterLoop
 from motet.live.master.requests import Workplace
 from motet.live.queues.queue_changes import DefineQueues
 from motet.live.read_tables.read_tables import ReadTables
+from motet.live.upkeep.idle_attempts import IdleWatch, mark_idle
 from motet.live.upkeep.restore import MARKER
 from motet.live.upkeep.routine import Retention, Upkeep
 
@@ -89,6 +91,7 @@ class ServerOptions:
     exposure: Exposure = field(default_factory=Exposure)
     queues: DefineQueues | None = None
     retention: Retention = field(default_factory=Retention)
+    idle_after_s: float = 1800.0
 
 
 def serve(
@@ -137,7 +140,6 @@ class _ServerParts:
         self._predictions = StartPredictions(self._journal, folder, self.changes.changed)
         self._replays = ReplayStore(folder)
         self._workplace = Workplace(folder, job_environment(), training_program(), options.lease_s)
-        self._upkeep = Upkeep(options.retention, self._workplace, self._tables, self._audit)
         self._master = MasterLoop(
             self._journal,
             options.cluster,
@@ -150,6 +152,8 @@ class _ServerParts:
             [self._metrics, MasterLog()],
             options.queues,
         )
+        idle = partial(mark_idle, self._master, IdleWatch(self._workplace, options.idle_after_s))
+        self._upkeep = Upkeep(options.retention, self._workplace, self._tables, self._audit, idle)
 
     def start(self) -> None:
         """Read the journal and begin to decide."""

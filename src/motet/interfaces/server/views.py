@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from motet.insight.wording import in_slots
-from motet.interfaces.server.explanation import explained, why_waiting
+from motet.interfaces.server.explanation import explained, idle_warning, why_waiting
 from motet.interfaces.server.moments import with_moments
 from motet.live.jobs.attempt import Attempt
 from motet.live.jobs.job import JobArray, LiveJob
@@ -18,8 +18,9 @@ from motet.report.simulation.story_document import story_document
 
 
 def job_line(state: LiveState, job: LiveJob) -> dict[str, Any]:
-    """A job in a list. `reason`: of a wait or a failure; `message`: a sentence about the wait."""
-    reason, message = why_waiting(state, job)
+    """A job in a list. `reason`: of a wait, a warning or a failure; `message`: a sentence about a
+    wait or a warning."""
+    reason, message = _remark(state, job)
     return {
         "id": str(job.number),
         "name": job.spec.name,
@@ -91,7 +92,7 @@ def job_explanation(state: LiveState, number: int, now_us: int) -> dict[str, Any
     job = state.job(number)
     document = story_document(explained(state, number, now_us))
     chapters = [{**each, "sentence": in_slots(each["sentence"])} for each in document["chapters"]]
-    reason, message = why_waiting(state, job)
+    reason, message = _remark(state, job)
     return {
         **document,
         "name": job.spec.name,
@@ -100,6 +101,12 @@ def job_explanation(state: LiveState, number: int, now_us: int) -> dict[str, Any
         "message": message,
         "chapters": with_moments(chapters, state, job, now_us),
     }
+
+
+def _remark(state: LiveState, job: LiveJob) -> tuple[str, str]:
+    """Why it waits, or what is odd about its run: a name and a sentence."""
+    warning = idle_warning(job)
+    return warning if warning[0] else why_waiting(state, job)
 
 
 def iso(at_us: int | None) -> str | None:

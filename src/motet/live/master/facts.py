@@ -217,6 +217,15 @@ class AttemptRan:
 
 
 @dataclass(frozen=True, slots=True)
+class AttemptIdle:
+    """The processes of an attempt write nothing since then (Unix microseconds); None: they do."""
+
+    job: int
+    attempt: int
+    since_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class JobProgressed:
     """A job has trained further. `steps_done`: of a training, epochs. `loss`: None if unknown."""
 
@@ -249,6 +258,7 @@ JobFact: TypeAlias = (
     | JobChanged
     | JobUpdated
     | AttemptRan
+    | AttemptIdle
     | JobProgressed
     | AttemptOver
 )

@@ -50,6 +50,7 @@ from motet.live.master.cluster_changes import (
     drain_or_resume,
 )
 from motet.live.master.facts import (
+    AttemptIdle,
     AttemptOver,
     AttemptRan,
     JobChanged,
@@ -104,6 +105,7 @@ Input: TypeAlias = (
     | DrainMachine
     | BeginDrain
     | ResumeMachine
+    | AttemptIdle
     | Report
 )
 
@@ -130,8 +132,8 @@ def intake(state: LiveState, now_us: int, given: Input) -> Intake:
             return update_or_limit(state, given)
         case AttemptRunning():
             return _running(state, now_us, given)
-        case AttemptProgressed():
-            return _progressed(state, given)
+        case AttemptProgressed() | AttemptIdle():
+            return _active_or_idle(state, given)
         case AttemptEnded():
             return _ended(state, now_us, given)
         case ClusterSeen():
@@ -196,6 +198,17 @@ def _running(state: LiveState, now_us: int, report: AttemptRunning) -> Intake:
     has_moved = number > 1 and job.attempts[number - 2].stop_cause in MOVES
     kind = Resized if has_moved else Started
     return Intake((fact,), (kind(job.number, now_us, FULL_SPEED, FULL_SPEED),))
+
+
+def _active_or_idle(state: LiveState, seen: AttemptProgressed | AttemptIdle) -> Intake:
+    return _idle(state, seen) if isinstance(seen, AttemptIdle) else _progressed(state, seen)
+
+
+def _idle(state: LiveState, seen: AttemptIdle) -> Intake:
+    """What has ended meanwhile, or is known, is not news."""
+    attempt = state.job(seen.job).attempts[seen.attempt - 1]
+    is_news = (attempt.idle_since_us is None) != (seen.since_us is None)
+    return Intake((seen,)) if is_news and not attempt.has_ended else Intake()
 
 
 def _progressed(state: LiveState, report: AttemptProgressed) -> Intake:

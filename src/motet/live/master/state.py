@@ -16,6 +16,7 @@ from motet.live.jobs.job_state import JobState
 from motet.live.master.decision_history import DecisionHistory
 from motet.live.master.facts import (
     ArrayAccepted,
+    AttemptIdle,
     AttemptOver,
     AttemptRan,
     ClusterDeclared,
@@ -169,6 +170,8 @@ class LiveState:
                 self._changed(at_us, self.jobs[number], verb)
             case AttemptRan(number, attempt):
                 self._ran(at_us, self.jobs[number].attempts[attempt - 1])
+            case AttemptIdle(number, attempt, since_us):
+                self.jobs[number].attempts[attempt - 1].idle_since_us = since_us
             case JobProgressed(number, steps_done, loss):
                 self._progressed(self.jobs[number], steps_done, loss)
             case AttemptOver():

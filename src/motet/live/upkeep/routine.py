@@ -1,4 +1,4 @@
-"""What the server does once a minute: room on the disk, limits of logs, old jobs."""
+"""What the server does once a minute: room on the disk, limits of logs, old jobs, idle jobs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import logging
 import shutil
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from motet.live.accounts.audit_log import AuditLog
+from motet.live.master.loop import MasterStopped
 from motet.live.master.requests import Workplace
 from motet.live.read_tables.read_tables import ReadTables
 from motet.live.upkeep.log_limit import HolesUnsupported, limit_log
@@ -35,10 +37,15 @@ class Upkeep:
     """Runs on a thread of its own from `start` to `close`."""
 
     def __init__(
-        self, retention: Retention, workplace: Workplace, tables: ReadTables, audit: AuditLog
+        self,
+        retention: Retention,
+        workplace: Workplace,
+        tables: ReadTables,
+        audit: AuditLog,
+        mark_idle: Callable[[int], None],
     ) -> None:
         self._retention, self._workplace = retention, workplace
-        self._tables, self._audit = tables, audit
+        self._tables, self._audit, self._mark_idle = tables, audit, mark_idle
         self._end = threading.Event()
         self._is_low, self._has_holes = False, True
         self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
@@ -58,10 +65,11 @@ class Upkeep:
         self._watch_disk(self._workplace.folder)
         if self._retention.log_limit_bytes and self._has_holes:
             self._limit_logs()
+        self._mark_idle(now_us)
         if self._retention.keep_days is not None:
             before_us = now_us - self._retention.keep_days * _DAY_US
-            running = {job for job, _ in self._tables.open_attempts()}
-            over = self._tables.ended_before(before_us) - running
+            still_open = {job for job, _ in self._tables.open_attempts()}
+            over = self._tables.ended_before(before_us) - still_open
             jobs = forget_files(self._workplace.folder, over)
             entries = self._audit.forget_before(before_us)
             if jobs or entries:
@@ -71,6 +79,8 @@ class Upkeep:
         while not self._end.wait(EVERY_S):
             try:
                 self.once(time.time_ns() // 1000)
+            except MasterStopped:
+                return
             except Exception:  # The next minute may be better; jobs do not depend on this.
                 _LOG.exception("upkeep_failed")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -108,6 +109,15 @@ if TYPE_CHECKING:
     help="Most room for the log of a process; beyond it the middle is removed. 0: no limit. "
     "Default: 1024.",
 )
+@click.option(
+    "--idle-after",
+    "idle_after_min",
+    type=click.FloatRange(0),
+    default=30.0,
+    metavar="MIN",
+    help="Minutes after which a job that runs and writes nothing is marked NoProgress; 0: never. "
+    "Default: 30.",
+)
 @exposure_options
 @click.option("--demo", is_flag=True, help="Submit the jobs of `motet demo`, to look around.")
 @state_option
@@ -128,6 +138,7 @@ def server_command(
     metrics_open: bool,
     keep_days: int | None,
     log_limit_mb: int,
+    idle_after_min: float,
     demo: bool,
     exposure: Exposure,
     state_folder: Path | None,
@@ -163,6 +174,7 @@ def server_command(
         exposure=exposure,
         queues=queues_of_file(queues),
         retention=Retention(keep_days, log_limit_mb * 1_000_000),
+        idle_after_s=idle_after_min * 60 or math.inf,
     )
     is_told = log_format != "json"  # Every line is an object then.
 

@@ -28,7 +28,8 @@ class JobMoves:
 
 
 class ClusterFigures:
-    """`jobs`: how many have a state and a queue; `queues`: all names.
+    """`jobs`: how many have a state and a queue; `queues`: all names. `idle`: jobs that run without
+    progress.
 
     Not safe for threads: `ServerMetrics` holds a lock.
     """
@@ -36,17 +37,25 @@ class ClusterFigures:
     def __init__(self) -> None:
         self.jobs: Counter[tuple[JobState, str]] = Counter()
         self.queues: tuple[str, ...] = ()
+        self.idle: set[int] = set()
         self._open: dict[int, tuple[JobState, str]] = {}
         self._held: dict[int, Placement] = {}
         self._last = 0
         self._used: Counter[int] = Counter()
         self._machines: tuple[tuple[int, str], ...] = ()
 
+    def _follow_idleness(self, job: LiveJob) -> None:
+        if job.attempt is not None and job.attempt.idle_since_us is not None:
+            self.idle.add(job.number)
+        else:
+            self.idle.discard(job.number)
+
     def follow(self, jobs: Iterable[LiveJob]) -> JobMoves:
         """Take over jobs that have changed; each at least once, in the order of their ids."""
         moves = JobMoves([], [])
         for job in jobs:
             self._follow_slots(job)
+            self._follow_idleness(job)
             now, before = (job.state, job.spec.queue), self._open.pop(job.number, None)
             if before is not None:
                 self.jobs[before] -= 1

@@ -174,13 +174,15 @@ class _Gauges(Collector):
         with self._lock:
             jobs, waiting = dict(self._figures.jobs), self._figures.waiting()
             machines, slots = self._figures.machines(), self._figures.slots()
-            queues = self._figures.queues
+            queues, idle = self._figures.queues, len(self._figures.idle)
         everyone = {(state, queue): 0 for state in JobState for queue in queues} | jobs
         family = GaugeMetricFamily("motet_jobs", "Jobs.", labels=("state", "queue"))
         for (state, queue), count in everyone.items():
             family.add_metric((state.value, queue), count)
         yield family
         yield _by("motet_queue_length", "Jobs that wait for slots.", "queue", waiting)
+        text = "Jobs that run and write nothing."
+        yield GaugeMetricFamily("motet_jobs_without_progress", text, value=idle)
         yield _by("motet_machines", "Machines.", "state", machines)
         yield _by("motet_slots", "Slots of machines that have not left.", "state", slots)
         total = sum(slots.values())

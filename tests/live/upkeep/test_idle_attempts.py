@@ -1,0 +1,90 @@
+"""Jobs that hold slots and write nothing are marked, and no longer once they write again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from motet.interfaces.server.metrics.cluster_figures import ClusterFigures
+from motet.interfaces.server.views import job_line
+from motet.live.master.facts import AttemptIdle
+from motet.live.upkeep.idle_attempts import IdleWatch, RunningAttempt, running_attempts
+from scripted_cluster import SECOND_US, ScriptedCluster
+
+NOW_US = 1_700_000_000 * SECOND_US
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[ScriptedCluster]:
+    found = ScriptedCluster(tmp_path)
+    yield found
+    found.close()
+
+
+def write(path: Path, at_us: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("x")
+    os.utime(path, ns=(at_us * 1000, at_us * 1000))
+    os.utime(path.parent, ns=(at_us * 1000, at_us * 1000))
+
+
+@pytest.mark.parametrize("file", ["log", "progress.jsonl", "checkpoint", ""])
+def test_any_sign_of_life_counts(cluster: ScriptedCluster, file: str) -> None:
+    watch = IdleWatch(cluster.master._workplace, 60.0)
+    began_us, wrote_us = NOW_US - 1000 * SECOND_US, NOW_US - 10 * SECOND_US
+    if file == "checkpoint":
+        write(watch.workplace.checkpoint_folder(1) / "model.pt", wrote_us)
+    elif file:
+        write(watch.workplace.attempt_folder(1, 2) / "rank-1" / file, wrote_us)
+    active = RunningAttempt(1, 2, began_us, None)
+    idle = active._replace(idle_since_us=began_us)
+
+    if file:
+        assert not list(watch.changes([active], NOW_US))
+        assert list(watch.changes([idle], NOW_US)) == [AttemptIdle(1, 2, None)]
+        later_us = wrote_us + 60 * SECOND_US
+        assert not list(watch.changes([active], later_us - 1))
+        assert list(watch.changes([active], later_us)) == [AttemptIdle(1, 2, wrote_us)]
+    else:
+        assert list(watch.changes([active], NOW_US)) == [AttemptIdle(1, 2, began_us)]
+        assert not list(watch.changes([idle], NOW_US))
+
+
+def test_an_idle_job_is_marked_until_it_writes_or_ends(cluster: ScriptedCluster) -> None:
+    job = cluster.submit()
+    assert running_attempts(cluster.master.state) == []
+    cluster.ask(cluster.launcher.started("1.1"))
+    (running,) = running_attempts(cluster.master.state)
+    cluster.ask(AttemptIdle(job, 1, running.running_us))
+    line = job_line(cluster.master.state, cluster.job(job))
+    assert (line["state"], line["reason"]) == ("RUNNING", "NoProgress")
+    assert "has written nothing to logs or checkpoints since 2023-11-14 22:13" in line["message"]
+    cluster.begin()
+    assert job_line(cluster.master.state, cluster.job(job))["reason"] == "NoProgress"
+    cluster.ask(AttemptIdle(job, 1, None))
+    assert job_line(cluster.master.state, cluster.job(job))["reason"] == ""
+    cluster.ask(AttemptIdle(job, 1, running.running_us))
+    cluster.ask(cluster.launcher.ended("1.1"))
+    assert job_line(cluster.master.state, cluster.job(job))["reason"] == ""
+    cluster.ask(AttemptIdle(job, 1, running.running_us))
+    assert not running_attempts(cluster.master.state)
+
+
+def test_a_watch_without_limit_marks_nothing(cluster: ScriptedCluster) -> None:
+    watch = IdleWatch(cluster.master._workplace, float("inf"))
+    assert not list(watch.changes([RunningAttempt(1, 1, 0, None)], NOW_US))
+
+
+def test_idle_jobs_are_counted(cluster: ScriptedCluster) -> None:
+    figures = ClusterFigures()
+    job = cluster.submit()
+    cluster.ask(cluster.launcher.started("1.1"))
+    cluster.ask(AttemptIdle(job, 1, NOW_US))
+    figures.follow([cluster.job(job)])
+    assert figures.idle == {job}
+    cluster.ask(cluster.launcher.ended("1.1"))
+    figures.follow([cluster.job(job)])
+    assert not figures.idle
