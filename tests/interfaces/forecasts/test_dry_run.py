@@ -16,9 +16,12 @@ from motet.domain.errors import BadInput
 from motet.domain.units import SECOND_US, seconds
 from motet.interfaces.forecasts.dry_run import DryRunQuestion, dry_run
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
+from motet.live.jobs.array_file import array_spec
+from motet.live.jobs.job_file import job_spec
 from motet.live.journal.store import JournalStore
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
+from motet.live.master.submissions.submission import Submit, SubmitArray
 from timed_master import TimedRows, play
 
 CLUSTER = ClusterDeclared(("m0", "m1"), (4, 2))
@@ -31,6 +34,40 @@ Rows = Sequence[tuple[int, int, int]]
 
 def timed(rows: Rows) -> TimedRows:
     return [(NOON_US + s * SECOND_US, run * SECOND_US, slots) for s, run, slots in rows]
+
+
+def starts_of(
+    rows: Rows, policy: str, at_s: float, spec: dict[str, Any], needed: dict[int, int]
+) -> list[float]:
+    """When the jobs of a further submission really start, in seconds from then on."""
+    values = {"name": "new", "run": "true", "workdir": "/", **spec}
+    wanted: Submit | SubmitArray = (
+        SubmitArray(array_spec(values), "bob")
+        if "array" in values
+        else Submit(job_spec(values), "bob")
+    )
+    at_us = NOON_US + round(at_s * SECOND_US)
+    with tempfile.TemporaryDirectory() as home:
+        with JournalStore(f"{home}/journal.db") as store:
+            chosen = ChoosePolicy(policy, POLICIES[policy])
+            play(
+                store,
+                CLUSTER,
+                timed(rows),
+                chosen,
+                [(at_us, wanted)],
+                declares=True,
+                needed_us=needed,
+            )
+        journal = FollowedJournal(f"{home}/journal.db")
+        journal.read()
+        found = [
+            seconds(job.attempts[0].requested_us - at_us)
+            for number, job in journal.cluster.state.jobs.items()
+            if number > len(rows)
+        ]
+        journal.close()
+        return found
 
 
 def ends_of(rows: Rows, policy: str) -> dict[int, tuple[int, int]]:
@@ -50,10 +87,10 @@ def ends_of(rows: Rows, policy: str) -> dict[int, tuple[int, int]]:
 
 
 def asked(
-    rows: Rows, policy: str, now_s: int, declares: bool = True, **spec: Any
+    rows: Rows, policy: str, now_s: float, declares: bool = True, **spec: Any
 ) -> dict[str, Any]:
     """The answer at a time at which the cluster runs these jobs."""
-    now_us = NOON_US + now_s * SECOND_US
+    now_us = NOON_US + round(now_s * SECOND_US)
     values = {"name": "new", "run": "true", "workdir": "/", **spec}
     with tempfile.TemporaryDirectory() as home:
         with JournalStore(f"{home}/journal.db") as store:
@@ -82,6 +119,59 @@ def test_with_known_run_times_start_and_delays_are_those_that_come_about(
     delays = {job: seconds(with_it[job][1] - without[job][1]) for job in without}
     later = {str(job): delay for job, delay in delays.items() if delay >= 1}
     assert {each["id"]: each["delay_s"] for each in answer["delayed"]} == later
+
+
+@pytest.mark.parametrize("policy", ["fifo", "tiresias-las", "srtf"])
+@settings(max_examples=examples(30))
+@given(
+    drawn=st.lists(jobs, min_size=1, max_size=4).map(sorted),
+    run_s=st.integers(1, 30),
+    slots=st.integers(1, 6),
+    size=st.none() | st.integers(1, 5),
+    most_open=st.none() | st.integers(1, 2),
+    waits_for=st.lists(st.integers(0, 3), max_size=2, unique=True),
+    priority=st.integers(0, 1),
+)
+def test_held_jobs_start_when_they_really_do(
+    policy: str,
+    drawn: Any,
+    run_s: int,
+    slots: int,
+    size: int | None,
+    most_open: int | None,
+    waits_for: list[int],
+    priority: int,
+) -> None:
+    """The jobs of an array, or one job (`size` None), also after others. No job ends right now."""
+    now_s, number = drawn[-1][0] + 0.5, len(drawn)
+    after = {"after": [1 + place for place in waits_for if place < number]}
+    spec: dict[str, Any] = {"processes": slots, "duration_s": run_s, "priority": priority}
+    spec |= after if after["after"] else {}
+    if size is not None:
+        spec["array"] = f"0-{size - 1}" + ("" if most_open is None else f"%{most_open}")
+    new = [number + 1] if size is None else [number + 2 + place for place in range(size)]
+    needed = {place: row[1] for place, row in enumerate(timed(drawn), 1)}
+    needed |= dict.fromkeys(new, run_s * SECOND_US)
+    really = starts_of(drawn, policy, now_s, spec, needed)
+
+    answer = asked(drawn, policy, now_s, **spec)
+
+    assert [each["low_s"] for each in answer["starts"]] == ([] if size is None else really)
+    first, last = (answer[name]["median_s"] for name in ("expected_start", "last_start"))
+    assert (first, last) == (min(really), max(really))
+
+
+def test_an_array_of_unknown_run_times_has_a_first_start_only() -> None:
+    answer = asked([(0, 100, 2)], "fifo", 10, array="0-3%2")
+    assert answer["expected_start"]["high_s"] == 0
+    assert "how long its jobs will run; give duration_s" in answer["last_start"]["unknown_because"]
+    assert [each["high_s"] for each in answer["starts"]] == [0, 0, None, None]
+
+
+def test_a_start_after_a_job_of_unknown_run_time_is_unknown() -> None:
+    answer = asked([(0, 100, 2)], "fifo", 10, declares=False, after=[1], duration_s=5)
+    assert answer["expected_start"]["high_s"] is None
+    assert "how long job 1 will run" in answer["expected_start"]["unknown_because"]
 
 
 def test_a_start_after_jobs_of_unknown_length_is_a_range() -> None:
@@ -115,8 +205,9 @@ def test_what_a_submission_refuses_is_refused(tmp_path: Path) -> None:
         ({"processes": 7}, "the cluster has 6 slots"),
         ({"queue": "ml"}, "unknown queue 'ml'"),
         ({"proceses": 1}, "proceses"),
-        ({"after": [1]}, "leave it out of a dry run"),
-        ({"array": "0-3"}, "array"),
+        ({"after": [9]}, "there is no job 9"),
+        ({"array": "0-3", "processes": 7}, "the cluster has 6 slots"),
+        ({"array": "3-0"}, "array"),
     ):
         with pytest.raises(BadInput, match=message):
             asked([(0, 1, 1)], "fifo", 10, **spec)

@@ -1,4 +1,4 @@
-"""What a submission would do: when the job would start, and which jobs would end later."""
+"""What a submission would do: when its jobs would start, and which jobs would end later."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from motet.domain.errors import BadInput
-from motet.domain.events import Event, Submitted
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import SECOND_US, seconds
 from motet.estimate.run_times import RunTimeForecast
 from motet.interfaces.forecasts.expected_starts import (
     ExpectedStart,
     TimeIsUp,
-    expected_starts,
+    simulated_futures,
+    start_in_group,
     within,
 )
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.futures import PossibleFutures
-from motet.live.jobs.array_file import is_array
+from motet.interfaces.forecasts.new_jobs import NewJobs
+from motet.live.jobs.array_file import array_spec, is_array
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_file import job_spec
-from motet.live.master.intake import intake
-from motet.live.master.submissions.submission import Submit
+from motet.live.master.state import LiveState
+from motet.live.master.submissions.submission import Submit, SubmitArray
 
 MOST_PAIRS = 19
 FEWEST_PAIRS = 3
@@ -54,31 +54,67 @@ def dry_run(journal: FollowedJournal, asked: DryRunQuestion) -> dict[str, Any]:
     journal.read()
     live = journal.cluster
     now_us = max(asked.now_us, live.engine.state.now_us)
-    if is_array(asked.spec):
-        raise BadInput("array, matrix: the start of an array is not predicted; leave them out")
-    spec = job_spec(dict(asked.spec))
-    if spec.after:
-        raise BadInput("after: when other jobs succeed is not foreseen; leave it out of a dry run")
-    if spec.after:
-        raise BadInput("after: the start of a job that waits for others is not predicted")
-    event = _submitted(intake(live.state, now_us, Submit(spec, asked.user)).events)
-    job = LiveJob(event.job, spec, asked.user, now_us)
+    new = NewJobs.of(live.state, now_us, _wanted(asked))
     before = PossibleFutures(live, now_us, journal.position)
-    after = PossibleFutures(live, now_us, journal.position, (event, job))
-    wanted = frozenset({job.number})
-    start = expected_starts(after, wanted, within(BUDGET_S))[job.number]
-    own = after.run_times[job.number]
-    delays = None if own is None else _delays(before, after, within(BUDGET_S))
+    after = PossibleFutures(live, now_us, journal.position, new)
+    starts = _starts(live.state, after, new)
+    own = [after.run_times[number] for number in new.jobs]
+    is_known = None not in own and not new.obstacle(live.state)
+    delays = _delays(before, after, within(BUDGET_S)) if is_known else None
+    first = next(iter(new.jobs.values()))
     return {
         "now": seconds(now_us),
         "policy": live.state.policy.policy,
-        "name": spec.name,
-        "processes": spec.processes,
-        "expected_start": start_document(start, now_us),
-        "run_time_s": None if own is None else [float(each) for each in own.quantile(RANGE)],
+        "name": first.spec.name,
+        "jobs": len(new.jobs),
+        "processes": first.spec.processes,
+        "expected_start": start_document(starts.first, now_us),
+        "last_start": start_document(starts.last, now_us),
+        "starts": [
+            {"index": index, **start_document(start, now_us)}
+            for index, start in sorted(starts.by_index.items())
+        ],
+        "run_time_s": None if own[0] is None else [float(each) for each in own[0].quantile(RANGE)],
         "delayed": None if delays is None else [*_rows(live.state.jobs, delays)],
-        "delayed_unknown_because": _why_not(own, delays),
+        "delayed_unknown_because": _why_not(live.state, new, own, delays),
     }
+
+
+def _wanted(asked: DryRunQuestion) -> Submit | SubmitArray:
+    if is_array(asked.spec):
+        return SubmitArray(array_spec(asked.spec), asked.user)
+    return Submit(job_spec(dict(asked.spec)), asked.user)
+
+
+@dataclass(frozen=True)
+class _NewStarts:
+    """When the first and the last of the new jobs start, and each job of an array."""
+
+    first: ExpectedStart
+    last: ExpectedStart
+    by_index: Mapping[int, ExpectedStart]
+
+
+def _starts(state: LiveState, after: PossibleFutures, new: NewJobs) -> _NewStarts:
+    group = frozenset(new.jobs)
+    indices = {job.index: number for number, job in new.jobs.items() if job.array is not None}
+    if because := new.obstacle(state):
+        unknown = ExpectedStart(None, None, None, because)
+        return _NewStarts(unknown, unknown, dict.fromkeys(indices, unknown))
+    simulated = simulated_futures(after, group, within(BUDGET_S))
+
+    def start(choose: Callable[[Mapping[int, int]], int | None]) -> ExpectedStart:
+        return start_in_group(after, group, simulated, choose)
+
+    return _NewStarts(
+        start(lambda starts: min(starts.values(), default=None)),
+        start(lambda starts: max(starts.values()) if len(starts) == len(group) else None),
+        {index: start(_start_of(number)) for index, number in indices.items()},
+    )
+
+
+def _start_of(number: int) -> Callable[[Mapping[int, int]], int | None]:
+    return lambda starts: starts.get(number)
 
 
 def start_document(start: ExpectedStart, now_us: int) -> dict[str, Any]:
@@ -88,20 +124,18 @@ def start_document(start: ExpectedStart, now_us: int) -> dict[str, Any]:
     return {**in_s, "unknown_because": start.because}
 
 
-def _why_not(own: RunTimeForecast | None, delays: object) -> str:
-    if own is None:
+def _why_not(
+    state: LiveState, new: NewJobs, own: Sequence[RunTimeForecast | None], delays: object
+) -> str:
+    if None in own:
         return "nothing is known of how long it will run; give duration_s"
+    if because := new.obstacle(state):
+        return because
     return "there is too much to simulate" if delays is None else ""
 
 
 def _from_now(at_us: int | None, now_us: int) -> float | None:
     return None if at_us is None else max(seconds(at_us - now_us), 0.0)
-
-
-def _submitted(events: Sequence[Event]) -> Submitted:
-    (event,) = events
-    assert isinstance(event, Submitted)
-    return event
 
 
 def _delays(

@@ -101,10 +101,28 @@ def starts_in(
         job: _range(
             [starts.get(job) for starts in first],
             [starts.get(job) for starts in last],
-            [each for each in futures.unknown if each != job],
+            _told([each for each in futures.unknown if each != job]),
         )
         for job in wanted
     }
+
+
+def start_in_group(
+    futures: PossibleFutures,
+    group: frozenset[int],
+    simulated: SimulatedFutures,
+    choose: Callable[[Mapping[int, int]], int | None],
+) -> ExpectedStart:
+    """Of one of the wanted jobs that nobody has submitted yet. `group`: all of these; `choose`:
+    its start, by the starts of a future."""
+    count = simulated.count
+    if not count:
+        return _unknown("there is too much to simulate")
+    first, last = (simulated.starts[each][:count] for each in _outer(simulated.extremes))
+    others = [each for each in futures.unknown if each not in group]
+    because = "nothing is known of how long its jobs will run; give duration_s"
+    is_own = not others and len(group) > 1 and bool(futures.unknown)
+    return _range([*map(choose, first)], [*map(choose, last)], because if is_own else _told(others))
 
 
 def _outer(extremes: Sequence[Extreme]) -> tuple[Extreme, Extreme]:
@@ -129,11 +147,12 @@ def _simulated(
 
 
 def _range(
-    earliest: Sequence[int | None], latest: Sequence[int | None], unknown: Sequence[int]
+    earliest: Sequence[int | None], latest: Sequence[int | None], because: str
 ) -> ExpectedStart:
+    """`because`: why, if it does not start in every future."""
     lows, highs = _ascending(earliest), _ascending(latest)
     if len(highs) < len(latest):
-        return _unknown(_told(unknown) if unknown else "nothing frees enough slots")
+        return _unknown(because)
     return ExpectedStart(lows[0], round(median(highs)), highs[-1])
 
 
@@ -146,7 +165,9 @@ def _unknown(because: str) -> ExpectedStart:
 
 
 def _told(unknown: Sequence[int]) -> str:
-    """Why: jobs without a known run time."""
+    """Why a job does not start: jobs without a known run time, if there are any."""
+    if not unknown:
+        return "nothing frees enough slots"
     named = ", ".join(f"job {number}" for number in unknown[:3])
     more = f" and {len(unknown) - 3} others" if len(unknown) > 3 else ""
     return f"nothing is known of how long {named}{more} will run"

@@ -12,10 +12,11 @@ import numpy as np
 from motet.domain.actions import Action, Start
 from motet.domain.arrays import Floats
 from motet.domain.decision import Decision
-from motet.domain.events import Drained, Event, Submitted
+from motet.domain.events import Drained, Event, Finished
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
 from motet.estimate.run_times import RunTimeForecast
+from motet.interfaces.forecasts.new_jobs import NewJobs, Releases
 from motet.interfaces.forecasts.remaining_work import LEAST_US, MeasuredRuns
 from motet.interfaces.forecasts.replayed_period import PolicyInForce, ReplayedPeriod
 from motet.interfaces.forecasts.simulation_start import SimulationStart
@@ -34,12 +35,20 @@ _NEVER_US = 100 * LONGEST_US
 
 @dataclass(eq=False)
 class StartWatch:
-    """A journal that notes when jobs start for the first time. `started`: Unix time by place."""
+    """A journal that notes when jobs start for the first time. `started`: Unix time by place.
+
+    `releases`: hears of jobs that have ended.
+    """
 
     started: dict[int, int] = field(default_factory=dict)
+    releases: Releases | None = None
 
     def received(self, now_us: int, events: Sequence[Event]) -> None:
         """See Journal."""
+        if self.releases is not None:
+            for event in events:
+                if isinstance(event, Finished):
+                    self.releases.finished(now_us, event.job)
 
     def decided(
         self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]
@@ -70,9 +79,9 @@ class PossibleFutures:
         live: ReplayedCluster,
         now_us: int,
         seed: int,
-        submitted: tuple[Submitted, LiveJob] | None = None,
+        submitted: NewJobs | None = None,
     ) -> None:
-        """`now_us`: Unix time, at least that of the last step. `submitted`: a further job."""
+        """`now_us`: Unix time, at least that of the last step. `submitted`: further jobs."""
         state, engine = live.state, live.engine
         self._seed, self._now_us = seed, now_us
         self._weights_of: dict[tuple[int, Hashable], Floats] = {}
@@ -83,10 +92,10 @@ class PossibleFutures:
         self._jobs = {number: state.jobs[number] for number in rows}
         self._runs = MeasuredRuns.of(state.jobs.values(), now_us)
         happened: list[tuple[int, Event]] = []
+        self._submitted = submitted
         if submitted is not None:
-            event, job = submitted
-            self._jobs[job.number] = job
-            happened.append((now_us, event))
+            self._jobs |= submitted.jobs
+            happened += submitted.happened(now_us)
         happened += [
             (drain.from_us, Drained(state.machine(name)))
             for name, drain in sorted(state.drains.of.items(), key=lambda each: each[1].from_us)
@@ -132,6 +141,9 @@ class PossibleFutures:
         watch, work_us = StartWatch(), self._work_us(number, unknown)
         period = self._period.with_work(work_us)
         simulation = period.simulation(period.in_force, watch)
+        if self._submitted is not None:
+            place_of = {job: place for place, job in enumerate(self.jobs)}
+            watch.releases = Releases(self._submitted, simulation, place_of)
         horizon_us = FIRST_HORIZON_US
         while horizon_us <= LONGEST_US:
             outcome = simulation.run(until_us=self._now_us + horizon_us)

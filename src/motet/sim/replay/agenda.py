@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -21,6 +21,9 @@ _SOURCE_OF_COLUMN = {
     "memory_bytes": "memory_bytes",
 }
 """Columns of an arriving job, and their names in a workload."""
+
+_OF_RELEASE = ("submit_us", "priority")
+"""Columns of a released job that differ from those of the workload, or that it has not."""
 
 
 class Agenda:
@@ -46,6 +49,7 @@ class Agenda:
         moves = workload.interventions.timeline() if workload.interventions else []
         merged = sorted([*moves, *timeline], key=lambda each: each[0])
         self._timeline = [(max(time_us, first_us), event) for time_us, event in merged]
+        self._released: dict[int, Mapping[str, int]] = {}
         self._next = 0
         self.arrived = 0
         self.next_us: int = NEVER_US
@@ -66,6 +70,15 @@ class Agenda:
         """Whether the timeline has further events."""
         return self._next < len(self._timeline)
 
+    def release(self, at_us: int, columns: Mapping[str, int]) -> None:
+        """Let the next job of those that would never arrive do so. `columns`: of which
+        _OF_RELEASE count. A capture does not contain this."""
+        number = self._arrives_us.index(NEVER_US)
+        assert number < self.job_count, "all jobs have arrived"
+        self._arrives_us[number] = at_us
+        self._released[number] = columns
+        self._update_next()
+
     def arrivals(self, now_us: int) -> range:
         """Numbers of the jobs that arrive now."""
         first = self.arrived
@@ -80,7 +93,8 @@ class Agenda:
         columns = dict(zip(_SOURCE_OF_COLUMN, self._arriving[number].tolist(), strict=True))
         if self._with_durations:
             columns["remaining_us"] = self._duration_us[number]
-        return columns
+        released = self._released.get(number, {})
+        return columns | {name: released[name] for name in _OF_RELEASE if name in released}
 
     def timeline(self, now_us: int) -> Iterator[Event]:
         """The other events of this instant."""

@@ -6,7 +6,7 @@ decision. The clock jumps from instant to instant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TypeAlias
 
 from motet.domain.cluster import ClusterSpec
@@ -123,6 +123,11 @@ class Simulation:
                 report(self._agenda.arrived - len(self._state.table), self._agenda.job_count)
                 until_report = DECISIONS_BETWEEN_REPORTS
         return self._recorder.outcome(self._state, self._progress)
+
+    def release(self, at_us: int, columns: Mapping[str, int]) -> None:
+        """Let the next of the jobs that the workload never lets arrive do so at a time, not before
+        the present instant. `columns`: `submit_us` and `priority`, where they differ."""
+        self._agenda.release(at_us, columns)
 
     # -- from instant to instant -------------------------------------------------------------------
 

@@ -68,3 +68,22 @@ def test_the_text_says_when_and_whom(server: LiveServer) -> None:
     assert "nothing was submitted" in told
     with pytest.raises(BadInput, match="the cluster has 3 slots"):
         submit(server, "--processes", "4", "--", "true")
+
+
+@pytest.mark.cluster
+def test_an_array_and_a_job_after_others_are_foreseen(server: LiveServer, tmp_path: Path) -> None:
+    grid = {"array": "0-2%1", "duration_s": 60}
+    found = dry_run(server, tmp_path, **grid)
+    assert [each["index"] for each in found["starts"]] == [0, 1, 2]
+    assert [round(each["low_s"]) for each in found["starts"]] == [0, 60, 120]
+    told = submit(server, "-f", str(tmp_path / "job.yaml")).stdout
+    assert "3 jobs of 1 process" in told
+    assert "first starts  at once" in told
+    assert "last starts   in 2 min" in told
+    later = dry_run(server, tmp_path, after=[2], duration_s=60)
+    assert 1.5 * 3600 < later["expected_start"]["low_s"] <= 2 * 3600
+    with LiveClient(ServerAddress.find(folder=server.folder)) as client:
+        held = client.submit({"name": "h", "run": "true", "workdir": "/", "after": [1]})["id"]
+        because = dry_run(server, tmp_path, after=[int(held)])["expected_start"]["unknown_because"]
+        client.change(held, "cancel")
+    assert because == f"job {held} waits for other jobs itself"

@@ -22,9 +22,14 @@ def dry_run_screen(found: Mapping[str, Any]) -> RenderableType:
     start = expected_start_words(found["expected_start"], found["now"], local_clock)
     facts = Table(box=None, show_header=False, pad_edge=False)
     processes = "1 process" if found["processes"] == 1 else f"{found['processes']} processes"
-    facts.add_row("job", visible_text(f"{found['name']}, {processes}, policy {found['policy']}"))
-    facts.add_row("starts", visible_text(start))
-    facts.add_row("runs", _run_time(found["run_time_s"]))
+    jobs = found.get("jobs", 1)  # A server of the version before knows single jobs only.
+    size = processes if jobs == 1 else f"{jobs} jobs of {processes}"
+    facts.add_row("job", visible_text(f"{found['name']}, {size}, policy {found['policy']}"))
+    facts.add_row("starts" if jobs == 1 else "first starts", visible_text(start))
+    if jobs > 1:
+        last = expected_start_words(found["last_start"], found["now"], local_clock)
+        facts.add_row("last starts", visible_text(last))
+    facts.add_row("runs" if jobs == 1 else "each runs", _run_time(found["run_time_s"]))
     facts.add_row("delays", _delayed_words(found))
     facts.add_row("", "nothing was submitted")
     if not found["delayed"]:

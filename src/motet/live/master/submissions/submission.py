@@ -62,7 +62,7 @@ def _accept_job(state: LiveState, now_us: int, given: Submit) -> Intake:
     job = LiveJob(state.next_job, given.spec, given.user, now_us)
     document = job.spec.model_dump(mode="json")
     accepted = JobAccepted(job.number, document, given.user, given.key)
-    events = () if job.spec.after else (_arrival(state, now_us, job),)
+    events = () if job.spec.after else (arrival(state, now_us, job),)
     return Intake((accepted,), events, job.number)
 
 
@@ -98,13 +98,13 @@ def release_held(state: LiveState, now_us: int) -> Intake:
 
 
 def _arrivals(state: LiveState, now_us: int, job: LiveJob) -> list[Event]:
-    events: list[Event] = [_arrival(state, now_us, job)]
+    events: list[Event] = [arrival(state, now_us, job)]
     if job.is_suspended:
         events.append(Suspended(job.number))
     return events
 
 
-def _arrival(state: LiveState, now_us: int, job: LiveJob) -> Submitted:
+def arrival(state: LiveState, now_us: int, job: LiveJob) -> Submitted:
     """The job as the engine gets it. A held one takes its place in line when it is released, those
     of an array that of the first of them."""
     spec, array = job.spec, job.array
