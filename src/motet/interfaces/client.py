@@ -67,17 +67,15 @@ class LiveClient:
     answer."""
 
     def __init__(self, address: ServerAddress, timeout_s: float = _TIMEOUT_S) -> None:
-        self.url = address.url
-        try:
-            self._http = httpx.Client(
-                base_url=address.url + "/api/v1",
-                headers={"Authorization": f"Bearer {address.token}"},
-                timeout=timeout_s,
-                trust_env=False,
-                verify=address.trusted(),
-            )
-        except httpx.InvalidURL as error:
-            raise BadInput(f"--server {address.url}: not a URL ({error})") from error
+        self.url, self._address, self._timeout_s = address.url, address, timeout_s
+        self._http = _connection(address, timeout_s)
+
+    def reconnect(self) -> None:
+        """Look for the server again: one that was started again may have another address."""
+        address = self._address.again()
+        connection = _connection(address, self._timeout_s)
+        self._http.close()
+        self.url, self._address, self._http = address.url, address, connection
 
     def __enter__(self) -> Self:
         return self
@@ -322,6 +320,20 @@ class LiveClient:
         if answer.is_success:
             return answer
         raise _ERRORS.get(answer.status_code, MotetError)(_detail(answer))
+
+
+def _connection(address: ServerAddress, timeout_s: float) -> httpx.Client:
+    """Raises BadInput."""
+    try:
+        return httpx.Client(
+            base_url=address.url + "/api/v1",
+            headers={"Authorization": f"Bearer {address.token}"},
+            timeout=timeout_s,
+            trust_env=False,
+            verify=address.trusted(),
+        )
+    except httpx.InvalidURL as error:
+        raise BadInput(f"--server {address.url}: not a URL ({error})") from error
 
 
 def _body(spec: Mapping[str, Any]) -> str:

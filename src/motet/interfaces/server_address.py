@@ -7,7 +7,7 @@ import os
 import ssl
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
@@ -37,6 +37,7 @@ class ServerAddress:
     url: str
     token: str
     ca_file: Path | None = None
+    _asked: tuple[str | None, Path | None] | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def find(cls, url: str | None = None, folder: Path | None = None) -> Self:
@@ -65,7 +66,12 @@ class ServerAddress:
         _require_encryption(chosen)
         given = os.environ.get(CA_VARIABLE)
         ca_file = Path(given) if given else certificate if chosen == own else None
-        return cls(chosen.rstrip("/"), token, ca_file)
+        return cls(chosen.rstrip("/"), token, ca_file, (url, folder))
+
+    def again(self) -> Self:
+        """As `find` finds it now: a server that was started again may have another port. Raises as
+        `find` does."""
+        return self if self._asked is None else type(self).find(*self._asked)
 
     def trusted(self) -> ssl.SSLContext:
         """Which certificates of the server are accepted. Raises BadInput."""

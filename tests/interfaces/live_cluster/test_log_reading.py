@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from live_server import LiveServer, running_server
+from motet.domain.errors import Unreachable
 from motet.interfaces.client import LiveClient
 from motet.interfaces.live_cluster.log_reading import LogChunk, ProcessLog
 from motet.interfaces.server_address import ServerAddress
@@ -106,3 +108,30 @@ def test_a_job_that_is_resumed_is_followed_from_attempt_to_attempt(client: LiveC
         client.change(job, "suspend")
         client.change(job, "resume")
     assert [chunk.attempt for chunk in chunks] == [3]
+
+
+def test_a_followed_log_goes_on_when_the_server_is_started_again(server: LiveServer) -> None:
+    told: list[str] = []
+    with LiveClient(ServerAddress.find(folder=server.folder)) as client:
+        run = "n=0; while [ $n -lt 1000 ]; do echo $n; n=$((n + 1)); sleep 0.01; done"
+        job = submitted(client, run)
+        before, chunks = client.url, ProcessLog(client, job, 0, told.append).until_end()
+        seen = [next(chunks)]
+        server.kill()
+        starting = threading.Thread(target=server.start)
+        starting.start()
+        seen += chunks
+        starting.join()
+        assert client.url != before
+    assert lines_of(seen) == [str(n) for n in range(1000)]
+    assert len(told) == 1
+    assert "does not answer" in told[0]
+
+
+def test_without_a_server_there_is_nothing_to_follow(
+    server: LiveServer, client: LiveClient
+) -> None:
+    job = submitted(client, "exec sleep 1000")
+    server.kill()
+    with pytest.raises(Unreachable):
+        next(ProcessLog(client, job, rank=0).until_end())

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
+
+from motet.domain.errors import Unreachable
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient, LogReply
 
 _LOOK_S = 0.5
+LONGEST_ABSENCE_S = 600.0
+"""For which a log is followed without a server."""
 
 
 class LogChunk(NamedTuple):
@@ -24,8 +29,16 @@ class ProcessLog:
     """The logs of one process of a job, an attempt after the other. Both iterators raise what
     LiveClient raises."""
 
-    def __init__(self, client: LiveClient, job: str, rank: int) -> None:
-        self._client, self._job, self._rank = client, job, rank
+    def __init__(
+        self,
+        client: LiveClient,
+        job: str,
+        rank: int,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
+        """`tell`: hears why a log that is followed does not go on for now. None: without a server
+        it ends."""
+        self._client, self._job, self._rank, self._tell = client, job, rank, tell
 
     def until_now(self, attempt: int = 0) -> Iterator[LogChunk]:
         """What one attempt has written when this begins, and no more, however fast it writes.
@@ -41,11 +54,14 @@ class ProcessLog:
             reply = self._part(reply.attempt, reply.next_offset)
 
     def until_end(self, attempt: int = 0) -> Iterator[LogChunk]:
-        """A log as it grows, to its last byte; no byte comes twice.
+        """A log as it grows, to its last byte; no byte comes twice. Where there is somebody to
+        tell, a server that has answered once may be away for LONGEST_ABSENCE_S, and be started
+        again elsewhere.
 
         `attempt`: 0 is the last one and those that follow it, on whatever machine, until the job
         has ended.
         """
+        self._part(attempt, 0)  # Without a server there is nothing to follow.
         number = attempt or self._first()
         while number:
             end = yield from self._whole(number)
@@ -53,7 +69,7 @@ class ProcessLog:
 
     def _first(self) -> int:
         """The last attempt as soon as there is one; 0: the job has ended without any."""
-        while not (reply := self._part(0, 0)).attempt:
+        while not (reply := self._patient_part(0, 0)).attempt:
             if reply.is_complete:
                 return 0
             time.sleep(_LOOK_S)
@@ -63,7 +79,7 @@ class ProcessLog:
         """The log of an attempt to its end; returns its length."""
         offset, is_complete = 0, False
         while not is_complete:
-            reply = self._part(attempt, offset)
+            reply = self._patient_part(attempt, offset)
             offset, is_complete = reply.next_offset, reply.is_complete
             if reply.data:
                 yield LogChunk(attempt, reply.data)
@@ -73,11 +89,28 @@ class ProcessLog:
 
     def _next(self, attempt: int, end: int) -> int:
         """The attempt after one that has ended; 0: there will be none."""
-        while (reply := self._part(0, end)).attempt <= attempt:
+        while (reply := self._patient_part(0, end)).attempt <= attempt:
             if reply.is_complete:
                 return 0
             time.sleep(_LOOK_S)
         return attempt + 1
+
+    def _patient_part(self, attempt: int, offset: int) -> LogReply:
+        lost_s = math.inf
+        while True:
+            try:
+                return self._part(attempt, offset)
+            except Unreachable as error:
+                if self._tell is None:
+                    raise
+                if lost_s == math.inf:
+                    self._tell(f"{error}; until then the log waits")
+                lost_s = min(lost_s, time.monotonic())
+                if time.monotonic() > lost_s + LONGEST_ABSENCE_S:
+                    raise
+            time.sleep(_LOOK_S)
+            with suppress(Unreachable):
+                self._client.reconnect()
 
     def _part(self, attempt: int, offset: int) -> LogReply:
         return self._client.log_part(self._job, rank=self._rank, attempt=attempt, offset=offset)

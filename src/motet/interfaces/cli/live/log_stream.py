@@ -20,7 +20,7 @@ def print_log(client: LiveClient, job: str, *, rank: int, attempt: int, follow: 
     it is into a file or pipe, filtered on a terminal."""
     from motet.interfaces.live_cluster.log_reading import ProcessLog
 
-    log = ProcessLog(client, job, rank)
+    log = ProcessLog(client, job, rank, tell=lambda why: echo_note(f"motet: {why}"))
     chunks = log.until_end(attempt) if follow else log.until_now(attempt)
     show = _print_filtered if sys.stdout.isatty() else _print_bytes
     for place, (number, found) in enumerate(groupby(chunks, lambda chunk: chunk.attempt)):
