@@ -73,6 +73,8 @@ def job_screen(job: Mapping[str, Any]) -> RenderableType:
         facts.add_row("", Text(visible_text(job["message"])))
     for name in ("user", "queue", "processes"):
         facts.add_row(name, Text(visible_text(str(job[name]))))
+    if beside := _beside_slots(job["spec"]):
+        facts.add_row("of each", beside)
     facts.add_row("submitted", date_and_time_of(job["submitted_at"]))
     facts.add_row("ended", date_and_time_of(job["ended_at"]))
     if job["progress"]:
@@ -80,6 +82,13 @@ def job_screen(job: Mapping[str, Any]) -> RenderableType:
     if job["results"]:
         facts.add_row("results", Text(visible_text(job["results"])))
     return Group(facts, Text(), _attempts(job["attempt_list"])) if job["attempt_list"] else facts
+
+
+def _beside_slots(spec: Mapping[str, Any]) -> str:
+    """`4 CPUs, 8.0 GB`; empty: the job states neither."""
+    cpus = f"{spec['cpus']} CPUs" if spec["cpus"] else ""
+    memory = f"{spec['memory'] / 1e9:,.3g} GB of memory" if spec["memory"] else ""
+    return ", ".join(filter(None, (cpus, memory)))
 
 
 def queues_table(queues: Sequence[Mapping[str, Any]]) -> Table:

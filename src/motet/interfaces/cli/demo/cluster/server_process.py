@@ -26,7 +26,17 @@ def demo_server(
 
     Raises JobFailed with the server's last lines if it does not start.
     """
-    words = ["server", "--cluster", cluster, "--policy", policy, "--state-dir", str(folder)]
+    words = [
+        "server",
+        "--cluster",
+        cluster,
+        "--gpus",
+        "none",
+        "--policy",
+        policy,
+        "--state-dir",
+        str(folder),
+    ]
     words += [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "motet.interfaces.cli", *words, "--lease", str(_LEASE_S)],
