@@ -8,9 +8,9 @@ time) and of further ones (the cost of a preemption). Targets: average completio
 and the policies in the same order.
 
 The machine has to be idle: start-ups of loaded machines are long compared with the scaled jobs.
-`--quick` runs 12 jobs. `load` is the processor's load average at the end of a run. Where
-MOTET_ADDRESS names a Ray cluster of 8 CPUs, its nodes run the jobs: four hosts of two CPUs with
-`motet testbed up --machines 4` and `motet testbed run -- python benchmarks/live_fidelity.py`.
+`--quick` runs 12 jobs. `load` is the processor's load average at the end of a run. By default the 8
+slots are those of one machine. `--testbed T` takes a front and three hosts of 2 slots each, which
+join the cluster (`motet testbed up --machines 3 --no-ray --name T`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import os
 import subprocess
 import sys
 import time
+from argparse import SUPPRESS
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,11 +41,13 @@ from motet.sim.traces import read_trace
 from motet.sim.workload.workload import Workload
 from motet.testbed.commands import ADDRESS_VARIABLE
 from support.figures import Figure, parser, report
+from support.joined_hosts import FRONT, MOTET, run_on_front
 from support.resumable_program import PROGRAM
 
 TRACE = "traces/tiresias_60_job.csv"
 CLUSTER, SLOTS = "1x8", 8
 JOBS, QUICK_JOBS = 60, 12
+FIRST_PORT = 6390
 SCALE, QUICK_SCALE = 20.0, 25.0
 POLICIES: dict[str, dict[str, str]] = {
     "fifo": {},
@@ -57,13 +60,17 @@ MOST_ERROR = 0.1
 
 @dataclass(frozen=True)
 class LiveRun:
-    """Completion times in seconds; `first_s`, `further_s`: median start-ups; `load`: see above."""
+    """Completion times in seconds; `first_s`, `further_s`: median start-ups; `load`: see above.
+
+    `sizes`: slots of the machines.
+    """
 
     jct_s: float
     first_s: float
     further_s: float
     preemptions: int
     load: float
+    sizes: Sequence[int]
 
 
 def scaled(jobs: int, scale: float) -> Workload:
@@ -79,16 +86,15 @@ def scaled(jobs: int, scale: float) -> Workload:
 
 
 @contextmanager
-def server(folder: Path, policy: str) -> Iterator[LiveClient]:
-    """A server with the policy in force."""
+def server(folder: Path, policy: str, place: Sequence[str]) -> Iterator[LiveClient]:
+    """A server with the policy in force. `place`: the options of its cluster."""
     settings = [word for pair in POLICIES[policy].items() for word in ("--set", "=".join(pair))]
-    address = os.environ.get(ADDRESS_VARIABLE)
-    where = ["--address", address] if address else ["--cluster", CLUSTER]
-    command = [sys.executable, "-m", "motet.interfaces.cli", "server", *where]
-    command += ["--policy", policy, *settings, "--state-dir", str(folder)]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    command = [*MOTET, "server", *place, "--policy", policy, *settings]
+    process = subprocess.Popen([*command, "--state-dir", str(folder)], stderr=subprocess.DEVNULL)
     try:
         while not (folder / ADDRESS_FILE).exists():
+            if process.poll() is not None:
+                raise SystemExit(f"the server does not start: {' '.join(command)}")
             time.sleep(0.1)
         with LiveClient(ServerAddress.find(folder=folder)) as client:
             while sum(each["slots"] for each in client.machines()) < SLOTS:
@@ -97,23 +103,25 @@ def server(folder: Path, policy: str) -> Iterator[LiveClient]:
     finally:
         process.terminate()
         process.wait()
+        if "--head" in place:
+            subprocess.run([*MOTET, "machine", "leave", "--state-dir", str(folder)], check=True)
 
 
-def run_live(workload: Workload, policy: str) -> LiveRun:
-    """Submit every job at its time and wait for the last one."""
-    with TemporaryDirectory() as home:
-        folder = Path(home) / "state"
-        with server(folder, policy) as client:
-            submit_all(client, workload)
-        journal = FollowedJournal(str(folder / "journal.db"))
-        journal.read()
-        jobs = [*journal.cluster.state.jobs.values()]
-        journal.close()
+def run_live(workload: Workload, policy: str, home: Path, place: Sequence[str]) -> LiveRun:
+    """Submit every job at its time and wait for the last one. `home`: for the server's state."""
+    folder = home / policy
+    with server(folder, policy, place) as client:
+        sizes = sorted(each["slots"] for each in client.machines())
+        submit_all(client, workload)
+    journal = FollowedJournal(str(folder / "journal.db"))
+    journal.read()
+    jobs = [*journal.cluster.state.jobs.values()]
+    journal.close()
     assert all(job.state == "SUCCEEDED" for job in jobs)
     jct_s = mean(seconds((job.ended_us or 0) - job.submitted_us) for job in jobs)
     preemptions = sum(len(job.attempts) - 1 for job in jobs)
     first_s, further_s = (start_up_s(jobs, is_first=each) for each in (True, False))
-    return LiveRun(jct_s, first_s, further_s, preemptions, os.getloadavg()[0])
+    return LiveRun(jct_s, first_s, further_s, preemptions, os.getloadavg()[0], sizes)
 
 
 def submit_all(client: LiveClient, workload: Workload) -> None:
@@ -144,16 +152,18 @@ def simulated_jct_s(workload: Workload, policy: str, live: LiveRun) -> float:
     trace = Workload.of(workload.ids, workload.submit_us, longer, workload.gpus)
     cost = exact_seconds(round(live.further_s * SECOND_US))
     settings = {**POLICIES[policy], "placement": "count", "preemption_cost": cost}
-    outcome = Experiment(policy, settings).run(trace, ClusterSpec.parse(CLUSTER))
+    outcome = Experiment(policy, settings).run(trace, ClusterSpec.of(live.sizes))
     assert outcome.is_finished.all()
     return float(outcome.jct_us.mean()) / SECOND_US
 
 
-def figures_of(jobs: int, scale: float) -> list[Figure]:
+def figures_of(jobs: int, scale: float, home: Path, place: Sequence[str]) -> list[Figure]:
     """Run everything."""
     workload, live_s, simulated_s, figures = scaled(jobs, scale), {}, {}, []
-    for policy in POLICIES:
-        live = run_live(workload, policy)
+    for number, policy in enumerate(POLICIES):
+        # Nodes of the cluster before take half a minute to end: another port for every head.
+        own = [f"{FRONT}:{FIRST_PORT + number}" if each == FRONT else each for each in place]
+        live = run_live(workload, policy, home, own)
         live_s[policy], simulated_s[policy] = live.jct_s, simulated_jct_s(workload, policy, live)
         error = abs(simulated_s[policy] / live.jct_s - 1)
         figures += [
@@ -179,10 +189,23 @@ def figures_of(jobs: int, scale: float) -> list[Figure]:
 
 def main() -> None:
     """Measure and report."""
-    options = parser(__doc__ or "").parse_args()
-    jobs, scale = (QUICK_JOBS, QUICK_SCALE) if options.quick else (JOBS, SCALE)
-    title = f"{jobs} jobs of the 60-job trace, live (measured) and simulated (peer)"
-    report("live_fidelity", title, figures_of(jobs, scale), plot=False)
+    made = parser(__doc__ or "")
+    made.add_argument("--testbed", help="run on this testbed")
+    made.add_argument("--inside", type=Path, help=SUPPRESS)
+    options = made.parse_args()
+    with TemporaryDirectory() as folder:
+        if options.testbed:
+            again = [sys.executable, __file__, "--inside", folder]
+            again += ["--quick"] if options.quick else []
+            sys.exit(run_on_front(options.testbed, Path(folder), SLOTS // 4, again))
+        place = ["--cluster", CLUSTER]
+        if options.inside is not None:
+            os.environ.pop(ADDRESS_VARIABLE)
+            place = ["--head", FRONT]
+        jobs, scale = (QUICK_JOBS, QUICK_SCALE) if options.quick else (JOBS, SCALE)
+        title = f"{jobs} jobs of the 60-job trace, live (measured) and simulated (peer)"
+        found = figures_of(jobs, scale, options.inside or Path(folder), place)
+        report("live_fidelity", title, found, plot=False)
 
 
 if __name__ == "__main__":
