@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote
@@ -253,6 +253,22 @@ class LiveClient:
     def revoke_user(self, name: str) -> dict[str, Any]:
         """Refuse all tokens of a user."""
         return self._json("DELETE", f"/users/{quote(name, safe='')}")
+
+    def webhooks(self) -> list[dict[str, Any]]:
+        """All webhooks, without their secrets."""
+        return list(self._json("GET", "/webhooks")["webhooks"])
+
+    def add_webhook(self, url: str, events: Sequence[str] = ()) -> dict[str, Any]:
+        """A new webhook with its `secret`. `events`: kinds; empty: all."""
+        return self._json("POST", "/webhooks", json={"url": url, "events": [*events]})
+
+    def remove_webhook(self, webhook: str) -> dict[str, Any]:
+        """Tell this receiver nothing any more."""
+        return self._json("DELETE", f"/webhooks/{quote(webhook, safe='')}")
+
+    def send_test_message(self, webhook: str) -> dict[str, Any]:
+        """Send a message once; `problem`: why it was not received, or None."""
+        return self._json("POST", f"/webhooks/{quote(webhook, safe='')}/test")
 
     def tokens(self) -> list[dict[str, Any]]:
         """Tokens without their texts: all of them for an admin, else the caller's own."""

@@ -37,6 +37,7 @@ COMMANDS = {
     "usage": "motet.interfaces.cli.history.usage_command:usage_command",
     "jobs": "motet.interfaces.cli.history.export_command:jobs_group",
     "user": "motet.interfaces.cli.accounts.user_commands:user_group",
+    "webhook": "motet.interfaces.cli.accounts.webhook_commands:webhook_group",
     "token": "motet.interfaces.cli.accounts.token_commands:token_group",
     "audit": "motet.interfaces.cli.accounts.audit_command:audit_command",
     "doctor": "motet.interfaces.cli.doctor.command:doctor_command",
@@ -47,7 +48,7 @@ COMMANDS = {
 SECTIONS = {
     "Training": ("train", "predict", "plan", "app"),
     "Scheduling policies": ("simulate", "compare", "explain", "policy", "trace"),
-    "Live cluster": ("server", "machine", "queue", "user", "token", "audit", "doctor"),
+    "Live cluster": ("server", "machine", "queue", "user", "token", "webhook", "audit", "doctor"),
     "Jobs of the live cluster": (
         *("submit", "list", "describe", "logs", "wait", "cancel", "suspend", "resume", "update"),
         *("whatif", "usage", "jobs"),

@@ -43,6 +43,8 @@ from motet.interfaces.server.web.renderer import PageRenderer
 from motet.interfaces.server.web.routes import WebPages
 from motet.interfaces.server.web.sessions import Sessions
 from motet.interfaces.server.web.signing_in import SigningIn
+from motet.interfaces.server.webhooks.delivery import Webhooks
+from motet.interfaces.server.webhooks.webhook_routes import add_webhook_routes
 from motet.interfaces.server.what_if.decision_page import DecisionPage
 from motet.interfaces.server.what_if.replay_page import ReplayPages
 from motet.interfaces.server.what_if.replay_runs import ReplayRuns
@@ -62,6 +64,7 @@ from motet.live.read_tables.read_tables import ReadTables
 from motet.live.upkeep.idle_attempts import IdleWatch, mark_idle
 from motet.live.upkeep.restore import MARKER
 from motet.live.upkeep.routine import Retention, Upkeep
+from motet.live.webhooks.store import WebhookStore
 
 _LOG = logging.getLogger("motet.server")
 
@@ -140,6 +143,7 @@ class _ServerParts:
         self._predictions = StartPredictions(self._journal, folder, self.changes.changed)
         self._replays = ReplayStore(folder)
         self._workplace = Workplace(folder, job_environment(), training_program(), options.lease_s)
+        self._webhooks = Webhooks(WebhookStore(folder / "webhook-secrets"), self._journal)
         self._master = MasterLoop(
             self._journal,
             options.cluster,
@@ -149,7 +153,7 @@ class _ServerParts:
             on_failure,
             options.drain_after,
             self._follow,
-            [self._metrics, MasterLog()],
+            [self._metrics, MasterLog(), self._webhooks],
             options.queues,
         )
         idle = partial(mark_idle, self._master, IdleWatch(self._workplace, options.idle_after_s))
@@ -167,10 +171,12 @@ class _ServerParts:
         self._audit.open(self._journal)
         self._replays.open(time.time_ns() // 1000)
         self._upkeep.start()
+        self._webhooks.start(self._master)
 
     def close(self) -> None:
         """Write what is not written; jobs run on."""
         self._master.close()
+        self._webhooks.close()
         self._predictions.close()
         self._upkeep.close()
         self._audit.close()
@@ -190,6 +196,7 @@ class _ServerParts:
         )
         app = create_app(master, self._workplace, access, self._predictions)
         add_account_routes(app, self._accounts, self._audit)
+        add_webhook_routes(app, self._webhooks)
         add_accounting_routes(app, master)
         add_usage_routes(app, self._tables)
         program = ForecastProgram(self._journal)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import OperationalError
 
 from motet.live.journal.database import JournalDatabase
@@ -33,6 +33,11 @@ class JournalReader:
     def records(self, first: int = 1) -> Iterator[Record]:
         """All records from a number on, in order. Raises JournalDamaged."""
         return read_records(self._connection, first)
+
+    def last_sequence(self) -> int:
+        """The number of the last record; 0: there is none."""
+        found = self._connection.execute(select(func.max(RECORDS.c.sequence))).scalar()
+        return int(found or 0)
 
     def close(self) -> None:
         """Close the database."""

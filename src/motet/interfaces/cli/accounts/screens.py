@@ -51,6 +51,18 @@ def audit_table(entries: Sequence[Mapping[str, Any]]) -> Table:
     return _table(("TIME", "USER", "FROM", "STATUS", "REQUEST"), rows)
 
 
+def webhooks_table(webhooks: Sequence[Mapping[str, Any]]) -> Table:
+    """A row per webhook."""
+    rows = (
+        (
+            *(each["id"], each["url"], date_and_time_of(each["delivered_at"], "never")),
+            *(each["problem"] or "", " ".join(each["events"])),
+        )
+        for each in webhooks
+    )
+    return _table(("ID", "URL", "DELIVERED", "PROBLEM", "EVENTS"), rows)
+
+
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     table = Table(*columns, box=None, pad_edge=False, header_style="bold")
     for row in rows:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from motet.live.accounts.roles import UserRole
 
 READING = {"GET", "HEAD", "OPTIONS"}
-_SECRET = ("/api/v1/users", "/api/v1/audit")
+_SECRET = ("/api/v1/users", "/api/v1/audit", "/api/v1/webhooks")
 _OF_USERS = (
     *("/api/v1/jobs", "/jobs"),
     *("/api/v1/whatif", "/whatif", "/api/v1/dry-run", "/decisions"),

@@ -1,0 +1,251 @@
+"""Delivery of webhooks: a thread for each reads the journal and sends, at least once, in order.
+
+Neither the master nor other webhooks wait for a receiver. What a webhook has delivered is in the
+database, so that a server that is started again goes on there.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import httpx
+
+from motet.interfaces.server.views import iso
+from motet.live.jobs.job import LiveJob
+from motet.live.journal.reading import JournalReader
+from motet.live.journal.record import Record
+from motet.live.master.loop import MasterLoop, MasterStopped
+from motet.live.master.master import DurableStep
+from motet.live.master.state import LiveState
+from motet.live.webhooks.events import TEST, WebhookEvent, events_of_record
+from motet.live.webhooks.signature import signed_headers
+from motet.live.webhooks.store import Webhook, WebhookStore
+
+GIVE_UP_S = 24 * 3600.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 600.0
+_TIMEOUT_S = 15.0
+_PAGE = 200
+_GONE = 410
+_NO_SECRET = "its secret is not in the state folder: remove the webhook and add it again"
+_LOG = logging.getLogger("motet.webhooks")
+
+
+class NotDelivered(Exception):
+    """The message says why."""
+
+
+class WebhookGone(NotDelivered):
+    """The receiver wants no further messages."""
+
+
+class WebhookSender:
+    """Tells one receiver, on a thread of its own from `start` to `close`."""
+
+    def __init__(
+        self, webhook: Webhook, store: WebhookStore, journal: str, master: MasterLoop
+    ) -> None:
+        self._webhook, self._store = webhook, store
+        self._journal, self._master = journal, master
+        self._end, self._news = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"webhook-{webhook.id}", daemon=True)
+
+    def start(self) -> None:
+        """Begin with what has happened since the last delivery."""
+        self._news.set()
+        self._thread.start()
+
+    def wake(self) -> None:
+        """The journal has grown."""
+        self._news.set()
+
+    def close(self) -> None:
+        """End; a message on its way is not waited for longer than its timeout."""
+        self._end.set()
+        self._news.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        read_to = self._webhook.read_to
+        with httpx.Client(timeout=_TIMEOUT_S, follow_redirects=False) as client:
+            while not self._end.is_set():
+                self._news.wait()
+                self._news.clear()
+                try:
+                    while (read := self._deliver_page(client, read_to)) > read_to:
+                        read_to = read
+                except MasterStopped:
+                    return
+                except FileNotFoundError:  # It was removed, or the database was restored elsewhere.
+                    self._store.failed(self._webhook.id, _NO_SECRET)
+                    return
+                except WebhookGone:
+                    _LOG.warning("webhook_gone", extra=_extra(self._webhook))
+                    self._store.remove(self._webhook.id)
+                    return
+                except Exception:
+                    _LOG.exception("webhook_failed", extra=_extra(self._webhook))
+                    self._end.wait(_LONGEST_PAUSE_S)
+                    self._news.set()
+
+    def _deliver_page(self, client: httpx.Client, read_to: int) -> int:
+        """Deliver the events of some records; returns the last of them."""
+        with JournalReader(self._journal) as reader:
+            records = list(islice(reader.records(read_to + 1), _PAGE))
+        for record in records:
+            if self._end.is_set():
+                break
+            if told := self._told(record):
+                for event in told:
+                    self._deliver(client, event)
+                self._store.read(self._webhook.id, record.sequence, time.time_ns() // 1000)
+            read_to = record.sequence
+        if records:
+            self._store.read(self._webhook.id, read_to, None)
+        return read_to
+
+    def _told(self, record: Record) -> Sequence[WebhookEvent]:
+        return [each for each in events_of_record(record) if each.kind in self._webhook.kinds]
+
+    def _deliver(self, client: httpx.Client, event: WebhookEvent) -> None:
+        """Until it is received, or has been refused for a day."""
+        body = message_body(event, self._job(event))
+        secret = self._store.secret(self._webhook.id)
+        began_s, pause_s = time.monotonic(), _FIRST_PAUSE_S
+        while True:
+            try:
+                send_message(client, self._webhook.url, secret, event.id, body)
+                return
+            except WebhookGone:
+                raise
+            except NotDelivered as error:
+                self._store.failed(self._webhook.id, str(error))
+                if time.monotonic() - began_s > GIVE_UP_S:
+                    _LOG.error("webhook_event_lost", extra=_extra(self._webhook, id=event.id))
+                    return
+            if self._end.wait(pause_s):
+                raise MasterStopped
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def _job(self, event: WebhookEvent) -> Mapping[str, Any] | None:
+        """Raises MasterStopped."""
+        number = event.job
+        if number is None:
+            return None
+        return self._master.read(lambda state: _described(state, number)).result()
+
+
+class Webhooks:
+    """All webhooks of a server. Observes the master: see MasterObserver."""
+
+    def __init__(self, store: WebhookStore, journal: str) -> None:
+        """`journal`: its address."""
+        self.store, self._journal = store, journal
+        self._master: MasterLoop | None = None
+        self._senders: dict[str, WebhookSender] = {}
+        self._lock = threading.Lock()
+
+    def start(self, master: MasterLoop) -> None:
+        """Go on with the deliveries of the server before. `master`: tells about jobs."""
+        self._master = master
+        self.store.open(self._journal)
+        for webhook in self.store.all():
+            self._begin(webhook)
+
+    def began(self, state: LiveState) -> None:
+        """See MasterObserver."""
+
+    def stepped(
+        self, steps: Sequence[DurableStep], jobs: Sequence[LiveJob], state: LiveState
+    ) -> None:
+        """See MasterObserver."""
+        for sender in list(self._senders.values()):
+            sender.wake()
+
+    def launched(self) -> None:
+        """See MasterObserver."""
+
+    def add(self, url: str, kinds: Sequence[str], user: str) -> tuple[Webhook, str]:
+        """A new webhook, which tells what happens from now on, and its secret. Raises BadInput,
+        UnknownName."""
+        with JournalReader(self._journal) as reader:
+            last = reader.last_sequence()
+        webhook, secret = self.store.add(url, kinds, user, last)
+        self._begin(webhook)
+        return webhook, secret
+
+    def remove(self, number: str) -> None:
+        """Raises NotFound."""
+        self.store.remove(number)
+        with self._lock:
+            sender = self._senders.pop(number, None)
+        if sender is not None:
+            sender.close()
+
+    def test(self, number: str) -> None:
+        """Send a message once. Raises NotFound, NotDelivered."""
+        webhook = self.store.find(number)
+        event = WebhookEvent(f"msg_test_{time.time_ns()}", TEST, time.time_ns() // 1000, None, {})
+        with httpx.Client(timeout=_TIMEOUT_S, follow_redirects=False) as client:
+            body = message_body(event, None)
+            send_message(client, webhook.url, self.store.secret(number), event.id, body)
+
+    def close(self) -> None:
+        """End all deliveries; the next server goes on with them."""
+        for sender in self._senders.values():
+            sender.close()
+        self.store.close()
+
+    def _begin(self, webhook: Webhook) -> None:
+        assert self._master is not None
+        sender = WebhookSender(webhook, self.store, self._journal, self._master)
+        with self._lock:
+            self._senders[webhook.id] = sender
+        sender.start()
+
+
+def message_body(event: WebhookEvent, job: Mapping[str, Any] | None) -> bytes:
+    """The same bytes for every delivery of an event."""
+    about = {"job": job} if job is not None else {}
+    document = {
+        "type": event.kind,
+        "timestamp": iso(event.at_us),
+        "data": {**about, **event.fields},
+    }
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def send_message(client: httpx.Client, url: str, secret: str, message: str, body: bytes) -> None:
+    """Raises NotDelivered unless the receiver answers with a status of success."""
+    headers = signed_headers(secret, message, int(time.time()), body)
+    headers |= {"content-type": "application/json", "user-agent": "motet"}
+    try:
+        with client.stream("POST", url, content=body, headers=headers) as answer:
+            status = answer.status_code
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise NotDelivered(f"{type(error).__name__}: {error}") from error
+    if status == _GONE:
+        raise WebhookGone("the receiver answered 410 Gone")
+    if not 200 <= status < 300:
+        raise NotDelivered(f"the receiver answered {status}")
+
+
+def _described(state: LiveState, number: int) -> Mapping[str, Any]:
+    """What does not change during the life of a job."""
+    job = state.job(number)
+    return {
+        "id": str(number),
+        "name": job.spec.name,
+        "user": job.user,
+        "kind": job.spec.kind,
+        "array": job.array and str(job.array.number),
+    }
+
+
+def _extra(webhook: Webhook, **more: Any) -> dict[str, Any]:
+    return {"fields": {"webhook": webhook.id, **more}}
