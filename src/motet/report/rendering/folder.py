@@ -16,6 +16,8 @@ from motet.report.rendering.json_text import to_json
 class Folder:
     """The folder of `--out DIR`."""
 
+    full_disk_remedy = "free some space and run again"
+
     def __init__(self, path: Path) -> None:
         """Create the folder if it is missing. Raises BadInput if files cannot be created in it."""
         self.path = path
@@ -46,7 +48,7 @@ class Folder:
         except OSError as error:
             raise JobFailed(
                 f"{self.path / name}: cannot be written ({error.strerror or error}); "
-                "free some space and run again"
+                f"{self.full_disk_remedy}"
             ) from error
         finally:
             partial.unlink(missing_ok=True)

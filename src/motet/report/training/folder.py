@@ -43,6 +43,8 @@ LOSS_COLUMNS = (
 class RunFolder(Folder):
     """`--out DIR` of a training run."""
 
+    full_disk_remedy = "free some space and go on with --resume"
+
     @property
     def log_file(self) -> Path:
         """The log file of the run."""
@@ -74,7 +76,7 @@ class RunFolder(Folder):
         except OSError as error:
             raise JobFailed(
                 f"{self.path / LOSSES}: cannot be written ({error.strerror or error}); "
-                "free some space and go on with --resume"
+                f"{self.full_disk_remedy}"
             ) from error
 
     def write_plot(self, curves: Sequence[PlottedLoss], name: str = PLOT) -> None:
