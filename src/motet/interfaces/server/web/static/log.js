@@ -83,7 +83,7 @@ document.addEventListener("htmx:beforeSwap", () => {
   const log = shownLog();
   scrolledTo = log && !isAtEnd(log) ? { name: log.dataset.log, top: log.scrollTop } : null;
 });
-for (const name of ["DOMContentLoaded", "htmx:afterSettle"]) {
+for (const name of ["DOMContentLoaded", "htmx:afterSwap"]) {
   document.addEventListener(name, () => {
     const log = shownLog();
     if (!log) return;
