@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from attempt_files import attempt_file
-from held_training import EPOCHS_BEFORE
+from held_training import EPOCHS_BEFORE, held_file
 from live_server import LiveServer
 from live_trainings import PROGRAM, ended, record_of, undisturbed
 from motet.domain.errors import NotFound
@@ -74,11 +74,13 @@ def test_a_training_shrinks_and_grows_while_processes_are_killed(
     client = server.start()
     go.touch()
     first = await_attempt(client, one, 1, lambda attempt: attempt["outcome"])
+    held_file(go).unlink()
     go.unlink()
     assert (first["workers"], first["stop_cause"], first["outcome"]) == (3, "resized", "stopped")
     second = await_attempt(client, one, 2, lambda attempt: attempt["phase"] == "running")
     other = await_attempt(client, two, 1, lambda attempt: attempt["phase"] == "running")
     assert [(each["workers"], each["servers"]) for each in (second, other)] == [(1, 1), (1, 1)]
+    wait_until(held_file(go).exists)
     client.change(two, "cancel")
     await_attempt(client, one, 2, lambda attempt: attempt["phase"] == "stopping")
     shepherd = attempt_file(server.folder, int(one), 2, 0, "shepherd.json")["pid"]

@@ -308,6 +308,7 @@ def has_lines(tab: Any, count: int) -> None:
 def test_a_log_is_followed_paused_and_followed_again_over_the_one_stream(
     window: Window, client: LiveClient
 ) -> None:
+    window.tab.goto("about:blank")  # The first page has a stream of its own.
     streams: list[str] = []
     window.context.on(
         "request", lambda sent: streams.append(sent.url) if "/events" in sent.url else None
