@@ -10,7 +10,10 @@ import pytest
 
 from motet.interfaces.server.metrics.cluster_figures import ClusterFigures
 from motet.interfaces.server.views import job_line
+from motet.interfaces.server.web.pages import job as job_page
+from motet.live.jobs.attempt import AttemptPhase
 from motet.live.master.facts import AttemptIdle
+from motet.live.master.intake import ChoosePolicy
 from motet.live.upkeep.idle_attempts import IdleWatch, RunningAttempt, running_attempts
 from scripted_cluster import SECOND_US, ScriptedCluster
 
@@ -71,6 +74,32 @@ def test_an_idle_job_is_marked_until_it_writes_or_ends(cluster: ScriptedCluster)
     assert job_line(cluster.master.state, cluster.job(job))["reason"] == ""
     cluster.ask(AttemptIdle(job, 1, running.running_us))
     assert not running_attempts(cluster.master.state)
+
+
+def about_message(cluster: ScriptedCluster, job: int) -> str:
+    """What the page of the job says before its sentence."""
+    document = job_page(cluster.master.state, job, cluster.master._workplace, now_us=cluster.now_us)
+    return str(document["about_message"])
+
+
+def test_the_page_warns_of_an_idle_job_until_it_is_preempted(tmp_path: Path) -> None:
+    cluster = ScriptedCluster(tmp_path, ChoosePolicy("tiresias-las", {"thresholds": "10"}))
+    figures = ClusterFigures()
+    idle = cluster.submit(processes=4)
+    cluster.ask(cluster.launcher.started("1.1"))
+    cluster.ask(AttemptIdle(idle, 1, cluster.now_us))
+    figures.follow([cluster.job(idle)])
+    assert (about_message(cluster, idle), figures.idle) == ("Warning:", {idle})
+
+    waits = cluster.submit(processes=4)
+    while cluster.job(idle).attempts[0].phase is AttemptPhase.RUNNING:
+        cluster.handle()
+    figures.follow([cluster.job(idle)])
+    assert job_line(cluster.master.state, cluster.job(idle))["reason"] == "InsufficientSlots"
+    assert about_message(cluster, idle) == "Its processes are being stopped:"
+    assert about_message(cluster, waits) == "Why it waits:"
+    assert not figures.idle
+    cluster.close()
 
 
 def test_a_watch_without_limit_marks_nothing(cluster: ScriptedCluster) -> None:

@@ -77,10 +77,9 @@ def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
 
 def idle_warning(job: LiveJob) -> tuple[str, str]:
     """The name and the sentence of a warning about a job that runs; empty: none."""
-    attempt = job.attempt
-    if attempt is None or attempt.idle_since_us is None or job.state is not JobState.RUNNING:
+    if job.idle_since_us is None:
         return "", ""
-    moment = datetime.fromtimestamp(attempt.idle_since_us // 1_000_000, UTC)
+    moment = datetime.fromtimestamp(job.idle_since_us // 1_000_000, UTC)
     return NO_PROGRESS, (
         f"it holds slots, but has written nothing to logs or checkpoints since {moment:%F %T} UTC"
     )

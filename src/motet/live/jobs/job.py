@@ -47,6 +47,15 @@ class LiveJob:
         return None if last is None or last.has_ended else last
 
     @property
+    def idle_since_us(self) -> int | None:
+        """Since when its processes write nothing, if that is long ago; None while they are being
+        stopped."""
+        attempt = self.attempt
+        if attempt is None or attempt.phase is not AttemptPhase.RUNNING:
+            return None
+        return attempt.idle_since_us
+
+    @property
     def failures(self) -> int:
         """Attempts that failed by the command itself."""
         return sum(attempt.outcome is AttemptOutcome.FAILED for attempt in self.attempts)

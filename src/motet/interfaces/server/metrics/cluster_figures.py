@@ -45,7 +45,7 @@ class ClusterFigures:
         self._machines: tuple[tuple[int, str], ...] = ()
 
     def _follow_idleness(self, job: LiveJob) -> None:
-        if job.attempt is not None and job.attempt.idle_since_us is not None:
+        if job.idle_since_us is not None:
             self.idle.add(job.number)
         else:
             self.idle.discard(job.number)

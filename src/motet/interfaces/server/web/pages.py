@@ -86,8 +86,19 @@ def line(state: LiveState, job: LiveJob) -> dict[str, Any]:
         "submitted": local_time(job.submitted_us),
         "ended": local_time(job.ended_us),
         "verbs": verbs(job),
-        "is_stopping": job.attempt is not None and job.attempt.phase is AttemptPhase.STOPPING,
+        "is_stopping": _is_stopping(job),
     }
+
+
+def _is_stopping(job: LiveJob) -> bool:
+    return job.attempt is not None and job.attempt.phase is AttemptPhase.STOPPING
+
+
+def _about_message(job: LiveJob) -> str:
+    """What the sentence of the job is about."""
+    if job.idle_since_us is not None:
+        return "Warning:"
+    return "Its processes are being stopped:" if _is_stopping(job) else "Why it waits:"
 
 
 def verbs(job: LiveJob) -> list[str]:
@@ -104,6 +115,7 @@ def job(state: LiveState, number: int, workplace: Workplace, now_us: int) -> dic
     story = story_document(explained(state, number, now_us))
     return {
         **line(state, found),
+        "about_message": _about_message(found),
         "attempt_list": [
             {**each, **_times(attempt.requested_us, attempt.running_us, attempt.ended_us)}
             for each, attempt in zip(document["attempt_list"], found.attempts, strict=True)
