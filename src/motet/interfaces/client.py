@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import IO, Any, NamedTuple, Self
 from urllib.parse import quote
 
 import httpx
@@ -94,6 +94,18 @@ class LiveClient:
             raise BadInput(f"--key {key[:20]!r}: give at most {_LONGEST_KEY} characters of ASCII")
         headers = _JSON_BODY | ({"Idempotency-Key": key} if key else {})
         return self._json("POST", "/jobs", content=_body(spec), headers=headers)
+
+    def has_snapshot(self, digest: str) -> bool:
+        """Whether the server has the archive of a snapshot."""
+        try:
+            return bool(self._json("GET", f"/snapshots/{digest}"))
+        except NotFound:
+            return False
+
+    def send_snapshot(self, digest: str, archive: IO[bytes], size: int) -> None:
+        """Send the archive of a snapshot. `size`: in bytes."""
+        headers = {"Content-Length": str(size), "Content-Type": "application/x-tar"}
+        self._json("PUT", f"/snapshots/{digest}", content=archive, headers=headers)
 
     def dry_run(self, spec: Mapping[str, Any]) -> dict[str, Any]:
         """When the job would start, and which jobs would end later; nothing is submitted."""

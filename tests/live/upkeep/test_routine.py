@@ -48,7 +48,7 @@ def audit(server: LiveServer) -> Iterator[AuditLog]:
 
 def upkeep(server: LiveServer, audit: AuditLog, retention: Retention) -> Upkeep:
     workplace = Workplace(server.folder, {}, TrainingProgram((), {}), 1.0)
-    return Upkeep(retention, workplace, ReadTables(server.folder), audit, lambda now_us: None)
+    return Upkeep(retention, workplace, ReadTables(server.folder), audit, ())
 
 
 def test_files_of_old_jobs_go_and_all_others_stay(

@@ -18,6 +18,7 @@ from motet.interfaces.client import LiveClient
 from motet.interfaces.job_files import home_of, read_job_file, resolved_folder
 from motet.interfaces.live_cluster.answers import ChosenPolicy, JobExplanation, SubmittedJob
 from motet.interfaces.live_cluster.log_reading import LogChunk, ProcessLog
+from motet.interfaces.live_cluster.snapshots import with_snapshot
 from motet.interfaces.server_address import ServerAddress
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class Client:
         home = Path.cwd() if "workdir" in values else home_of(path)
         wanted["workdir"] = resolved_folder(home, wanted.get("workdir", "."))
         wanted.setdefault("name", _name(path, wanted))
+        wanted = with_snapshot(self._live, wanted, on_sending=lambda _: None)
         return SubmittedJob.of(self._live.submit(wanted, key or uuid.uuid4().hex))
 
     def job(self, job: JobId) -> SubmittedJob:

@@ -16,12 +16,14 @@ from motet.interfaces.server.accounts.request_audit import RequestAudit
 from motet.interfaces.server.web.sessions import COOKIE, Sessions
 from motet.live.accounts.account_store import AccountStore
 from motet.live.accounts.roles import Caller, Forbidden
+from motet.live.workdirs.store import LARGEST_UPLOAD_BYTES
 
 LARGEST_BODY_BYTES = 4 << 20
 LONGEST_DETAIL = 480
 _OPEN_PATHS = {"/api/v1/health", "/login"}
 _OPEN_FOLDER, _API = "/static/", "/api/"
 METRICS_PATH = "/metrics"
+SNAPSHOTS_PATH = "/api/v1/snapshots/"
 
 Next = Callable[[Request], Awaitable[Response]]
 
@@ -81,8 +83,9 @@ class Access:
                 return problem(403, str(error))
         if "transfer-encoding" in request.headers:
             return problem(411, "send the body with its Content-Length, not in chunks")
-        if int(request.headers.get("content-length", "0")) > LARGEST_BODY_BYTES:
-            return problem(413, f"the request is larger than {LARGEST_BODY_BYTES} bytes")
+        largest = _largest_body(request.method, path)
+        if int(request.headers.get("content-length", "0")) > largest:
+            return problem(413, f"the request is larger than {largest} bytes")
         return None
 
     def _is_from_here(self, request: Request) -> bool:
@@ -98,6 +101,12 @@ class Access:
             return self._sessions.caller_of(cookie)
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         return self._accounts.caller_of(given) if scheme.lower() == "bearer" else None
+
+
+def _largest_body(method: str, path: str) -> int:
+    """Of an archive, which a route writes to the disk, or of what is held in memory."""
+    is_archive = method == "PUT" and path.startswith(SNAPSHOTS_PATH)
+    return LARGEST_UPLOAD_BYTES if is_archive else LARGEST_BODY_BYTES
 
 
 def _stranger(method: str, path: str) -> Response:

@@ -32,7 +32,7 @@ from motet.live.jobs.array_file import array_spec, is_array
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_spec import PATTERNS
 from motet.live.jobs.job_state import JobState
-from motet.live.jobs.training_files import require_visible_files
+from motet.live.jobs.training_files import require_snapshot_files, require_visible_files
 from motet.live.jobs.wrong_values import wrong_value
 from motet.live.master.facts import Verb
 from motet.live.master.intake import Change
@@ -40,6 +40,7 @@ from motet.live.master.loop import MasterLoop, MasterStopped
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
 from motet.live.master.submissions.submission import Submit, SubmitArray
+from motet.live.workdirs.store import SnapshotStore
 
 T = TypeVar("T")
 
@@ -49,7 +50,7 @@ _STATUS: dict[type[MotetError], int] = {
     MasterStopped: 503,
     NotFound: 404,
 }
-_HIDDEN = {"spec": None, "results": None}
+_HIDDEN = {"spec": None, "results": None, "working_folder": None}
 _LONGEST_WAIT_S = 60.0
 _LARGEST_PAGE = 1000
 
@@ -99,6 +100,7 @@ class JobRoutes:
         self, master: MasterLoop, workplace: Workplace, predictions: StartPredictions
     ) -> None:
         self._master, self._workplace, self._predictions = master, workplace, predictions
+        self._snapshots = SnapshotStore(workplace.snapshots_folder)
 
     async def submit(
         self,
@@ -110,7 +112,7 @@ class JobRoutes:
         """Submit a job; a repeated request with the same key returns the same job."""
         given = await asyncio.to_thread(_submission, spec, caller.user, idempotency_key)
         try:
-            await asyncio.to_thread(_require_files, given)
+            await asyncio.to_thread(_require_files, given, self._snapshots)
         except BadInput:  # The files of a job that was accepted may be gone since.
             user, key = caller.user, idempotency_key
             if await self._read(lambda state: state.job_of_key(user, key)) is None:
@@ -191,11 +193,15 @@ def _submission(spec: Mapping[str, Any], user: str, key: str) -> Submit | Submit
     return Submit(job_spec(spec), user, key)
 
 
-def _require_files(given: Submit | SubmitArray) -> None:
+def _require_files(given: Submit | SubmitArray, snapshots: SnapshotStore) -> None:
     """Raises BadInput."""
     specs = [given.spec] if isinstance(given, Submit) else [each for _, each in given.spec.jobs]
+    names = snapshots.names(specs[0].snapshot)
     for spec in specs:
-        require_visible_files(spec)
+        if names is None:
+            require_visible_files(spec)
+        else:
+            require_snapshot_files(spec, names)
 
 
 def _page(state: LiveState, number: int, workplace: Workplace) -> dict[str, Any]:

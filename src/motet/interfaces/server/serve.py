@@ -49,6 +49,7 @@ from motet.interfaces.server.what_if.decision_page import DecisionPage
 from motet.interfaces.server.what_if.replay_page import ReplayPages
 from motet.interfaces.server.what_if.replay_runs import ReplayRuns
 from motet.interfaces.server.what_if.replay_store import ReplayStore
+from motet.interfaces.server.workdirs.snapshot_routes import add_snapshot_routes
 from motet.live.accounts.account_store import AccountStore
 from motet.live.accounts.audit_log import AuditLog
 from motet.live.accounts.roles import UserRole
@@ -62,9 +63,11 @@ from motet.live.master.requests import Workplace
 from motet.live.queues.queue_changes import DefineQueues
 from motet.live.read_tables.read_tables import ReadTables
 from motet.live.upkeep.idle_attempts import IdleWatch, mark_idle
+from motet.live.upkeep.old_snapshots import forget_snapshots
 from motet.live.upkeep.restore import MARKER
 from motet.live.upkeep.routine import Retention, Upkeep
 from motet.live.webhooks.store import WebhookStore
+from motet.live.workdirs.store import SnapshotStore
 
 _LOG = logging.getLogger("motet.server")
 
@@ -156,8 +159,13 @@ class _ServerParts:
             [self._metrics, MasterLog(), self._webhooks],
             options.queues,
         )
-        idle = partial(mark_idle, self._master, IdleWatch(self._workplace, options.idle_after_s))
-        self._upkeep = Upkeep(options.retention, self._workplace, self._tables, self._audit, idle)
+        self._snapshots = SnapshotStore(self._workplace.snapshots_folder)
+        keep_days = options.retention.keep_days
+        others = [
+            partial(mark_idle, self._master, IdleWatch(self._workplace, options.idle_after_s)),
+            partial(forget_snapshots, self._master, self._snapshots, keep_days),
+        ]
+        self._upkeep = Upkeep(options.retention, self._workplace, self._tables, self._audit, others)
 
     def start(self) -> None:
         """Read the journal and begin to decide."""
@@ -197,6 +205,7 @@ class _ServerParts:
         app = create_app(master, self._workplace, access, self._predictions)
         add_account_routes(app, self._accounts, self._audit)
         add_webhook_routes(app, self._webhooks)
+        add_snapshot_routes(app, self._snapshots)
         add_accounting_routes(app, master)
         add_usage_routes(app, self._tables)
         program = ForecastProgram(self._journal)

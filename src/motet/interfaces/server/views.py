@@ -73,6 +73,7 @@ def array_page(state: LiveState, number: int) -> dict[str, Any]:
 
 def job_page(state: LiveState, number: int, workplace: Workplace) -> dict[str, Any]:
     """A job with its specification and all attempts. `results`: of a training, its folder.
+    `working_folder`: where its processes start.
 
     Raises NotFound.
     """
@@ -82,6 +83,7 @@ def job_page(state: LiveState, number: int, workplace: Workplace) -> dict[str, A
     return {
         **job_line(state, job),
         "results": str(workplace.results_folder(job.number)) if has_results else None,
+        "working_folder": str(workplace.working_folder(job)),
         "spec": job.spec.model_dump(mode="json"),
         "attempt_list": [_attempt(each, state.cluster) for each in job.attempts],
     }

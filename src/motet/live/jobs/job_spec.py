@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from motet.domain.reconfiguration import RoleCounts
+from motet.live.workdirs.digest import DIGEST
 
 MOST_PROCESSES = 100_000
 MOST_DEPENDENCIES = 1000
@@ -27,8 +28,9 @@ MOST_CPUS = 100_000
 LEAST_MEMORY_BYTES, MOST_MEMORY_BYTES = 1_000_000, 2**44
 NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$"
 PATTERNS: Mapping[str, str] = {
+    DIGEST: "true or false",
     NAME_PATTERN: "letters, digits, '.', '_' and '-', at most 63, with a letter or digit at both "
-    "ends"
+    "ends",
 }
 """Patterns of keys in words, for error messages."""
 _SIGNALS = {"SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP"}
@@ -71,6 +73,8 @@ class Retry(_Section):
 class _JobKeys(_Section):
     """Keys of every job. `workdir`: where its processes start. `envs`: of their environment.
 
+    `snapshot`: the processes start in a copy of `workdir`, as it was when the job was submitted.
+    Clients replace true by the SHA-256 of the archive that they have sent to the server.
     `duration_s`: how long it runs on all processes that it requests, for policies that compare jobs
     by the time that they still need. `after`: ids of jobs that have to succeed before it may start.
     `cpus`, `memory`: of each process, beside its slot; None: not counted. `memory`: bytes, or a
@@ -81,6 +85,7 @@ class _JobKeys(_Section):
     queue: Annotated[str, Field(pattern=NAME_PATTERN)] = "default"
     priority: Annotated[int, Field(ge=-(2**31), lt=2**31)] = 0
     workdir: str
+    snapshot: bool | Annotated[str, Field(pattern=DIGEST)] = False
     envs: dict[str, str] = Field(default_factory=dict)
     preempt: PreemptOptions = PreemptOptions()
     retry: Retry = Retry()
@@ -100,6 +105,11 @@ class _JobKeys(_Section):
         for text in _texts(value):
             _check_for_process(text)
         return value
+
+    @property
+    def digest(self) -> str:
+        """Of the archive of its snapshot; empty: it has none."""
+        return self.snapshot if isinstance(self.snapshot, str) else ""
 
     @field_validator("workdir")
     @classmethod

@@ -36,7 +36,8 @@ class StartAttempt:
     """Start a gang: all of its processes or none. `folder`: of the attempt.
 
     `stop_signal`, `grace_s`: how the processes are stopped when one of them fails. `lease_s`: the
-    processes are stopped when they hear nothing for this time.
+    processes are stopped when they hear nothing for this time. `archive`: of a snapshot; the folder
+    in which rank 0 starts is made from it if it is missing. Empty: that folder is there.
     """
 
     attempt: str
@@ -45,6 +46,7 @@ class StartAttempt:
     stop_signal: int
     grace_s: float
     lease_s: float
+    archive: str = ""
 
 
 @dataclass(frozen=True, slots=True)

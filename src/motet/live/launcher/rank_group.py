@@ -26,6 +26,7 @@ from motet.live.launcher.node_messages import (
 from motet.live.launcher.rank_files import NODE_ADDRESS, Control, RankFiles
 from motet.live.launcher.shepherds import ShepherdProcess, attach, spawn
 from motet.live.shepherd import boot_id
+from motet.live.workdirs.job_copy import make_copy
 
 _LOOPBACK = "127.0.0.1"
 _RETRY_KILL_S = 0.1
@@ -84,10 +85,12 @@ class RankGroup:
     def begin(self) -> None:
         """Start what was never started, adopt what was."""
         for rank, files in self._files.items():
-            if files.identity() is None:
-                self._spawn(rank)
-            else:
+            if files.identity() is not None:
                 self.changed(rank)
+            elif rank == 0 and self._request.start.archive:
+                self._begin_copy()
+            else:
+                self._spawn(rank)
 
     def instruct(self, instruction: InstructRanks) -> None:
         """The phase that all ranks should have; one that is too old is ignored."""
@@ -131,6 +134,23 @@ class RankGroup:
                 self.changed(rank)
 
     # -- processes ---------------------------------------------------------------------------------
+
+    def _begin_copy(self) -> None:
+        """Make the folder of the job; no rank starts before rank 0 is held."""
+        start = self._request.start
+        loop = asyncio.get_running_loop()
+        copying = loop.run_in_executor(
+            None, make_copy, Path(start.archive), Path(start.ranks[0].cwd)
+        )
+        copying.add_done_callback(self._copied)
+
+    def _copied(self, copying: asyncio.Future[None]) -> None:
+        error = copying.exception()
+        if error is None:
+            self._spawn(0)
+        else:
+            self._files[0].log(f"motet: the files of the snapshot cannot be copied: {error}")
+            self._ended(0, never_started())
 
     def _spawn(self, rank: int) -> None:
         files, context = self._files[rank], self._context

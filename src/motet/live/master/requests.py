@@ -13,6 +13,7 @@ from motet.live.launcher.leftovers import MARK
 from motet.live.launcher.messages import LauncherRequest, RankTask, StartAttempt, StopAttempt
 from motet.live.master.state import LiveState
 from motet.live.slots.devices import devices_text
+from motet.live.workdirs.digest import archive_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,17 @@ class Workplace:
         """What a finished training leaves."""
         return self.folder / "results" / str(job)
 
+    @property
+    def snapshots_folder(self) -> Path:
+        """The archives of snapshots."""
+        return self.folder / "snapshots"
+
+    def working_folder(self, job: LiveJob) -> Path:
+        """Where its processes start: its copy of the snapshot, or the folder of the user."""
+        if not job.spec.digest:
+            return Path(job.spec.workdir)
+        return self.folder / "workdirs" / str(job.number)
+
 
 def requests_of(state: LiveState, workplace: Workplace) -> list[LauncherRequest]:
     """Everything that the launcher should do now; it ignores what it does already."""
@@ -86,6 +98,7 @@ def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplac
     preempt, checkpoints = job.spec.preempt, workplace.checkpoint_folder(job.number)
     argv, env = _program(job, attempt, workplace)
     folder = str(workplace.attempt_folder(job.number, attempt.number))
+    cwd, digest = str(workplace.working_folder(job)), job.spec.digest
     return StartAttempt(
         attempt_id(job, attempt),
         folder,
@@ -93,7 +106,7 @@ def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplac
             RankTask(
                 machines[rank],
                 argv,
-                job.spec.workdir,
+                cwd,
                 {
                     **workplace.env,
                     **_variables(job, attempt, machines, rank, checkpoints),
@@ -109,6 +122,7 @@ def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplac
         preempt.number,
         preempt.grace_s,
         workplace.lease_s,
+        str(archive_path(workplace.snapshots_folder, digest)) if digest else "",
     )
 
 
@@ -147,6 +161,7 @@ def _variables(
         "MOTET_WORLD_SIZE": world,
         "MOTET_ROLE": "worker",
         "MOTET_CHECKPOINT_DIR": str(checkpoints),
+        "MOTET_SUBMIT_DIR": job.spec.workdir,
         "RANK": str(rank),
         "WORLD_SIZE": world,
         "LOCAL_RANK": str(local.index(rank)),

@@ -6,12 +6,13 @@ import shutil
 from collections.abc import Collection
 from pathlib import Path
 
-FORGOTTEN = ("attempts", "checkpoints")
-"""Logs and checkpoints. Results are what the job was run for, and stay."""
+DAY_US = 24 * 3600 * 1_000_000
+FORGOTTEN = ("attempts", "checkpoints", "workdirs")
+"""Logs, checkpoints, copies of snapshots. Results are what the job was run for, and stay."""
 
 
 def forget_files(folder: Path, jobs: Collection[int]) -> list[int]:
-    """Delete logs and checkpoints of these jobs; returns those that had any.
+    """Delete logs, checkpoints and copies of snapshots of these jobs; returns those that had any.
 
     `folder`: of the server's state. What cannot be deleted stays until the next call.
     """

@@ -91,7 +91,7 @@ def _declared(backup: Path, first: Record) -> ClusterDeclared:
 
 def _later(folder: Path, state: LiveState) -> Iterator[Path]:
     """Folders of jobs and attempts that the state does not know."""
-    for kind in ("attempts", "checkpoints", "results"):
+    for kind in ("attempts", "checkpoints", "results", "workdirs"):
         for job in _numbered(folder / kind):
             known = state.jobs.get(int(job.name))
             if known is None:

@@ -6,7 +6,7 @@ import logging
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,10 @@ from motet.live.master.loop import MasterStopped
 from motet.live.master.requests import Workplace
 from motet.live.read_tables.read_tables import ReadTables
 from motet.live.upkeep.log_limit import HolesUnsupported, limit_log
-from motet.live.upkeep.old_jobs import forget_files
+from motet.live.upkeep.old_jobs import DAY_US, forget_files
 
 EVERY_S = 60.0
 LEAST_FREE_BYTES = 2_000_000_000
-_DAY_US = 24 * 3600 * 1_000_000
 _LOG = logging.getLogger("motet.upkeep")
 
 
@@ -42,10 +41,11 @@ class Upkeep:
         workplace: Workplace,
         tables: ReadTables,
         audit: AuditLog,
-        mark_idle: Callable[[int], None],
+        others: Sequence[Callable[[int], None]],
     ) -> None:
+        """`others`: what else is done, called with the time."""
         self._retention, self._workplace = retention, workplace
-        self._tables, self._audit, self._mark_idle = tables, audit, mark_idle
+        self._tables, self._audit, self._others = tables, audit, others
         self._end = threading.Event()
         self._is_low, self._has_holes = False, True
         self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
@@ -65,9 +65,10 @@ class Upkeep:
         self._watch_disk(self._workplace.folder)
         if self._retention.log_limit_bytes and self._has_holes:
             self._limit_logs()
-        self._mark_idle(now_us)
+        for other in self._others:
+            other(now_us)
         if self._retention.keep_days is not None:
-            before_us = now_us - self._retention.keep_days * _DAY_US
+            before_us = now_us - self._retention.keep_days * DAY_US
             still_open = {job for job, _ in self._tables.open_attempts()}
             over = self._tables.ended_before(before_us) - still_open
             jobs = forget_files(self._workplace.folder, over)

@@ -75,6 +75,9 @@ def job_screen(job: Mapping[str, Any]) -> RenderableType:
         facts.add_row(name, Text(visible_text(str(job[name]))))
     if beside := _beside_slots(job["spec"]):
         facts.add_row("of each", beside)
+    if job.get("working_folder"):
+        facts.add_row("runs in", Text(visible_text(job["working_folder"])))
+        facts.add_row("snapshot", _snapshot(job["spec"]))
     facts.add_row("submitted", date_and_time_of(job["submitted_at"]))
     facts.add_row("ended", date_and_time_of(job["ended_at"]))
     if job["progress"]:
@@ -82,6 +85,13 @@ def job_screen(job: Mapping[str, Any]) -> RenderableType:
     if job["results"]:
         facts.add_row("results", Text(visible_text(job["results"])))
     return Group(facts, Text(), _attempts(job["attempt_list"])) if job["attempt_list"] else facts
+
+
+def _snapshot(spec: Mapping[str, Any]) -> Text:
+    """Of which folder, and the begin of its digest."""
+    if not spec.get("snapshot"):  # An older server knows no snapshots.
+        return Text("no")
+    return Text(visible_text(f"of {spec['workdir']}, {spec['snapshot'][:12]}"))
 
 
 def _beside_slots(spec: Mapping[str, Any]) -> str:

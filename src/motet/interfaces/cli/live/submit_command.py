@@ -16,6 +16,7 @@ from motet.interfaces.cli.shell.option_groups import json_option
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
+    from motet.live.workdirs.archive import Archive
 
 
 @click.command(
@@ -62,6 +63,12 @@ if TYPE_CHECKING:
     type=click.IntRange(1),
     help="Start only when this job has succeeded; repeatable.",
 )
+@click.option(
+    "--snapshot",
+    is_flag=True,
+    default=None,
+    help="Run in a copy of the folder as it is now: later changes do not reach the job.",
+)
 @click.option("--env", "envs", multiple=True, metavar="K=V", help="A variable; repeatable.")
 @click.option(
     "--key", metavar="TEXT", help="A repeated request with the same key submits nothing new."
@@ -103,12 +110,14 @@ def submit_command(
       motet submit job.sbatch
       motet submit --processes 2 -- python train.py --epochs 10
       motet submit --processes 4 --dry-run -- python train.py
+      motet submit --snapshot -- python train.py
       motet submit --app mlr --data digits --workers 2 --servers 1 --set l2=0.001
     """
     from motet.interfaces.cli.live.job_file import job_values
     from motet.interfaces.cli.live.name_value import name_and_value
     from motet.interfaces.cli.live.training_check import checked_training
     from motet.interfaces.cli.shell.streams.results import print_json
+    from motet.interfaces.live_cluster.snapshots import with_snapshot
 
     given["drop"] = [*given["drop"]] or None
     given["after"] = [*given["after"]] or None
@@ -119,6 +128,7 @@ def submit_command(
     if is_dry_run:
         _print_dry_run(client.dry_run(values), as_json=as_json)
         return
+    values = with_snapshot(client, values, _tell_sending)
     job = client.submit(values, key or uuid.uuid4().hex)
     if as_json:
         print_json(job)
@@ -147,6 +157,15 @@ def _script_or_command(
     if job_path is None and len(command) == 1 and is_batch_script(Path(command[0])):
         return Path(command[0]), ()
     return job_path, command
+
+
+def _tell_sending(archive: Archive) -> None:
+    """Large ones take a while."""
+    from motet.report.rendering.quantities import bytes_text
+
+    click.echo(
+        f"sending a snapshot of {archive.files:,} files, {bytes_text(archive.size)}", err=True
+    )
 
 
 def _print_dry_run(found: Mapping[str, Any], *, as_json: bool) -> None:

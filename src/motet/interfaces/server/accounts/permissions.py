@@ -11,7 +11,7 @@ from motet.live.accounts.roles import UserRole
 READING = {"GET", "HEAD", "OPTIONS"}
 _SECRET = ("/api/v1/users", "/api/v1/audit", "/api/v1/webhooks")
 _OF_USERS = (
-    *("/api/v1/jobs", "/jobs"),
+    *("/api/v1/jobs", "/jobs", "/api/v1/snapshots"),
     *("/api/v1/whatif", "/whatif", "/api/v1/dry-run", "/decisions"),
 )
 _OF_ALL = ("/logout", "/api/v1/tokens/")

@@ -122,6 +122,8 @@ def job(state: LiveState, number: int, workplace: Workplace, now_us: int) -> dic
         ],
         "spec": document["spec"],
         "results": document["results"],
+        "working_folder": document["working_folder"],
+        "snapshot": found.spec.digest[:12],
         "chapters": [
             {"at": local_time(round(each["from"] * 1e6)), "sentence": in_slots(each["sentence"])}
             for each in with_moments(story["chapters"], state, found, now_us)

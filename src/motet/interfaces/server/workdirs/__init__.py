@@ -1,0 +1,1 @@
+"""How clients send snapshots of working folders."""
