@@ -33,6 +33,7 @@ class StopCause(StrEnum):
     SUSPENDED = "suspended"
     CANCELLED = "cancelled"
     MACHINE_LOST = "machine_lost"
+    TRIAL_PASSED = "trial_passed"
 
 
 class AttemptOutcome(StrEnum):

@@ -23,7 +23,8 @@ class LiveJob:
     """`number`: the id. `submitted_us`, `ended_us`: Unix time. `end`: the final state, set before
     its last process has ended if the user cancels it. `reason`: of a failure, for people.
     `progress`: as far as the job has reported it. `is_held`: the engine does not know it yet.
-    `array`: to which the job belongs, with the number `index`.
+    `array`: to which the job belongs, with the number `index`. `trial_s`: the job is a trial, which
+    has succeeded when it has run so long; 0: it is none.
     """
 
     number: int
@@ -39,6 +40,7 @@ class LiveJob:
     is_held: bool = False
     array: JobArray | None = field(default=None, repr=False, compare=False)
     index: int = 0
+    trial_s: float = 0.0
 
     @property
     def attempt(self) -> Attempt | None:

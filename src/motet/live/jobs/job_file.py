@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from motet.domain.errors import BadInput, nearest_name
+from motet.live.jobs.job_sections import TRIAL_FORMS
 from motet.live.jobs.job_spec import (
     COUNT_FORMS,
     PATTERNS,
@@ -56,7 +57,7 @@ def _told(error: ValidationError, model: type[BaseModel]) -> str:
     return f"{place}: {text}" if place else text
 
 
-_UNION_MEMBERS = ("str", "int", "bool", "float", "tuple[str, ...]", *COUNT_FORMS)
+_UNION_MEMBERS = ("str", "int", "bool", "float", "tuple[str, ...]", *COUNT_FORMS, *TRIAL_FORMS)
 """Pydantic names the member of a union after the key."""
 
 

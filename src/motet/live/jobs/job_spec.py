@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import signal
 from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import (
     BaseModel,
     ByteSize,
-    ConfigDict,
     Discriminator,
     Field,
     Tag,
@@ -19,6 +17,13 @@ from pydantic import (
 )
 
 from motet.domain.reconfiguration import RoleCounts
+from motet.live.jobs.job_sections import (
+    FlagOrTrial,
+    JobSection,
+    PreemptOptions,
+    Retry,
+    TrialOptions,
+)
 from motet.live.workdirs.digest import DIGEST
 
 MOST_PROCESSES = 100_000
@@ -33,48 +38,17 @@ PATTERNS: Mapping[str, str] = {
     "ends",
 }
 """Patterns of keys in words, for error messages."""
-_SIGNALS = {"SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP"}
 _Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
 _JobId: TypeAlias = Annotated[int, Field(ge=1, lt=2**63)]
 
 
-class _Section(BaseModel):
-    """Frozen values; an unknown key is an error."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class PreemptOptions(_Section):
-    """How the processes are asked to stop before they are killed."""
-
-    signal: str = "SIGTERM"
-    grace_s: Annotated[float, Field(ge=0, le=86_400)] = 30.0
-
-    @field_validator("signal")
-    @classmethod
-    def _is_known(cls, value: str) -> str:
-        if value not in _SIGNALS:
-            raise ValueError(f"one of {', '.join(sorted(_SIGNALS))}")
-        return value
-
-    @property
-    def number(self) -> int:
-        """The signal."""
-        return signal.Signals[self.signal].value
-
-
-class Retry(_Section):
-    """`max_attempts`: how often the job may fail by itself before it has failed. Preemptions and
-    lost processes do not count."""
-
-    max_attempts: Annotated[int, Field(ge=1, le=1000)] = 1
-
-
-class _JobKeys(_Section):
+class _JobKeys(JobSection):
     """Keys of every job. `workdir`: where its processes start. `envs`: of their environment.
 
     `snapshot`: the processes start in a copy of `workdir`, as it was when the job was submitted.
     Clients replace true by the SHA-256 of the archive that they have sent to the server.
+    `trial`: whether it has a trial first, see TrialOptions.
+
     `duration_s`: how long it runs on all processes that it requests, for policies that compare jobs
     by the time that they still need. `after`: ids of jobs that have to succeed before it may start.
     `cpus`, `memory`: of each process, beside its slot; None: not counted. `memory`: bytes, or a
@@ -89,6 +63,7 @@ class _JobKeys(_Section):
     envs: dict[str, str] = Field(default_factory=dict)
     preempt: PreemptOptions = PreemptOptions()
     retry: Retry = Retry()
+    trial: FlagOrTrial = False
     duration_s: Annotated[float, Field(gt=0, le=LONGEST_S)] | None = None
     after: Annotated[tuple[_JobId, ...], Field(max_length=MOST_DEPENDENCIES)] = ()
     cpus: Annotated[int, Field(ge=1, le=MOST_CPUS)] | None = None
@@ -105,6 +80,13 @@ class _JobKeys(_Section):
         for text in _texts(value):
             _check_for_process(text)
         return value
+
+    @property
+    def trial_s(self) -> float:
+        """How long its trial runs at most; 0: it has none."""
+        if isinstance(self.trial, TrialOptions):
+            return self.trial.limit_s
+        return TrialOptions().limit_s if self.trial else 0.0
 
     @property
     def digest(self) -> str:
@@ -152,7 +134,7 @@ class CommandSpec(_JobKeys):
         return ("/bin/sh", "-c", self.run) if isinstance(self.run, str) else self.run
 
 
-class Bounds(_Section):
+class Bounds(JobSection):
     """How many workers or servers a training may have."""
 
     min: _Count = 1
@@ -271,6 +253,7 @@ JobSpec: TypeAlias = CommandSpec | TrainingSpec
 SECTIONS: Mapping[str, type[BaseModel]] = {
     "preempt": PreemptOptions,
     "retry": Retry,
+    "trial": TrialOptions,
     "workers": Bounds,
     "servers": Bounds,
 }

@@ -163,7 +163,8 @@ class ArrayAccepted:
 class JobAccepted:
     """A user submitted a job. `key`: of the request; a repeated request submits nothing.
 
-    `array`: to which it belongs, with the number `index`; 0: to none.
+    `array`: to which it belongs, with the number `index`; 0: to none. `trial_s`: it is a trial that
+    runs so long at most; 0: it is none.
     """
 
     job: int
@@ -172,6 +173,7 @@ class JobAccepted:
     key: str
     array: int = 0
     index: int = 0
+    trial_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +189,13 @@ class DependencyFailed:
 
     job: int
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPassed:
+    """A trial has run long enough without an error: it has succeeded, and is stopped."""
+
+    job: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +264,7 @@ JobFact: TypeAlias = (
     JobAccepted
     | JobReleased
     | DependencyFailed
+    | TrialPassed
     | JobChanged
     | JobUpdated
     | AttemptRan

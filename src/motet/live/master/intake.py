@@ -65,7 +65,7 @@ from motet.live.master.state import LiveState
 from motet.live.master.submissions.submission import (
     Submit,
     SubmitArray,
-    accept_submission,
+    submission_intake,
 )
 from motet.live.queues.queue_changes import (
     CreateQueue,
@@ -75,6 +75,7 @@ from motet.live.queues.queue_changes import (
     QueueRequest,
     SetQueueMode,
 )
+from motet.live.trials.trial_spec import EndTrial
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ Input: TypeAlias = (
     | ChoosePolicy
     | DrainMachine
     | BeginDrain
+    | EndTrial
     | ResumeMachine
     | AttemptIdle
     | Report
@@ -113,8 +115,8 @@ Input: TypeAlias = (
 def intake(state: LiveState, now_us: int, given: Input) -> Intake:
     """Check an input against the state. Raises BadInput, NotFound for an input of a user."""
     match given:
-        case Submit() | SubmitArray():
-            return accept_submission(state, now_us, given)
+        case Submit() | SubmitArray() | EndTrial():
+            return submission_intake(state, now_us, given)
         case Change():
             return _change(state, given)
         case ChoosePolicy(policy, settings, user):
@@ -144,13 +146,15 @@ def intake(state: LiveState, now_us: int, given: Input) -> Intake:
 
 
 def _change(state: LiveState, given: Change) -> Intake:
-    """A job, or those of an array that have not ended."""
+    """A job, or those of an array that have not ended. Trials are cancelled with their jobs."""
+    trials = state.trials.of(state.jobs_of(given.job)) if given.verb == "cancel" else []
     if given.job not in state.arrays:
-        return _change_job(state.job(given.job), given)
+        trials = trials if state.job(given.job).array is None else []
+        return one_intake([_change_job(job, given) for job in (state.job(given.job), *trials)])
     jobs = [job for job in state.jobs_of(given.job) if not job.state.is_final]
     if not jobs and given.verb != "cancel":
         raise BadInput(f"all jobs of {given.job} have ended; they cannot be {_PAST[given.verb]}")
-    return one_intake([_change_job(job, given) for job in jobs])
+    return one_intake([_change_job(job, given) for job in (*jobs, *trials)])
 
 
 def _change_job(job: LiveJob, given: Change) -> Intake:

@@ -38,6 +38,7 @@ from motet.live.master.requests import Workplace, requests_of, requests_of_job
 from motet.live.master.submissions.submission import release_held
 from motet.live.queues.queue_changes import DefineQueues
 from motet.live.slots.devices import Devices, devices_text
+from motet.live.trials.trial_spec import EndTrial
 
 _OF_JOBS = get_args(JobFact)
 _LATEST_TICK_US = 10 * SECOND_US
@@ -109,7 +110,8 @@ class Master:
     @property
     def recheck_at_us(self) -> int:
         """When `handle` is due even without inputs."""
-        return min(self._engine.recheck_at_us, self.state.drains.next_due_us)
+        others = self.state.drains.next_due_us, self.state.trials.next_due_us
+        return min(self._engine.recheck_at_us, *others)
 
     @property
     def pending_requests(self) -> list[LauncherRequest]:
@@ -139,7 +141,8 @@ class Master:
         due_us = self._engine.recheck_at_us
         if now_us - _LATEST_TICK_US <= due_us < now_us:
             touched |= self._record_step(due_us, [], [Tick()])
-        due = [BeginDrain(name) for name in self.state.drains.due(now_us)]
+        due: list[Input] = [BeginDrain(name) for name in self.state.drains.due(now_us)]
+        due += [EndTrial(job) for job in self.state.trials.due(now_us)]
         facts, events, replies = self._take_in(now_us, [*due, *inputs])
         del replies[: len(due)]
         if now_us >= self._engine.recheck_at_us:

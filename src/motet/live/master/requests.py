@@ -156,6 +156,7 @@ def _variables(
         "MOTET_JOB_NAME": job.spec.name,
         "MOTET_RUN_ID": run_id(job),
         **_array_variables(job),
+        **({"MOTET_TRIAL": "1"} if job.trial_s else {}),
         "MOTET_ATTEMPT_NUMBER": str(attempt.number),
         "MOTET_RANK": str(rank),
         "MOTET_WORLD_SIZE": world,

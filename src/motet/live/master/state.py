@@ -35,6 +35,7 @@ from motet.live.master.facts import (
     MachineNoted,
     MachineResumed,
     PolicyChosen,
+    TrialPassed,
     Verb,
 )
 from motet.live.master.machine_drains import MachineDrains, failing_machine
@@ -46,12 +47,14 @@ from motet.live.queues.queue_facts import (
     QueueModeSet,
 )
 from motet.live.slots.devices import HeldDevices
+from motet.live.trials.open_trials import OpenTrials
 
 
 class LiveState:
     """Jobs, attempts and policies. `policies`: since when each was in force, the last one is.
 
-    `held`: jobs that the engine does not know yet. `arrays`: by id; no job has the id of an array.
+    `held`: jobs that the engine does not know yet; `trials`: those that have not ended. `arrays`:
+    by id; no job has the id of an array.
     `active`: jobs with an attempt that has not ended; `history`: what the engine decided.
     `queue_book`: the queues and their limits; `open_jobs`: how many jobs have not ended, by queue.
     `conditions`: of the machines, `drains`: those that were drained; `drain_after`: failures in a
@@ -70,7 +73,7 @@ class LiveState:
         self.policies: list[tuple[int, PolicyChosen]] = []
         self.jobs: dict[int, LiveJob] = {}
         self.active: dict[int, LiveJob] = {}
-        self.held = HeldJobs()
+        self.held, self.trials = HeldJobs(), OpenTrials()
         self.arrays: dict[int, JobArray] = {}
         self.history = DecisionHistory()
         self._by_key: dict[tuple[str, str], int] = {}
@@ -163,9 +166,8 @@ class LiveState:
                 self._accepted(at_us, fact)
             case JobReleased(number):
                 self.held.released(at_us, self.jobs[number])
-            case DependencyFailed(number, reason):
-                self.jobs[number].reason = reason
-                self._end(at_us, self.jobs[number], JobState.CANCELLED)
+            case DependencyFailed() | TrialPassed():
+                self._settled(at_us, fact)
             case JobChanged(number, verb):
                 self._changed(at_us, self.jobs[number], verb)
             case AttemptRan(number, attempt):
@@ -200,8 +202,10 @@ class LiveState:
         self.cluster = cluster.with_devices(number, fact.devices)
 
     def _accepted(self, at_us: int, fact: JobAccepted) -> None:
-        job = LiveJob(fact.job, job_spec(fact.spec), fact.user, at_us)
+        job = LiveJob(fact.job, job_spec(fact.spec), fact.user, at_us, trial_s=fact.trial_s)
         self.jobs[job.number] = job
+        if job.trial_s:
+            self.trials.add(job)
         self.open_jobs[job.spec.queue] += 1
         if fact.key:
             self._by_key[fact.user, fact.key] = job.number
@@ -216,6 +220,15 @@ class LiveState:
             self.open_jobs[job.spec.queue] -= 1
         job.end, job.ended_us = end, at_us
         self.held.ended(job)
+        self.trials.ended(job)
+
+    def _settled(self, at_us: int, fact: DependencyFailed | TrialPassed) -> None:
+        """A job has ended, although no process of it has."""
+        job = self.jobs[fact.job]
+        if isinstance(fact, DependencyFailed):
+            job.reason = fact.reason
+        has_passed = isinstance(fact, TrialPassed)
+        self._end(at_us, job, JobState.SUCCEEDED if has_passed else JobState.CANCELLED)
 
     def _updated(self, fact: JobUpdated) -> None:
         changes = {"priority": fact.priority, "queue": fact.queue}
@@ -301,6 +314,8 @@ class LiveState:
     def _cause(self, job: LiveJob) -> StopCause:
         if job.end is JobState.CANCELLED:
             return StopCause.CANCELLED
+        if job.end is JobState.SUCCEEDED:
+            return StopCause.TRIAL_PASSED
         if job.is_suspended:
             return StopCause.SUSPENDED
         is_lost = job.attempt is not None and bool(self.lost_machines(job.attempt))

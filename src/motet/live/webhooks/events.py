@@ -22,6 +22,7 @@ from motet.live.master.facts import (
     MachineDrained,
     MachineNoted,
     MachineResumed,
+    TrialPassed,
     facts_from_json,
 )
 
@@ -62,8 +63,8 @@ def _events(fact: Fact) -> Iterator[tuple[str, int | None, Mapping[str, Any]]]:
             yield "job.submitted", job, {}
         case JobChanged(job, verb, user):
             yield from _changed(job, verb, user)
-        case DependencyFailed(job, reason):
-            yield "job.ended", job, {"state": "CANCELLED", "reason": reason}
+        case DependencyFailed() | TrialPassed():
+            yield _settled(fact)
         case AttemptRan(job, attempt):
             yield "attempt.started", job, {"attempt": attempt}
         case AttemptIdle(job, attempt, since_us) if since_us is not None:
@@ -77,6 +78,12 @@ def _events(fact: Fact) -> Iterator[tuple[str, int | None, Mapping[str, Any]]]:
             yield "machine.drained", None, about
         case MachineResumed(name, user):
             yield "machine.resumed", None, {"machine": name, "user": user}
+
+
+def _settled(fact: DependencyFailed | TrialPassed) -> tuple[str, int, Mapping[str, Any]]:
+    if isinstance(fact, TrialPassed):
+        return "job.ended", fact.job, {"state": "SUCCEEDED", "reason": "the trial has passed"}
+    return "job.ended", fact.job, {"state": "CANCELLED", "reason": fact.reason}
 
 
 def _changed(job: int, verb: str, user: str) -> Iterator[tuple[str, int, Mapping[str, Any]]]:

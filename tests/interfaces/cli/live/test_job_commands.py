@@ -72,6 +72,33 @@ def test_a_job_runs_in_the_folder_where_it_was_submitted(
     assert run("logs", job, "-f").stdout.strip() == str(tmp_path)
 
 
+def test_a_snapshot_is_sent_once_and_then_run(
+    run: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "say.sh").write_text("cat say.sh\n")
+    first, second = (run("submit", "--snapshot", "--", "sh", "say.sh") for _ in range(2))
+    assert first.stderr.startswith("sending a snapshot of 1 file, 10.2 kB\nsh is ")
+    assert second.stderr.startswith("sh is ")
+    job = second.stdout.strip()
+    assert run("logs", job, "-f").stdout == "cat say.sh\n"
+    shown = run("describe", job).stdout
+    assert f"runs in    {run.folder}/workdirs/{job}\n" in shown
+    assert "snapshot   of " in shown
+
+
+def test_a_job_waits_for_its_trial(run: Shell) -> None:
+    words = ("submit", "--trial", "--processes", "2", "-n", "fit", "--")
+    job = run(*words, "python3", "-c", "import torhc").stdout.strip()
+    waited = run("wait", job)
+    assert waited.return_value == 1
+    assert f"CANCELLED: its trial, job {int(job) - 1}, is FAILED: the process" in waited.stdout
+    job = run(*words, "sh", "-c", "echo $MOTET_TRIAL of $WORLD_SIZE").stdout.strip()
+    assert run("wait", job).return_value == 0
+    assert run("logs", job).stdout == "of 2\n"
+    assert run("logs", str(int(job) - 1)).stdout == "1 of 1\n"
+
+
 def test_a_job_file_and_options_beside_it(run: Shell, tmp_path: Path) -> None:
     path = tmp_path / "train.yaml"
     path.write_text("run: |\n  echo $A $B $WORLD_SIZE; pwd\nenvs: {A: one}\nworkdir: sub\n")

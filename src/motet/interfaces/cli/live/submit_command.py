@@ -69,6 +69,12 @@ if TYPE_CHECKING:
     default=None,
     help="Run in a copy of the folder as it is now: later changes do not reach the job.",
 )
+@click.option(
+    "--trial",
+    is_flag=True,
+    default=None,
+    help="Run one process for a minute first: a job that fails at once never takes its slots.",
+)
 @click.option("--env", "envs", multiple=True, metavar="K=V", help="A variable; repeatable.")
 @click.option(
     "--key", metavar="TEXT", help="A repeated request with the same key submits nothing new."
@@ -161,11 +167,10 @@ def _script_or_command(
 
 def _tell_sending(archive: Archive) -> None:
     """Large ones take a while."""
-    from motet.report.rendering.quantities import bytes_text
+    from motet.report.rendering.quantities import bytes_text, count_text
 
-    click.echo(
-        f"sending a snapshot of {archive.files:,} files, {bytes_text(archive.size)}", err=True
-    )
+    files, size = count_text(archive.files, "file"), bytes_text(archive.size)
+    click.echo(f"sending a snapshot of {files}, {size}", err=True)
 
 
 def _print_dry_run(found: Mapping[str, Any], *, as_json: bool) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from motet.domain.errors import BadInput
-from motet.domain.events import Event, Goal, Submitted, Suspended
+from motet.domain.events import Cancelled, Event, Goal, Submitted, Suspended
 from motet.domain.queues.queue_limits import largest_job
 from motet.domain.units import microseconds
 from motet.live.jobs.array_file import ArraySpec
@@ -19,11 +20,13 @@ from motet.live.master.facts import (
     Fact,
     JobAccepted,
     JobReleased,
+    TrialPassed,
 )
 from motet.live.master.intake_result import Intake
 from motet.live.master.policy_choice import LEAST_US, check_duration
 from motet.live.master.state import LiveState
 from motet.live.queues.queue_changes import check_size
+from motet.live.trials.trial_spec import EndTrial, after_trial, needs_trial, trial_of
 from motet.placement.room import ResourceDemand, gpus_of_empty
 
 _NO_MODEL = -1
@@ -48,34 +51,59 @@ class SubmitArray:
     key: str = ""
 
 
-def accept_submission(state: LiveState, now_us: int, given: Submit | SubmitArray) -> Intake:
-    """Accept a job, or all jobs of an array. Raises BadInput for one that could never start."""
+def submission_intake(
+    state: LiveState, now_us: int, given: Submit | SubmitArray | EndTrial
+) -> Intake:
+    """Accept a job, or all jobs of an array, or end a trial. Raises BadInput for a job that could
+    never start."""
+    if isinstance(given, EndTrial):
+        return Intake((TrialPassed(given.job),), (Cancelled(given.job),))
     if given.key and (known := state.job_of_key(given.user, given.key)) is not None:
         return Intake(reply=known)
     if isinstance(given, SubmitArray):
-        return _accept_array(state, given)
+        return _accept_array(state, now_us, given)
     return _accept_job(state, now_us, given)
 
 
 def _accept_job(state: LiveState, now_us: int, given: Submit) -> Intake:
     _check(state, given.spec)
+    if needs_trial(given.spec):
+        trial, number = _accept_trial(state, now_us, given.spec, given.user), state.next_job + 1
+        spec = after_trial(given.spec, state.next_job)
+        accepted = JobAccepted(number, _document(spec), given.user, given.key)
+        return Intake((*trial.facts, accepted), trial.events, number)
     job = LiveJob(state.next_job, given.spec, given.user, now_us)
-    document = job.spec.model_dump(mode="json")
-    accepted = JobAccepted(job.number, document, given.user, given.key)
+    accepted = JobAccepted(job.number, _document(job.spec), given.user, given.key)
     events = () if job.spec.after else (arrival(state, now_us, job),)
     return Intake((accepted,), events, job.number)
 
 
-def _accept_array(state: LiveState, given: SubmitArray) -> Intake:
+def _accept_array(state: LiveState, now_us: int, given: SubmitArray) -> Intake:
+    """One trial is for all jobs of the array: most errors are in what they have in common."""
     for _, spec in given.spec.jobs:
         _check(state, spec)
-    array, user = state.next_job, given.user
+    array, user, jobs = state.next_job, given.user, given.spec.jobs
+    trial = Intake()
+    if needs_trial(jobs[0][1]):
+        trial = _accept_trial(state, now_us, jobs[0][1], user)
+        jobs = tuple((index, after_trial(spec, array)) for index, spec in jobs)
+        array += 1
     facts: list[Fact] = [
         ArrayAccepted(array, given.spec.name, user, given.key, given.spec.most_open)
     ]
-    for job, (index, spec) in enumerate(given.spec.jobs, start=array + 1):
-        facts.append(JobAccepted(job, spec.model_dump(mode="json"), user, "", array, index))
-    return Intake(tuple(facts), (), array)
+    for job, (index, spec) in enumerate(jobs, start=array + 1):
+        facts.append(JobAccepted(job, _document(spec), user, "", array, index))
+    return Intake((*trial.facts, *facts), trial.events, array)
+
+
+def _accept_trial(state: LiveState, now_us: int, spec: JobSpec, user: str) -> Intake:
+    job = LiveJob(state.next_job, trial_of(spec), user, now_us)
+    accepted = JobAccepted(job.number, _document(job.spec), user, "", trial_s=spec.trial_s)
+    return Intake((accepted,), () if job.spec.after else (arrival(state, now_us, job),))
+
+
+def _document(spec: JobSpec) -> dict[str, Any]:
+    return spec.model_dump(mode="json")
 
 
 def _check(state: LiveState, spec: JobSpec) -> None:
@@ -89,12 +117,18 @@ def release_held(state: LiveState, now_us: int) -> Intake:
     facts: list[Fact] = []
     events: list[Event] = []
     for job, failed in state.held.doomed:
-        reason = f"it waits for job {failed.number} to succeed, which is {failed.state}"
+        reason = _why_doomed(failed)
         facts.append(DependencyFailed(job.number, reason))
     for job in state.held.ready:
         facts.append(JobReleased(job.number))
         events += _arrivals(state, now_us, job)
     return Intake(tuple(facts), tuple(events))
+
+
+def _why_doomed(failed: LiveJob) -> str:
+    if failed.trial_s:
+        return f"its trial, job {failed.number}, is {failed.state}: {failed.reason or 'by a user'}"
+    return f"it waits for job {failed.number} to succeed, which is {failed.state}"
 
 
 def _arrivals(state: LiveState, now_us: int, job: LiveJob) -> list[Event]:

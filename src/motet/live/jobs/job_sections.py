@@ -1,0 +1,61 @@
+"""Sections of job files that all kinds of jobs have."""
+
+from __future__ import annotations
+
+import signal
+from typing import Annotated, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator
+
+_SIGNALS = {"SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP"}
+
+
+class JobSection(BaseModel):
+    """Values of a job file: frozen; an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PreemptOptions(JobSection):
+    """How the processes are asked to stop before they are killed."""
+
+    signal: str = "SIGTERM"
+    grace_s: Annotated[float, Field(ge=0, le=86_400)] = 30.0
+
+    @field_validator("signal")
+    @classmethod
+    def _is_known(cls, value: str) -> str:
+        if value not in _SIGNALS:
+            raise ValueError(f"one of {', '.join(sorted(_SIGNALS))}")
+        return value
+
+    @property
+    def number(self) -> int:
+        """The signal."""
+        return signal.Signals[self.signal].value
+
+
+class Retry(JobSection):
+    """`max_attempts`: how often the job may fail by itself before it has failed. Preemptions and
+    lost processes do not count."""
+
+    max_attempts: Annotated[int, Field(ge=1, le=1000)] = 1
+
+
+class TrialOptions(JobSection):
+    """A job of several processes first runs as a trial with as few as possible. `limit_s`: the
+    trial has passed when it has run so long, or has ended without an error before.
+    """
+
+    limit_s: Annotated[float, Field(gt=0, le=86_400)] = 60.0
+
+
+def _form(value: object) -> str:
+    return "options" if isinstance(value, dict | TrialOptions) else "flag"
+
+
+FlagOrTrial: TypeAlias = Annotated[
+    Annotated[bool, Tag("flag")] | Annotated[TrialOptions, Tag("options")], Discriminator(_form)
+]
+TRIAL_FORMS = ("flag", "options")
+"""Pydantic names the form in the place of an error."""
