@@ -14,6 +14,7 @@ from live_server import LiveServer, running_server
 from live_trainings import ended
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
+from ray_nodes import ray_nodes
 from waiting import wait_until
 
 pytest.importorskip("torch")
@@ -57,9 +58,9 @@ def _wait_until_held(client: LiveClient, job: str) -> None:
     assert "held" in _log(client, job), client.job(job)["reason"]
 
 
-def _weights(client: LiveClient, path: Path) -> str:
+def _weights(client: LiveClient, path: Path, **more: object) -> str:
     """Of a job that nothing disturbs."""
-    job = ended(client, _submit(client, path, 0))
+    job = ended(client, _submit(client, path, 0, **more))
     assert (job["state"], job["attempts"]) == ("SUCCEEDED", 1)
     return path.read_text()
 
@@ -92,6 +93,43 @@ def test_a_killed_job_continues_from_its_last_regular_checkpoint(
     assert (found["state"], found["attempts"]) == ("SUCCEEDED", 2)
     assert f"from {HELD_AT // 5 * 5}" in _log(client, job, 2)
     assert (tmp_path / "one").read_text() == _weights(client, tmp_path / "other")
+
+
+def test_a_job_that_the_policy_preempts_continues_with_its_step(
+    tmp_path: Path,
+) -> None:
+    with running_server(tmp_path / "state", "--cluster", "2x1", "--policy", "srtf") as server:
+        client = LiveClient(ServerAddress.find(folder=server.folder))
+        _preempt_and_compare(client, tmp_path)
+
+
+def test_a_job_on_two_nodes_that_the_policy_preempts_continues_with_its_step(
+    tmp_path: Path, no_shared_ray: None
+) -> None:
+    del no_shared_ray
+    options = ("--policy", "srtf")
+    with (
+        ray_nodes(m1=1, m2=1) as nodes,
+        running_server(tmp_path / "state", "--address", nodes.address, *options) as server,
+    ):
+        client = LiveClient(ServerAddress.find(folder=server.folder))
+        wait_until(lambda: [each["state"] for each in client.machines()] == ["UP", "UP"])
+        job = _preempt_and_compare(client, tmp_path)
+        placements = [attempt["placement"] for attempt in client.job(job)["attempt_list"]]
+        assert placements == [{"m1": 1, "m2": 1}] * 2
+
+
+def _preempt_and_compare(client: LiveClient, tmp_path: Path) -> str:
+    job = _submit(client, tmp_path / "one", HELD_AT, duration_s=10_000)
+    _wait_until_held(client, job)
+    short = {"name": "short", "run": "true", "processes": 2, "workdir": "/", "duration_s": 1}
+    assert ended(client, client.submit(short)["id"])["state"] == "SUCCEEDED"
+    found = ended(client, job)
+    assert (found["state"], found["attempts"]) == ("SUCCEEDED", 2)
+    assert found["attempt_list"][0]["stop_cause"] == "preempted"
+    assert f"from {HELD_AT}" in _log(client, job, 2)
+    assert (tmp_path / "one").read_text() == _weights(client, tmp_path / "other", duration_s=10)
+    return job
 
 
 def _is_rank(process: Path, result: str) -> bool:
