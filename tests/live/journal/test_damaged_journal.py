@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import os
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 from random import Random
 
@@ -83,3 +85,15 @@ def test_the_message_says_what_to_do(tmp_path: Path, content: bytes) -> None:
         replayed(path)
     assert str(path) in str(caught.value)
     assert len(str(caught.value)) < 500
+
+
+def test_a_refused_journal_is_left_closed(tmp_path: Path, whole: bytes) -> None:
+    path = tmp_path / "journal.db"
+    path.write_bytes(whole)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE journal SET format_version = 'x'")
+        connection.commit()
+    with pytest.raises(MotetError, match="its format is no number") as caught:
+        JournalStore(str(path))
+    files = [os.readlink(each) for each in Path("/proc/self/fd").iterdir() if each.exists()]
+    assert not [each for each in files if each.startswith(str(path))], caught.value

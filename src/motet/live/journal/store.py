@@ -107,8 +107,12 @@ class JournalStore:
 
     def _open(self) -> None:
         self._connection = self._engine.connect()
-        self.epoch = self._begin_epoch()
-        last, self._last_checksum = last_record(self._connection)
+        try:
+            self.epoch = self._begin_epoch()
+            last, self._last_checksum = last_record(self._connection)
+        except BaseException:
+            self._connection.close()
+            raise
         self._next = last + 1
 
     def _release(self) -> None:
