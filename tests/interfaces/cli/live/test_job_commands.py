@@ -82,7 +82,7 @@ def test_a_snapshot_is_sent_once_and_then_run(
     assert second.stderr.startswith("sh is ")
     job = second.stdout.strip()
     assert run("logs", job, "-f").stdout == "cat say.sh\n"
-    shown = "".join(run("describe", job).stdout.split())  # However long the lines may be.
+    shown = "".join(run("describe", job).stdout.split())  # Long facts take several lines.
     assert f"runsin{run.folder}/workdirs/{job}snapshotof{tmp_path}," in shown
 
 

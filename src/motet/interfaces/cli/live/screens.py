@@ -45,9 +45,17 @@ def _name(job: Mapping[str, Any]) -> str:
     return f"{job['name']}[{job['index']}]" if job["array"] else str(job["name"])
 
 
+def _facts_table() -> Table:
+    """A fact per row: its name, and what it is in full, over several lines if needed."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
 def array_screen(array: Mapping[str, Any]) -> RenderableType:
     """An array and its jobs."""
-    facts = Table(box=None, show_header=False, pad_edge=False)
+    facts = _facts_table()
     facts.add_row("array", Text(visible_text(f"{array['id']} {array['name']}")))
     facts.add_row("state", Text(array["state"], style=_STYLES.get(array["state"], "")))
     facts.add_row("jobs", Text(array["reason"]))
@@ -64,7 +72,7 @@ def job_screen(job: Mapping[str, Any]) -> RenderableType:
     """A job and its attempts."""
     if job["kind"] == "array":
         return array_screen(job)
-    facts = Table(box=None, show_header=False, pad_edge=False)
+    facts = _facts_table()
     facts.add_row("job", Text(visible_text(f"{job['id']} {job['name']}")))
     facts.add_row("state", Text(job["state"], style=_STYLES.get(job["state"], "")))
     if job["reason"]:
@@ -145,7 +153,7 @@ def _drain(drain: Mapping[str, Any]) -> str:
 
 def policy_screen(found: Mapping[str, Any]) -> Table:
     """The policy in force, its parameters, and who chose it."""
-    facts = Table(box=None, show_header=False, pad_edge=False)
+    facts = _facts_table()
     facts.add_row("policy", Text(visible_text(found["policy"])))
     for name, value in found["parameters"].items():
         facts.add_row("", Text(visible_text(f"{name}={_parameter(value)}")))
