@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -53,7 +55,8 @@ def test_a_delivery_ends_a_problem_and_an_empty_page_does_not(store: WebhookStor
 @pytest.mark.parametrize(
     "url",
     ["", "hooks.example", "ftp://a/b", "http://", "http:///path", "https://a b/", "http://a:0/",
-     "http://a:99999/", "http://[::1/", "https://a/\n", "https://a/" + "x" * 2000],
+     "http://a:99999/", "http://[::1/", "http://a..b/", "http://" + "x" * 64 + ".example/",
+     "https://a/\n", "https://a/" + "x" * 2000],
 )  # fmt: skip
 def test_what_is_no_url_is_refused(store: WebhookStore, url: str) -> None:
     with pytest.raises(BadInput, match="write http://HOST/PATH or https://HOST/PATH"):
@@ -68,3 +71,20 @@ def test_unknown_events_and_too_many_webhooks_are_refused(store: WebhookStore) -
         store.add(URL, [], "ann", 0)
     with pytest.raises(BadInput, match="remove one first"):
         store.add(URL, [], "ann", 0)
+
+
+@pytest.mark.parametrize("number", ["../journal.db", "", "0123456", "0123456789", "ABCDEF01"])
+def test_a_number_of_a_restored_database_names_no_other_file(
+    store: WebhookStore, tmp_path: Path, number: str
+) -> None:
+    added, _ = store.add(URL, [], "ann", 0)
+    with closing(sqlite3.connect(tmp_path / "journal.db")) as connection:
+        connection.execute("UPDATE webhooks SET id = ? WHERE id = ?", (number, added.id))
+        connection.commit()
+    (tmp_path / "secrets" / "0123456").write_text("no secret of ours")
+    with pytest.raises(FileNotFoundError):
+        store.secret(number)
+    store.remove(number)
+    assert store.all() == []
+    assert (tmp_path / "journal.db").exists()
+    assert (tmp_path / "secrets" / "0123456").exists()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import secrets
 import threading
 import time
@@ -47,6 +49,7 @@ WEBHOOKS = Table(
     Column("problem", String(300), nullable=False),
 )
 _LONGEST_PROBLEM = 300
+_NUMBER = re.compile("[0-9a-f]{8}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,7 @@ class WebhookStore:
             self._place(number).unlink()
 
     def secret(self, number: str) -> str:
-        """Raises FileNotFoundError if it was removed."""
+        """Raises FileNotFoundError if it was removed, or the webhook has no number of ours."""
         return self._place(number).read_text(encoding="ascii")
 
     def read(self, number: str, read_to: int, delivered_us: int | None) -> None:
@@ -154,6 +157,8 @@ class WebhookStore:
             yield connection
 
     def _place(self, number: str) -> Path:
+        if not _NUMBER.fullmatch(number):  # Of a database that was restored: it names a file.
+            raise FileNotFoundError(errno.ENOENT, "no secret of a webhook", number[:40])
         return self._folder / number
 
     def _write_secret(self, number: str, secret: str) -> None:
@@ -167,7 +172,8 @@ def check_url(url: str) -> None:
     """Raises BadInput."""
     try:
         parts = urlsplit(url)
-        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        host = (parts.hostname or "").encode("idna")  # As connecting to it will do.
+        is_url = parts.scheme in ("http", "https") and bool(host) and parts.port != 0
     except ValueError:
         is_url = False
     if not is_url or not url.isprintable() or " " in url or len(url) > LONGEST_URL:

@@ -6,8 +6,10 @@ import base64
 import hashlib
 import hmac
 import json
+import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -205,4 +207,21 @@ def test_a_lost_secret_is_told(server: LiveServer, client: LiveClient, receiver:
     run_job(client)
     wait_until(lambda: client.webhooks()[0]["problem"] is not None)
     assert "its secret is not in the state folder" in client.webhooks()[0]["problem"]
+    assert (
+        "its secret is not in the state folder" in client.send_test_message(added["id"])["problem"]
+    )
     assert receiver.messages == []
+
+
+def test_a_host_that_nothing_can_be_called_is_a_problem_of_its_webhook(tmp_path: Path) -> None:
+    """Of a database that another version wrote; a new webhook of that kind is refused."""
+    state = tmp_path / "state"
+    with (
+        running_server(state, "--cluster", "1x1") as server,
+        LiveClient(ServerAddress.find(folder=server.folder)) as client,
+        closing(sqlite3.connect(state / "journal.db")) as connection,
+    ):
+        added = client.add_webhook("http://receiver.invalid/")
+        connection.execute("UPDATE webhooks SET url = 'http://a..b/'")
+        connection.commit()
+        assert "UnicodeError" in client.send_test_message(added["id"])["problem"]

@@ -64,11 +64,14 @@ class WebhookSender:
         """The journal has grown."""
         self._news.set()
 
-    def close(self) -> None:
-        """End; a message on its way is not waited for longer than its timeout."""
+    def end(self) -> None:
+        """Send nothing further."""
         self._end.set()
         self._news.set()
-        self._thread.join()
+
+    def join(self, wait_s: float) -> None:
+        """Wait for a message on its way; the thread of a slower receiver ends with the process."""
+        self._thread.join(wait_s)
 
     def _run(self) -> None:
         read_to = self._webhook.read_to
@@ -185,20 +188,29 @@ class Webhooks:
         with self._lock:
             sender = self._senders.pop(number, None)
         if sender is not None:
-            sender.close()
+            sender.end()
+            sender.join(_TIMEOUT_S)
 
     def test(self, number: str) -> None:
         """Send a message once. Raises NotFound, NotDelivered."""
         webhook = self.store.find(number)
+        try:
+            secret = self.store.secret(number)
+        except FileNotFoundError:
+            raise NotDelivered(_NO_SECRET) from None
         event = WebhookEvent(f"msg_test_{time.time_ns()}", TEST, time.time_ns() // 1000, None, {})
         with httpx.Client(timeout=_TIMEOUT_S, follow_redirects=False) as client:
             body = message_body(event, None)
-            send_message(client, webhook.url, self.store.secret(number), event.id, body)
+            send_message(client, webhook.url, secret, event.id, body)
 
     def close(self) -> None:
         """End all deliveries; the next server goes on with them."""
-        for sender in self._senders.values():
-            sender.close()
+        senders = list(self._senders.values())
+        for sender in senders:
+            sender.end()
+        ends_s = time.monotonic() + _TIMEOUT_S
+        for sender in senders:
+            sender.join(max(ends_s - time.monotonic(), 0.0))
         self.store.close()
 
     def _begin(self, webhook: Webhook) -> None:
@@ -227,7 +239,7 @@ def send_message(client: httpx.Client, url: str, secret: str, message: str, body
     try:
         with client.stream("POST", url, content=body, headers=headers) as answer:
             status = answer.status_code
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
         raise NotDelivered(f"{type(error).__name__}: {error}") from error
     if status == _GONE:
         raise WebhookGone("the receiver answered 410 Gone")
