@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from motet.interfaces.server.accounts.caller_of_request import SCOPE_KEY
+from motet.interfaces.server.accounts.caller_of_request import SCOPE_KEY, VALID_KEY
 from motet.interfaces.server.accounts.permissions import READING, needed_role
 from motet.interfaces.server.accounts.request_audit import RequestAudit
 from motet.interfaces.server.web.sessions import COOKIE, Sessions
@@ -56,6 +56,7 @@ class Access:
     async def __call__(self, request: Request, call_next: Next) -> Response:
         """Answer, or pass the request on."""
         caller = request.scope[SCOPE_KEY] = self._caller(request)
+        request.scope[VALID_KEY] = lambda: self._caller(request) is not None
         status = 500
         try:
             answer = self._refusal(request, caller) or await call_next(request)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -256,3 +257,17 @@ def test_the_token_of_the_state_folder_stays_valid_after_a_restart(tmp_path: Pat
                 assert ended(bob, bob.submit({**JOB, "run": "true"})["id"])["user"] == "bob"
     finally:
         server.kill_everything()
+
+
+def test_a_stream_ends_when_its_user_is_revoked(server: LiveServer, owner: LiveClient) -> None:
+    owner.create_user("leaver", "viewer")
+    token = owner.create_token("leaver")["text"]
+    headers = {"authorization": f"Bearer {token}"}
+    with httpx.stream("GET", url_of(server) + "/api/v1/events", headers=headers, timeout=60) as got:
+        lines = got.iter_lines()
+        assert next(lines) == "retry: 2000"
+        owner.revoke_user("leaver")
+        job = owner.submit({"name": "news", "run": "true", "workdir": "/"})["id"]
+        heartbeats = (line for line in lines if line == ": nothing new")
+        assert len(list(islice(heartbeats, 5))) < 5  # It ends.
+    ended(owner, job)

@@ -19,7 +19,7 @@ async def next_event(stream: AsyncIterator[str]) -> str:
 
 async def opened(changes: Changes, user: str) -> AsyncIterator[str]:
     """A stream that has begun."""
-    stream = changes.stream(user)
+    stream = changes.stream(user, lambda: True)
     assert (await next_event(stream)).startswith("retry:")
     return stream
 

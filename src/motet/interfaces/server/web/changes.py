@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 SHORTEST_PAUSE_S, HEARTBEAT_S = 0.5, 15.0
-MOST_STREAMS = 200
+MOST_STREAMS, MOST_OF_USER = 200, 50
 
 
 class _Stream:
@@ -58,14 +58,17 @@ class Changes:
         self.is_closed = True
         self.changed()
 
-    @property
-    def is_full(self) -> bool:
-        """Whether no further stream may begin."""
+    def is_full(self, user: str) -> bool:
+        """Whether no further stream of this user may begin."""
         with self._lock:
-            return len(self._streams) >= MOST_STREAMS
+            own = sum(each.user == user for each in self._streams)
+            return len(self._streams) >= MOST_STREAMS or own >= MOST_OF_USER
 
-    async def stream(self, user: str) -> AsyncIterator[str]:
-        """Text of the stream of this user: events, a comment where there are none."""
+    async def stream(self, user: str, is_valid: Callable[[], bool]) -> AsyncIterator[str]:
+        """Text of the stream of this user: events, a comment where there are none.
+
+        It ends with the next of them once `is_valid` is false: the user's token was revoked.
+        """
         stream = _Stream(user)
         with self._lock:
             self._streams.add(stream)
@@ -75,12 +78,14 @@ class Changes:
                 try:
                     await asyncio.wait_for(stream.event.wait(), HEARTBEAT_S)
                 except TimeoutError:
-                    yield ": nothing new\n\n"
-                    continue
-                with self._lock:
-                    told = stream.take()
+                    told, pause_s = ": nothing new\n\n", 0.0
+                else:
+                    with self._lock:
+                        told, pause_s = stream.take(), SHORTEST_PAUSE_S
+                if not is_valid():
+                    return
                 yield told
-                await asyncio.sleep(SHORTEST_PAUSE_S)
+                await asyncio.sleep(pause_s)
         finally:
             with self._lock:
                 self._streams.discard(stream)

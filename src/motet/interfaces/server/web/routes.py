@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -17,6 +18,7 @@ from starlette.staticfiles import StaticFiles
 from motet.domain.errors import MotetError, NotFound
 from motet.interfaces.server.accounts.caller_of_request import (
     RequestCaller,
+    is_still_valid,
 )
 from motet.interfaces.server.accounts.job_access import require_use
 from motet.interfaces.server.logs import LogPlace, log_place
@@ -158,13 +160,12 @@ class WebPages:
         document = await self._read(lambda state: decided(state, page))
         return self._pages.render(request, "decisions.html", document)
 
-    async def events(self, caller: RequestCaller) -> Response:
+    async def events(self, request: Request, caller: RequestCaller) -> Response:
         """A stream that tells when something has changed."""
-        if self._changes.is_full:
+        if self._changes.is_full(caller.user):
             return Response("too many open pages", 503, media_type="text/plain")
-        return StreamingResponse(
-            self._changes.stream(caller.user), media_type="text/event-stream", headers=PAGE_HEADERS
-        )
+        told = self._changes.stream(caller.user, partial(is_still_valid, request))
+        return StreamingResponse(told, media_type="text/event-stream", headers=PAGE_HEADERS)
 
     # -- actions -----------------------------------------------------------------------------------
 
