@@ -11,9 +11,10 @@ from click.testing import CliRunner
 
 from live_server import LiveServer
 from live_trainings import ended
-from motet.domain.errors import BadInput
+from motet.domain.errors import AuthenticationFailed, BadInput
 from motet.interfaces.cli.commands import motet
 from motet.interfaces.client import LiveClient
+from motet.interfaces.server_address import ServerAddress
 from motet.live.journal.database import JournalInUse
 from motet.live.journal.tables import JournalDamaged
 from motet.live.upkeep.restore import MARKER
@@ -127,3 +128,36 @@ def test_a_server_does_not_start_on_half_a_restore(server: LiveServer, tmp_path:
     run(server, "restore", str(tmp_path / "backup"))
     with server.start() as client:
         assert len([*client.jobs()]) == 1
+
+
+def test_what_was_revoked_after_the_backup_stays_revoked(
+    server: LiveServer, tmp_path: Path
+) -> None:
+    backup = str(tmp_path / "backup")
+    with server.start() as client:
+        for name in ("ann", "bob", "eve"):
+            client.create_user(name, "user")
+        texts = [client.create_token(name)["text"] for name in ("ann", "bob", "eve")]
+        run(server, "backup", backup)
+        client.revoke_user("ann")
+        (bobs,) = (each["id"] for each in client.tokens() if each["user"] == "bob")
+        client.revoke_token(bobs)
+        server.end()
+    assert "warning" not in run(server, "restore", backup)
+    assert "warning" not in run(server, "restore", backup)
+    with server.start() as client:
+        assert [is_accepted(client, text) for text in texts] == [False, False, True]
+        server.end()
+    (server.folder / "journal.db").write_bytes(b"damaged" * 1000)
+    assert "were revoked after the backup are valid again" in run(server, "restore", backup)
+    with server.start() as client:
+        assert [is_accepted(client, text) for text in texts] == [True, True, True]
+
+
+def is_accepted(client: LiveClient, token: str) -> bool:
+    with LiveClient(ServerAddress(client.url, token)) as other:
+        try:
+            list(other.jobs())
+        except AuthenticationFailed:
+            return False
+        return True

@@ -24,6 +24,7 @@ from motet.live.master.facts import ClusterDeclared
 from motet.live.master.replay import ReplayedCluster, declared_by
 from motet.live.master.state import LiveState
 from motet.live.upkeep.backup import copy_database, make_durable
+from motet.live.upkeep.kept_revocations import keep_revocations
 
 MARKER = "restore.incomplete"
 """A server does not start while it is there: journal and folders may not belong together."""
@@ -34,10 +35,13 @@ _EPOCHS_BETWEEN = 1000
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """`aside`: the folder with the journal before and with what later jobs left."""
+    """`aside`: the folder with the journal before and with what later jobs left. `revoked`: users
+    and tokens that stay revoked though the backup holds them as valid; None: see
+    `keep_revocations`."""
 
     jobs: int
     aside: Path
+    revoked: int | None
 
 
 def restore(backup: Path, folder: Path) -> Restored:
@@ -55,7 +59,7 @@ def restore(backup: Path, folder: Path) -> Restored:
         aside.mkdir(mode=0o700)
         (folder / MARKER).touch(mode=0o600)
         make_durable(folder / MARKER)
-        _replace_journal(backup, folder, aside)
+        revoked = _replace_journal(backup, folder, aside)
         for each in later:
             place = aside / each.relative_to(folder)
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -64,7 +68,7 @@ def restore(backup: Path, folder: Path) -> Restored:
         make_durable(folder / _NAME)
     finally:
         lock.close()
-    return Restored(len(state.jobs), aside)
+    return Restored(len(state.jobs), aside, revoked)
 
 
 def _replayed(backup: Path) -> LiveState:
@@ -118,8 +122,9 @@ def _require_ended(folders: list[Path]) -> None:
             )
 
 
-def _replace_journal(backup: Path, folder: Path, aside: Path) -> None:
-    """The new one takes the name in one step, when the one before has another name."""
+def _replace_journal(backup: Path, folder: Path, aside: Path) -> int | None:
+    """The new one takes the name in one step, when the one before has another name. Returns how
+    many revocations were kept."""
     prepared, journal = folder / f".{_NAME}.restoring", folder / _NAME
     prepared.unlink(missing_ok=True)
     os.close(os.open(prepared, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -128,6 +133,7 @@ def _replace_journal(backup: Path, folder: Path, aside: Path) -> None:
         (epoch,) = connection.execute("SELECT epoch FROM journal").fetchone()
         latest = max(epoch, _epoch_of(journal)) + _EPOCHS_BETWEEN
         connection.execute("UPDATE journal SET epoch = ?", (latest,))
+        revoked = keep_revocations(journal, connection)
     make_durable(prepared)
     for suffix in ("", "-wal", "-shm"):
         before = folder / (_NAME + suffix)
@@ -138,6 +144,7 @@ def _replace_journal(backup: Path, folder: Path, aside: Path) -> None:
                 before.unlink()
     prepared.replace(journal)
     make_durable(journal)
+    return revoked
 
 
 def _epoch_of(journal: Path) -> int:

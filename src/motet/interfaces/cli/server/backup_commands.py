@@ -8,6 +8,7 @@ import click
 
 from motet.interfaces.cli.live.connection import state_option
 from motet.interfaces.cli.shell.server_extra import require_server_extra
+from motet.interfaces.cli.shell.streams.visible import echo_note
 
 _JOURNAL = "journal.db"
 
@@ -36,7 +37,7 @@ def restore_command(file: Path, state_folder: Path | None) -> None:
     """Put the journal of FILE in force; no server may run on the state folder.
 
     The journal before, and what jobs have left that the backup does not know, are moved into a
-    folder before-restore-TIME.
+    folder before-restore-TIME. Users and tokens that were revoked after the backup stay revoked.
     """
     require_server_extra()
     from motet.interfaces.server.state_folder import open_state_folder
@@ -48,3 +49,8 @@ def restore_command(file: Path, state_folder: Path | None) -> None:
     restored = restore(file, folder)
     jobs = "1 job" if restored.jobs == 1 else f"{restored.jobs:,} jobs"
     click.echo(f"restored {jobs}; what was there before is in {restored.aside}")
+    if restored.revoked is None:
+        echo_note(
+            "warning: the journal before cannot be read: users and tokens that were revoked after "
+            "the backup are valid again; see `motet user list` and `motet token list`"
+        )
