@@ -155,6 +155,13 @@ def test_an_oversized_body_is_refused(http: httpx.Client) -> None:
     assert answer.status_code == 413
 
 
+def test_a_stranger_may_send_no_more_than_a_form(http: httpx.Client) -> None:
+    forms = {size: b"token=" + b"x" * (size - 6) for size in (16 << 10, (16 << 10) + 1)}
+    login = http.base_url.join("/login")
+    answers = [httpx.post(login, content=form, timeout=100) for form in forms.values()]
+    assert [each.status_code for each in answers] == [401, 413]
+
+
 def test_token_and_journal_are_private(server: LiveServer) -> None:
     for path in (server.folder, server.folder / "token"):
         assert path.stat().st_mode & 0o077 == 0

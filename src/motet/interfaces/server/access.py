@@ -18,9 +18,10 @@ from motet.live.accounts.account_store import AccountStore
 from motet.live.accounts.roles import Caller, Forbidden
 from motet.live.workdirs.store import LARGEST_UPLOAD_BYTES
 
-LARGEST_BODY_BYTES = 4 << 20
+LARGEST_BODY_BYTES, LARGEST_LOGIN_BYTES = 4 << 20, 16 << 10
 LONGEST_DETAIL = 480
-_OPEN_PATHS = {"/api/v1/health", "/login"}
+_LOGIN = "/login"
+_OPEN_PATHS = {"/api/v1/health", _LOGIN}
 _OPEN_FOLDER, _API = "/static/", "/api/"
 METRICS_PATH = "/metrics"
 SNAPSHOTS_PATH = "/api/v1/snapshots/"
@@ -105,14 +106,17 @@ class Access:
 
 
 def _largest_body(method: str, path: str) -> int:
-    """Of an archive, which a route writes to the disk, or of what is held in memory."""
+    """Of an archive, which a route writes to the disk, or of what is held in memory. Strangers may
+    send a form to sign in, and nothing else."""
+    if path == _LOGIN:
+        return LARGEST_LOGIN_BYTES
     is_archive = method == "PUT" and path.startswith(SNAPSHOTS_PATH)
     return LARGEST_UPLOAD_BYTES if is_archive else LARGEST_BODY_BYTES
 
 
 def _stranger(method: str, path: str) -> Response:
     if method == "GET" and not path.startswith((_API, METRICS_PATH)):
-        return RedirectResponse(f"/login?next={quote(path)}", 303)
+        return RedirectResponse(f"{_LOGIN}?next={quote(path)}", 303)
     return problem(401, "the token is missing, wrong, expired or revoked; set MOTET_TOKEN")
 
 
