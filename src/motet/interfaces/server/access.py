@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from motet.interfaces.server.accounts.caller_of_request import SCOPE_KEY, VALID_KEY
 from motet.interfaces.server.accounts.permissions import READING, needed_role
 from motet.interfaces.server.accounts.request_audit import RequestAudit
+from motet.interfaces.server.network.exposure import Exposure
 from motet.interfaces.server.web.sessions import COOKIE, Sessions
 from motet.live.accounts.account_store import AccountStore
 from motet.live.accounts.roles import Caller, Forbidden
@@ -33,9 +34,9 @@ class Access:
     """Middleware that refuses strangers, and closes their connections.
 
     A page of another site can make a browser send requests to this server under a name of that
-    site (DNS rebinding), so the Host header must be one of `hosts`. Requests for pages may have a
-    cookie in place of the token; those that change something must then come from a page of this
-    server (Origin), and the API takes no cookie.
+    site (DNS rebinding), so the Host header must be one of the names of `place`. Requests for pages
+    may have a cookie in place of the token; those that change something must then come from a page
+    of this server (Origin), and the API takes no cookie.
     """
 
     def __init__(
@@ -43,14 +44,16 @@ class Access:
         accounts: AccountStore,
         sessions: Sessions,
         audit: RequestAudit,
-        hosts: frozenset[str],
+        place: Exposure,
         *,
         has_open_metrics: bool = False,
     ) -> None:
-        """`hosts`: names, some of which may begin with `*.`. `has_open_metrics`: /metrics needs no
-        token."""
-        names = "|".join(re.escape(each).replace(r"\*", "[a-z0-9-]+") for each in sorted(hosts))
+        """`place`: names and schemes under which browsers reach the server. `has_open_metrics`:
+        /metrics needs no token."""
+        hosts = sorted(place.host_names)
+        names = "|".join(re.escape(each).replace(r"\*", "[a-z0-9-]+") for each in hosts)
         self._accounts, self._sessions, self._audit = accounts, sessions, audit
+        self._place = place
         self._open_paths = _OPEN_PATHS | ({METRICS_PATH} if has_open_metrics else set())
         self._host = re.compile(f"(?:{names})(?::[0-9]{{1,5}})?", re.IGNORECASE)
 
@@ -95,7 +98,8 @@ class Access:
         origin = request.headers.get("origin")
         if origin is None:
             return not request.cookies.get(COOKIE)
-        return urlsplit(origin).netloc == request.headers.get("host", "")
+        host = request.headers.get("host", "")
+        return origin == f"{self._place.scheme_of(host)}://{host}"
 
     def _caller(self, request: Request) -> Caller | None:
         cookie = request.cookies.get(COOKIE, "")

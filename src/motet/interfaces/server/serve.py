@@ -146,7 +146,8 @@ class _ServerParts:
         self._predictions = StartPredictions(self._journal, folder, self.changes.changed)
         self._replays = ReplayStore(folder)
         self._workplace = Workplace(folder, job_environment(), training_program(), options.lease_s)
-        self._webhooks = Webhooks(WebhookStore(folder / "webhook-secrets"), self._journal)
+        store = WebhookStore(folder / "webhook-secrets")
+        self._webhooks = Webhooks(store, self._journal, self._audit)
         self._master = MasterLoop(
             self._journal,
             options.cluster,
@@ -199,7 +200,7 @@ class _ServerParts:
             self._accounts,
             self._sessions,
             RequestAudit(self._audit),
-            place.host_names,
+            place,
             has_open_metrics=self._options.has_open_metrics,
         )
         app = create_app(master, self._workplace, access, self._predictions)

@@ -80,3 +80,19 @@ def test_commands_of_this_machine_use_a_loopback_name_where_they_can(tmp_path: P
     assert proxied.local_url(80) == "http://127.0.0.1:80/motet"
     assert proxied.public_url(80) == "https://head.example/motet"
     assert Exposure("::1").local_url(80) == "http://[::1]:80"
+
+
+@pytest.mark.parametrize(
+    ("place", "host", "scheme"),
+    [
+        (Exposure(), "127.0.0.1:8000", "http"),
+        (Exposure(proxy_name="Head.example"), "head.example", "https"),
+        (Exposure(proxy_name="head.example"), "head.example:8443", "https"),
+        (Exposure(proxy_name="head.example"), "[::1]:8000", "http"),
+        (Exposure(certificate=Path("cert.pem")), "localhost:8000", "https"),
+    ],
+)
+def test_browsers_reach_a_host_by_the_scheme_that_is_in_front_of_it(
+    place: Exposure, host: str, scheme: str
+) -> None:
+    assert place.scheme_of(host) == scheme

@@ -201,6 +201,14 @@ def test_pages_below_a_root_path_link_to_each_other(proxied: LiveServer, prefix:
         assert (done.status_code, done.headers["location"]) == (303, "/motet/jobs?page=1")
 
 
+def test_a_page_of_the_same_name_without_tls_signs_nobody_in(proxied: LiveServer) -> None:
+    """Whoever can change unencrypted traffic of a network can serve such a page."""
+    address = ServerAddress.find(folder=proxied.folder)
+    headers = {"Host": "head.example", "Origin": "http://head.example"}
+    form = {"token": address.token, "next": "/jobs"}
+    assert httpx.post(f"{address.url}/login", data=form, headers=headers).status_code == 403
+
+
 def test_the_audit_log_has_the_address_that_the_proxy_names(proxied: LiveServer) -> None:
     address = ServerAddress.find(folder=proxied.folder)
     headers = {"Authorization": f"Bearer {address.token}", "X-Forwarded-For": "192.0.2.9"}

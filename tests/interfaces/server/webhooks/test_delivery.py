@@ -174,10 +174,14 @@ def test_a_killed_server_tells_what_was_not_delivered(tmp_path: Path, receiver: 
 
 
 def test_a_receiver_that_is_gone_is_removed(client: LiveClient, receiver: Receiver) -> None:
-    client.add_webhook(receiver.url)
+    added = client.add_webhook(receiver.url)
     receiver.answers = [410]
     run_job(client)
     wait_until(lambda: not client.webhooks())
+    removed = "webhook removed: its receiver answered 410 Gone"
+    wait_until(lambda: any(each["action"] == removed for each in client.audit("", 100)))
+    entry = next(each for each in client.audit("", 100) if each["action"] == removed)
+    assert (entry["user"], entry["target"]) == (None, f"webhook {added['id']}")
 
 
 def test_a_removed_webhook_is_told_nothing(client: LiveClient, receiver: Receiver) -> None:
@@ -224,4 +228,4 @@ def test_a_host_that_nothing_can_be_called_is_a_problem_of_its_webhook(tmp_path:
         added = client.add_webhook("http://receiver.invalid/")
         connection.execute("UPDATE webhooks SET url = 'http://a..b/'")
         connection.commit()
-        assert "UnicodeError" in client.send_test_message(added["id"])["problem"]
+        assert "ConnectError" in client.send_test_message(added["id"])["problem"]

@@ -8,6 +8,7 @@ import ssl
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from cryptography import x509
 
@@ -93,6 +94,11 @@ class Exposure:
         proxy = {self.proxy_name} if self.proxy_name else set[str]()
         return frozenset({*LOOPBACK_NAMES, *self.certified_names, *own, *proxy})
 
+    def scheme_of(self, host: str) -> str:
+        """Of the URL of a request with this Host header."""
+        is_proxy = self.proxy_name is not None and _name_in(host) == self.proxy_name.lower()
+        return "https" if self.certificate is not None or is_proxy else "http"
+
     def public_url(self, port: int) -> str:
         """For users, without a slash at the end."""
         if self.proxy_name is not None:
@@ -137,6 +143,11 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _name_in(host: str) -> str:
+    """Of a Host header, without the port."""
+    return urlsplit(f"//{host}").hostname or ""
 
 
 def _in_url(host: str) -> str:

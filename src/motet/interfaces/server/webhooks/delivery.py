@@ -6,17 +6,25 @@ database, so that a server that is started again goes on there.
 
 from __future__ import annotations
 
-import json
+import asyncio
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-import httpx
-
-from motet.interfaces.server.views import iso
+from motet.interfaces.server.webhooks.messages import (
+    DEADLINE_S,
+    GONE,
+    MessageSender,
+    NotDelivered,
+    WebhookGone,
+    message_body,
+    receivers_client,
+    send_message,
+)
+from motet.live.accounts.audit_log import AuditEntry, AuditLog
 from motet.live.jobs.job import LiveJob
 from motet.live.journal.reading import JournalReader
 from motet.live.journal.record import Record
@@ -24,34 +32,29 @@ from motet.live.master.loop import MasterLoop, MasterStopped
 from motet.live.master.master import DurableStep
 from motet.live.master.state import LiveState
 from motet.live.webhooks.events import TEST, WebhookEvent, events_of_record
-from motet.live.webhooks.signature import signed_headers
 from motet.live.webhooks.store import Webhook, WebhookStore
 
 GIVE_UP_S = 24 * 3600.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 600.0
-_TIMEOUT_S = 15.0
 _PAGE = 200
-_GONE = 410
 _NO_SECRET = "its secret is not in the state folder: remove the webhook and add it again"
 _LOG = logging.getLogger("motet.webhooks")
-
-
-class NotDelivered(Exception):
-    """The message says why."""
-
-
-class WebhookGone(NotDelivered):
-    """The receiver wants no further messages."""
 
 
 class WebhookSender:
     """Tells one receiver, on a thread of its own from `start` to `close`."""
 
     def __init__(
-        self, webhook: Webhook, store: WebhookStore, journal: str, master: MasterLoop
+        self,
+        webhook: Webhook,
+        store: WebhookStore,
+        journal: str,
+        master: MasterLoop,
+        on_gone: Callable[[Webhook], None],
     ) -> None:
+        """`on_gone`: called on the thread when the receiver wants no further messages."""
         self._webhook, self._store = webhook, store
-        self._journal, self._master = journal, master
+        self._journal, self._master, self._on_gone = journal, master, on_gone
         self._end, self._news = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"webhook-{webhook.id}", daemon=True)
 
@@ -75,12 +78,12 @@ class WebhookSender:
 
     def _run(self) -> None:
         read_to = self._webhook.read_to
-        with httpx.Client(timeout=_TIMEOUT_S, follow_redirects=False) as client:
+        with MessageSender() as sender:
             while not self._end.is_set():
                 self._news.wait()
                 self._news.clear()
                 try:
-                    while (read := self._deliver_page(client, read_to)) > read_to:
+                    while (read := self._deliver_page(sender, read_to)) > read_to:
                         read_to = read
                 except MasterStopped:
                     return
@@ -89,14 +92,14 @@ class WebhookSender:
                     return
                 except WebhookGone:
                     _LOG.warning("webhook_gone", extra=_extra(self._webhook))
-                    self._store.remove(self._webhook.id)
+                    self._on_gone(self._webhook)
                     return
                 except Exception:
                     _LOG.exception("webhook_failed", extra=_extra(self._webhook))
                     self._end.wait(_LONGEST_PAUSE_S)
                     self._news.set()
 
-    def _deliver_page(self, client: httpx.Client, read_to: int) -> int:
+    def _deliver_page(self, sender: MessageSender, read_to: int) -> int:
         """Deliver the events of some records; returns the last of them."""
         with JournalReader(self._journal) as reader:
             records = list(islice(reader.records(read_to + 1), _PAGE))
@@ -105,7 +108,7 @@ class WebhookSender:
                 break
             if told := self._told(record):
                 for event in told:
-                    self._deliver(client, event)
+                    self._deliver(sender, event)
                 self._store.read(self._webhook.id, record.sequence, time.time_ns() // 1000)
             read_to = record.sequence
         if records:
@@ -115,14 +118,14 @@ class WebhookSender:
     def _told(self, record: Record) -> Sequence[WebhookEvent]:
         return [each for each in events_of_record(record) if each.kind in self._webhook.kinds]
 
-    def _deliver(self, client: httpx.Client, event: WebhookEvent) -> None:
+    def _deliver(self, sender: MessageSender, event: WebhookEvent) -> None:
         """Until it is received, or has been refused for a day."""
         body = message_body(event, self._job(event))
         secret = self._store.secret(self._webhook.id)
         began_s, pause_s = time.monotonic(), _FIRST_PAUSE_S
         while True:
             try:
-                send_message(client, self._webhook.url, secret, event.id, body)
+                sender.send(self._webhook.url, secret, event.id, body)
                 return
             except WebhookGone:
                 raise
@@ -146,9 +149,9 @@ class WebhookSender:
 class Webhooks:
     """All webhooks of a server. Observes the master: see MasterObserver."""
 
-    def __init__(self, store: WebhookStore, journal: str) -> None:
-        """`journal`: its address."""
-        self.store, self._journal = store, journal
+    def __init__(self, store: WebhookStore, journal: str, audit: AuditLog) -> None:
+        """`journal`: its address. `audit`: gets the webhooks that end by themselves."""
+        self.store, self._journal, self._audit = store, journal, audit
         self._master: MasterLoop | None = None
         self._senders: dict[str, WebhookSender] = {}
         self._lock = threading.Lock()
@@ -189,62 +192,43 @@ class Webhooks:
             sender = self._senders.pop(number, None)
         if sender is not None:
             sender.end()
-            sender.join(_TIMEOUT_S)
+            sender.join(DEADLINE_S)
 
-    def test(self, number: str) -> None:
+    async def test(self, number: str) -> None:
         """Send a message once. Raises NotFound, NotDelivered."""
-        webhook = self.store.find(number)
+        webhook = await asyncio.to_thread(self.store.find, number)
         try:
-            secret = self.store.secret(number)
+            secret = await asyncio.to_thread(self.store.secret, number)
         except FileNotFoundError:
             raise NotDelivered(_NO_SECRET) from None
         event = WebhookEvent(f"msg_test_{time.time_ns()}", TEST, time.time_ns() // 1000, None, {})
-        with httpx.Client(timeout=_TIMEOUT_S, follow_redirects=False) as client:
-            body = message_body(event, None)
-            send_message(client, webhook.url, secret, event.id, body)
+        async with receivers_client() as client:
+            await send_message(client, webhook.url, secret, event.id, message_body(event, None))
 
     def close(self) -> None:
         """End all deliveries; the next server goes on with them."""
         senders = list(self._senders.values())
         for sender in senders:
             sender.end()
-        ends_s = time.monotonic() + _TIMEOUT_S
+        ends_s = time.monotonic() + DEADLINE_S
         for sender in senders:
             sender.join(max(ends_s - time.monotonic(), 0.0))
         self.store.close()
 
     def _begin(self, webhook: Webhook) -> None:
         assert self._master is not None
-        sender = WebhookSender(webhook, self.store, self._journal, self._master)
+        sender = WebhookSender(webhook, self.store, self._journal, self._master, self._gone)
         with self._lock:
             self._senders[webhook.id] = sender
         sender.start()
 
-
-def message_body(event: WebhookEvent, job: Mapping[str, Any] | None) -> bytes:
-    """The same bytes for every delivery of an event."""
-    about = {"job": job} if job is not None else {}
-    document = {
-        "type": event.kind,
-        "timestamp": iso(event.at_us),
-        "data": {**about, **event.fields},
-    }
-    return json.dumps(document, separators=(",", ":")).encode()
-
-
-def send_message(client: httpx.Client, url: str, secret: str, message: str, body: bytes) -> None:
-    """Raises NotDelivered unless the receiver answers with a status of success."""
-    headers = signed_headers(secret, message, int(time.time()), body)
-    headers |= {"content-type": "application/json", "user-agent": "motet"}
-    try:
-        with client.stream("POST", url, content=body, headers=headers) as answer:
-            status = answer.status_code
-    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
-        raise NotDelivered(f"{type(error).__name__}: {error}") from error
-    if status == _GONE:
-        raise WebhookGone("the receiver answered 410 Gone")
-    if not 200 <= status < 300:
-        raise NotDelivered(f"the receiver answered {status}")
+    def _gone(self, webhook: Webhook) -> None:
+        self.store.remove(webhook.id)
+        with self._lock:
+            self._senders.pop(webhook.id, None)
+        action, target = "webhook removed: its receiver answered 410 Gone", f"webhook {webhook.id}"
+        now_us = time.time_ns() // 1000
+        self._audit.record(AuditEntry(now_us, "", "", "", "", action, target, GONE))
 
 
 def _described(state: LiveState, number: int) -> Mapping[str, Any]:

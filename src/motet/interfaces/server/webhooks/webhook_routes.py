@@ -11,7 +11,8 @@ from starlette.requests import Request
 
 from motet.interfaces.server.accounts.caller_of_request import RequestCaller, note_target
 from motet.interfaces.server.views import iso
-from motet.interfaces.server.webhooks.delivery import NotDelivered, Webhooks
+from motet.interfaces.server.webhooks.delivery import Webhooks
+from motet.interfaces.server.webhooks.messages import NotDelivered
 from motet.live.webhooks.events import KINDS
 from motet.live.webhooks.store import LONGEST_URL, Webhook
 
@@ -62,7 +63,7 @@ class WebhookRoutes:
     async def test(self, number: str) -> dict[str, Any]:
         """Send a message to the receiver, once; `problem`: why it was not received, or null."""
         try:
-            await asyncio.to_thread(self._webhooks.test, number)
+            await self._webhooks.test(number)
         except NotDelivered as error:
             return {"id": number, "problem": str(error)}
         return {"id": number, "problem": None}
