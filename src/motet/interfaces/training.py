@@ -129,6 +129,8 @@ class Cluster:
         staleness: int = 0,
         checkpoint_every: int = 10,
         lost_after: float = DEFAULT_LOST_AFTER_S,
+        spill: float | str | None = None,
+        spill_dir: PathArgument | None = None,
         checkpoints: PathArgument | None = None,
         resume: bool = False,
         overwrite: bool = False,
@@ -149,7 +151,8 @@ class Cluster:
         ConvergenceWarning says so. `callbacks`: called with the `EpochReport` of every epoch, on
         another thread.
 
-        `lost_after`: seconds without any answer after which an executor counts as lost.
+        `lost_after`: seconds without any answer after which an executor counts as lost. `spill`:
+        share of each worker's input that is kept on disk, in `spill_dir`, or "auto".
         `checkpoints`: folder to keep checkpoints in, from which `resume` continues; one with an
         earlier run is refused unless `resume` or `overwrite`. `parameters`: of the application, if
         it is no object. Raises BadInput, JobFailed.
@@ -177,6 +180,8 @@ class Cluster:
             staleness=staleness,
             checkpoint_every=checkpoint_every,
             lost_after=lost_after,
+            spill=spill,
+            spill_dir=spill_dir,
             checkpoints=checkpoints,
             resume=resume,
             overwrite=overwrite,

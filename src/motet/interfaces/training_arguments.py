@@ -17,7 +17,7 @@ from motet.domain.errors import BadInput, UnknownName
 from motet.interfaces.cli.train.cluster_shape import ClusterShape
 from motet.interfaces.training_data import ColumnName, DataArguments, NamedColumns, PathArgument
 from motet.runtime.core.consistency import Consistency, ConsistencyName, consistency_of
-from motet.runtime.core.options import DEFAULT_LOST_AFTER_S, StopRule, TrainOptions
+from motet.runtime.core.options import DEFAULT_LOST_AFTER_S, SpillOptions, StopRule, TrainOptions
 from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport
 
@@ -83,6 +83,8 @@ class TrainArguments:
     staleness: int = 0
     checkpoint_every: int = 10
     lost_after: float = DEFAULT_LOST_AFTER_S
+    spill: float | str | None = None
+    spill_dir: PathArgument | None = None
     checkpoints: PathArgument | None = None
     resume: bool = False
     overwrite: bool = False
@@ -132,6 +134,7 @@ class TrainArguments:
             until=_stop_rule(self.until),
             checkpoint_every=self.checkpoint_every,
             lost_after_s=_seconds("lost_after", self.lost_after),
+            spill=_spill(self.spill, self.spill_dir),
             checkpoint_dir=checkpoint_folder(self.checkpoints, self.resume, self.overwrite),
             resume=self.resume,
             tol=app.tol,
@@ -258,6 +261,16 @@ def _seconds(name: str, seconds: object) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, Real):
         raise BadInput(f"{name}={seconds!r:.40}: give a number of seconds")
     return float(seconds)
+
+
+def _spill(share: object, folder: PathArgument | None) -> SpillOptions | None:
+    if share is None:
+        if folder is not None:
+            raise BadInput("spill_dir is for data on disk; give spill, too")
+        return None
+    if isinstance(share, bool) or not isinstance(share, Real | str):
+        raise BadInput(f"spill={share!r:.40}: give a number from 0 to 1, or 'auto'")
+    return SpillOptions.parse(str(share), None if folder is None else Path(folder))
 
 
 def _stop_rule(until: str | None) -> StopRule | None:

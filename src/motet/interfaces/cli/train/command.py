@@ -153,6 +153,18 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     help="An executor that answers nothing for so long counts as lost: training continues from the "
     "last checkpoint.",
 )
+@training_option(
+    "--spill",
+    metavar="SHARE",
+    help="Keep this share (0 to 1) of the input of each worker on disk and read it before each "
+    "use; auto: as much as its machine's memory makes necessary.",
+)
+@training_option(
+    "--spill-dir",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where --spill keeps it: a folder on a disk of every machine. Default: /var/tmp.",
+)
 @training_option("--resume", is_flag=True, help="Continue from the newest checkpoint in --out.")
 @output_option(
     "--out",
