@@ -99,7 +99,7 @@ def test_a_disk_without_room_is_an_error_before_anything_is_written(tmp_path: Pa
 
 
 def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(JobFailed, match="No such file or directory; free space there"):
+    with pytest.raises(JobFailed, match="No such file or directory; create it"):
         SpillFile(tmp_path / "missing")
 
 

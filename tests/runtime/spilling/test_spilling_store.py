@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 from pathlib import Path
 
@@ -17,11 +16,12 @@ from motet.runtime.core.application import Batch
 from motet.runtime.core.options import SpillOptions
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import Schedule, deal_blocks
+from motet.runtime.spilling.disk_share import FixedShare
 from motet.runtime.spilling.section_image import SpillBuffer
 from motet.runtime.spilling.section_memory import SECTIONS_AHEAD
 from motet.runtime.spilling.spill_file import SpillFile
 from motet.runtime.spilling.spilled_storage import SpilledParking
-from motet.runtime.spilling.spilling_store import SpillingBlockStore, is_spilled
+from motet.runtime.spilling.spilling_store import SpillingBlockStore
 from motet.runtime.worker.block_store import MemoryBlockStore
 from motet.runtime.worker.local_training import LocalTraining
 from motet.runtime.worker.share import DataShare
@@ -50,7 +50,8 @@ def section(number: int) -> Rows:
 
 
 def filled(share: float, file: type[SpillFile] = SpillFile) -> SpillingBlockStore:
-    store = SpillingBlockStore(Batch, ["state"], lambda: file(DISK), share)
+    store = SpillingBlockStore(Batch, ["state"], lambda: file(DISK), FixedShare(share))
+    store.will_hold(SECTIONS, 0)
     for number in range(SECTIONS):
         assert store.add(section(number)) == number
     return store
@@ -115,13 +116,6 @@ def test_sections_ahead_are_read_before_they_are_used() -> None:
     store.close()
 
 
-@pytest.mark.parametrize("share", [0.25, 0.5, 0.7])
-def test_spilled_sections_lie_evenly_among_the_others(share: float) -> None:
-    spilled = [is_spilled(number, share) for number in range(1000)]
-    for first, length in itertools.product(range(0, 900, 37), (10, 100)):
-        assert abs(sum(spilled[first : first + length]) - share * length) <= 1
-
-
 def test_a_section_with_views_stays_in_memory_and_keeps_what_is_written() -> None:
     store = filled(1.0)
     with store.using(0, writes=True):
@@ -161,7 +155,8 @@ def test_a_failing_disk_is_an_error_of_the_use_and_of_all_later_ones() -> None:
         files.append(FailingFile(DISK))
         return files[0]
 
-    store = SpillingBlockStore(Batch, ["state"], made, 1.0)
+    store = SpillingBlockStore(Batch, ["state"], made, FixedShare(1.0))
+    store.will_hold(SECTIONS, 0)
     for number in range(SECTIONS):
         store.add(section(number))
     files[0].fails = True
@@ -208,7 +203,7 @@ def test_a_model_does_not_depend_on_the_share(share: float) -> None:
             rows,
             0,
             lambda make: SpillingBlockStore(
-                make, app.state_columns, lambda: SpillFile(DISK), own_share
+                make, app.state_columns, lambda: SpillFile(DISK), FixedShare(own_share)
             ),
         )
         losses = [each.loss for each in training.epochs(3)]

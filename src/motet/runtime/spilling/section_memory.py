@@ -59,9 +59,34 @@ class SectionMemory:
         self._failure: JobFailed | None = None
         self._is_closed = False
         self._thread: threading.Thread | None = None
+        self._read_us = self._reads = 0
         self.waited_us = 0
         self.read_bytes = 0
         self.written_bytes = 0
+
+    @property
+    def on_disk(self) -> int:
+        """How many sections are spilled."""
+        return sum(each.is_spilled for each in self._sections)
+
+    @property
+    def mean_read_s(self) -> float:
+        """Of a section; 0: none was read yet."""
+        return self._read_us / self._reads / 1e6 if self._reads else 0.0
+
+    def spill(self, is_spilled: Callable[[int], bool]) -> None:
+        """From now on these sections are spilled: each after its next use, or at once if it is not
+        used soon. Others stay in memory once they have been read."""
+        with self._changed:
+            for number, section in enumerate(self._sections):
+                section.is_spilled = is_spilled(number)
+            self._loaded = {
+                number: None
+                for number, each in enumerate(self._sections)
+                if each.is_spilled and each.buffer is not None
+            }
+            self._start_thread()
+            self._changed.notify_all()
 
     def add(self, image: SectionImage, buffer: mmap.mmap, *, is_spilled: bool) -> None:
         """Take a filled buffer over. A spilled section is written and freed before this returns.
@@ -73,9 +98,7 @@ class SectionMemory:
         if is_spilled:
             self._write(section)
             _free(section)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="spilling", daemon=True)
-                self._thread.start()
+            self._start_thread()
 
     def will_read(self, order: Iterable[int]) -> None:
         """Which sections are entered next, in this order."""
@@ -126,6 +149,11 @@ class SectionMemory:
         self._awaited.discard(number)
         self.waited_us += self._now_us() - began_us
 
+    def _start_thread(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="spilling", daemon=True)
+            self._thread.start()
+
     @property
     def _target(self) -> SpillTarget:
         if self._opened is None:
@@ -154,7 +182,7 @@ class SectionMemory:
                 failure = error
             with self._changed:
                 section.is_moving = False
-                if section.buffer is not None:
+                if section.buffer is not None and section.is_spilled:
                     self._loaded[number] = None
                 else:
                     self._loaded.pop(number, None)
@@ -199,7 +227,8 @@ class SectionMemory:
     def _ahead(self) -> list[int]:
         found: list[int] = []
         for number in self._upcoming:
-            if self._sections[number].is_spilled and number not in found:
+            section = self._sections[number]
+            if (section.is_spilled or section.buffer is None) and number not in found:
                 found.append(number)
                 if len(found) == SECTIONS_AHEAD:
                     break
@@ -207,8 +236,11 @@ class SectionMemory:
 
     def _read(self, section: _Section) -> None:
         assert section.place is not None
+        began_us = self._now_us()
         buffer = new_buffer(section.image.nbytes)
         self._target.read(section.place, buffer)
+        self._read_us += self._now_us() - began_us
+        self._reads += 1
         self.read_bytes += section.image.nbytes
         section.buffer = buffer
 

@@ -14,7 +14,7 @@ from typing import Protocol
 from motet.domain.errors import JobFailed
 from motet.runtime.spilling.section_image import SpillBuffer
 
-_REMEDY = "free space there, name another folder with --spill-dir, or lower --spill"
+_REMEDY = "create it or free space there, name another folder with --spill-dir, or lower --spill"
 
 
 class SpillTarget(Protocol):

@@ -7,6 +7,8 @@ from collections.abc import Collection
 
 from motet.runtime.core.options import SpillOptions
 from motet.runtime.core.rows import Rows
+from motet.runtime.spilling.disk_share import FixedShare, TunedShare
+from motet.runtime.spilling.machine_memory import MachineMemory
 from motet.runtime.spilling.parked_rows import ParkedRows
 from motet.runtime.spilling.spill_file import SpillFile
 from motet.runtime.spilling.spilling_store import SpillingBlockStore
@@ -43,8 +45,8 @@ class SpillingStores:
 
     def __call__(self, make_batch: MakeBatch) -> SpillingBlockStore:
         """A MakeStore."""
-        share = self._options.share
-        assert share is not None
+        fixed = self._options.share
+        share = TunedShare(MachineMemory()) if fixed is None else FixedShare(fixed)
         return SpillingBlockStore(make_batch, self._state_columns, self._target, share)
 
     def _target(self) -> SpillFile:

@@ -72,6 +72,10 @@ class BlockStore(Protocol):
         """Microseconds, of all threads."""
         ...
 
+    def will_hold(self, sections: int, data_bytes: int) -> None:
+        """How many sections will be added, of so many bytes in all."""
+        ...
+
     def add(self, rows: Rows) -> int:
         """Keep one more section; its number: 0, 1, 2, ..."""
         ...
@@ -121,6 +125,9 @@ class MemoryBlockStore:
         self._sections: list[Rows] = []
         self._batches: dict[tuple[int, int, int], Batch] = {}
         self._pieces: dict[tuple[int, int, int], Batch] = {}
+
+    def will_hold(self, sections: int, data_bytes: int) -> None:
+        """Nothing has to be prepared."""
 
     def add(self, rows: Rows) -> int:
         """Keep the very arrays."""

@@ -117,6 +117,8 @@ class DataShare:
         )
         self._grid, self._sections = grid, grid.sections
         self._bounds = [section.bounds for section in self._sections]
+        data_bytes = sum(rows.nbytes for rows in blocks.values())
+        self._store.will_hold(len(self._sections), data_bytes)
         for section in self._sections:
             self._store.add(section.cut(blocks))
         self._parts: dict[int, BatchPart] = {}
