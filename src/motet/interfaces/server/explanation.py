@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 from motet.domain.log_entry import is_wait
 from motet.domain.wait import wait_named
-from motet.engine.policy_loading.catalogue import parameters_of
 from motet.insight.job_story import JobStory, queue_rules
 from motet.insight.log_events import story_event
 from motet.insight.meanwhile import HeldGpus, Meanwhile
+from motet.insight.policy_failure import policy_failure_words
 from motet.insight.sentences import Rules
 from motet.insight.story import JobRecord, Story
 from motet.insight.waits import wait_sentence
@@ -18,11 +18,13 @@ from motet.insight.wording import in_slots, listed
 from motet.live.jobs.attempt import AttemptPhase
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState
-from motet.live.master.policy_choice import policy_of
+from motet.live.master.policy_choice import parameters_in_force
 from motet.live.master.state import LiveState
 
 CLUSTER_UNREACHABLE = "ClusterUnreachable"
 """The reason of all waits while a joined cluster is out of reach."""
+POLICY_FAILED = "PolicyFailed"
+"""The reason of all waits while the policy in force decides no more."""
 DEPENDENCY = "Dependency"
 """The reason of a job that waits for others to succeed."""
 ARRAY_LIMIT = "ArrayLimit"
@@ -65,10 +67,14 @@ def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
     entries = state.history.of(job.number)
     if state.refusal and job.attempt is None and not (job.is_suspended or job.state.is_final):
         return CLUSTER_UNREACHABLE, f"the cluster cannot be reached: {state.refusal}"
-    if not entries or job.is_suspended or job.state.is_final:
+    if job.is_suspended or job.state.is_final:
         return "", ""
-    if entries[-1].event in _GETS_SLOTS and job.attempt is None:
+    if entries and entries[-1].event in _GETS_SLOTS and job.attempt is None:
         return _slots_being_freed(state)
+    if state.policy_failure and job.attempt is None:
+        return POLICY_FAILED, policy_failure_words(state.policy_failure)
+    if not entries:
+        return "", ""
     if not is_wait(entries[-1]):
         return "", ""
     sentence = wait_sentence(story_event(entries[-1], str, _machines(state)))
@@ -137,6 +143,4 @@ def _holdings_of_others(state: LiveState, job: LiveJob, to_us: int) -> Iterator[
 
 def rules_of(state: LiveState) -> Rules:
     """Of the queues of the policy in force."""
-    policy = policy_of(state.policy.policy, state.policy.settings)
-    names = [each.name for each in parameters_of(type(policy))]
-    return queue_rules({name: getattr(policy, name) for name in names})
+    return queue_rules(parameters_in_force(state))

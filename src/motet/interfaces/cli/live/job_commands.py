@@ -56,16 +56,21 @@ def list_command(
     if is_watching:
         _watch(client, states, array, row_format)
         return
+    from motet.insight.policy_failure import policy_failure_words
     from motet.interfaces.cli.live.screens import jobs_table
     from motet.interfaces.cli.shell.streams.results import print_result
+    from motet.interfaces.cli.shell.streams.visible import echo_note
 
     jobs = list(client.jobs(states, array))
     if row_format != "table":
         print_rows("jobs", jobs, _CSV_COLUMNS, row_format)
-    elif jobs:
+        return
+    if jobs:
         print_result(jobs_table(jobs))
     else:
         click.echo("no jobs; submit one: motet submit -- python train.py", err=True)
+    if failure := policy_failure_words(client.policy().get("failure") or ""):
+        echo_note(f"warning: {failure}")
 
 
 def _watch(client: LiveClient, states: tuple[str, ...], array: str | None, row_format: str) -> None:

@@ -152,9 +152,11 @@ def _drain(drain: Mapping[str, Any]) -> str:
 
 
 def policy_screen(found: Mapping[str, Any]) -> Table:
-    """The policy in force, its parameters, and who chose it."""
+    """The policy in force, its parameters, who chose it, and why it decides no more."""
     facts = _facts_table()
     facts.add_row("policy", Text(visible_text(found["policy"])))
+    if failure := found.get("failure"):
+        facts.add_row("failed", Text(visible_text(failure), style="red"))
     for name, value in found["parameters"].items():
         facts.add_row("", Text(visible_text(f"{name}={_parameter(value)}")))
     by = f" by {visible_text(found['user'])}" if found["user"] else ""
