@@ -138,6 +138,14 @@ class ObjectReader:
         return _parsed(name, str(cell), self._stamps.microseconds)
 
 
+def object_name(entry: Any, row: int) -> str:
+    """`ml/job-1` for messages, or the place in the list, from 0, of an object without a name."""
+    metadata = entry.get("metadata") if isinstance(entry, Mapping) else None
+    known = metadata if isinstance(metadata, Mapping) else {}
+    parts = [str(known[key])[:80] for key in ("namespace", "name") if known.get(key)]
+    return "/".join(parts) or f"object {row}"
+
+
 def _workload_resources(spec: Object, admission: Object) -> Resources:
     """Resources of all pods: as admitted, or else as requested."""
     assigned = {

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from motet.domain.errors import BadInput
 from motet.sim.traces.cells import seconds_us
+from motet.sim.traces.clock_forms import read_iso
 from motet.sim.traces.durations import duration_us
 from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.formats.logged_jobs import JobLog, LoggedJob, count_noun
@@ -91,7 +92,9 @@ class _Records:
         times = [accounting.first_known(name, _FIELDS[name]) for name in ("start_time", "end_time")]
         if not ran and None in times:
             raise _missing(source, "duration", "Start,End,Elapsed")
-        return cls(accounting, TimeStamps(source.options.zone))
+        clock = source.options.clock
+        stamps = TimeStamps(source.options.zone, clock.read if clock else read_iso)
+        return cls(accounting, stamps)
 
     def texts(self, name: str) -> list[str]:
         """A column as text; empty cells if there is none."""
