@@ -53,10 +53,11 @@ class Measurements:
         self._curve_fitter, self._speed_fitter = curve_fitter, speed_fitter
         self._jobs: dict[int, _Measured] = {}
         self._fitted: LossForecasts | None = None
+        self._last: tuple[bytes, Estimates] | None = None
 
     def arrived(self, job: int, target_loss: float = _NAN, planned_steps: float = _NAN) -> None:
         """Add a job with the end condition that its user specified; NaN: not specified."""
-        self._jobs[job] = _Measured(target_loss, planned_steps)
+        self._jobs[job], self._last = _Measured(target_loss, planned_steps), None
 
     def __contains__(self, job: int) -> bool:
         return job in self._jobs
@@ -64,10 +65,11 @@ class Measurements:
     def left(self, job: int) -> None:
         """Remove a job."""
         self._jobs.pop(job, None)
+        self._last = None
 
     def trained(self, job: int, steps_done: float, points: Sequence[tuple[float, float]]) -> None:
         """Record the progress of a job. `points`: new (step, loss), ascending."""
-        known = self._jobs[job]
+        known, self._last = self._jobs[job], None
         known.steps_done = steps_done
         for step, loss in points:
             _note_loss(known, step, loss)
@@ -81,11 +83,18 @@ class Measurements:
         sample = (workers, servers, steps_per_s)
         if sample in known.speeds:
             return
+        self._last = None
         known.speeds = [each for each in known.speeds if each[:2] != sample[:2]] + [sample]
         known.has_new_speed = True
 
     def estimates(self, jobs: JobTable) -> Estimates:
-        """Estimates of these jobs, in their order."""
+        """Estimates of these jobs, in their order; the last ones if nothing has changed since."""
+        numbers = jobs.number.tobytes()
+        if self._last is None or self._last[0] != numbers:
+            self._last = numbers, self._new_estimates(jobs)
+        return self._last[1]
+
+    def _new_estimates(self, jobs: JobTable) -> Estimates:
         rows = [self._jobs.get(number) for number in jobs.number.tolist()]
         known = [row for row in rows if row is not None]
         self._fit_speeds(known)
