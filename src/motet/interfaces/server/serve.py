@@ -30,6 +30,7 @@ from motet.interfaces.server.history.accounting_routes import add_accounting_rou
 from motet.interfaces.server.history.usage_routes import add_usage_routes
 from motet.interfaces.server.metrics.metrics_route import add_metrics
 from motet.interfaces.server.metrics.server_metrics import ServerMetrics
+from motet.interfaces.server.moments import policy_text
 from motet.interfaces.server.network.connections import LimitedConnection
 from motet.interfaces.server.network.exposure import Exposure
 from motet.interfaces.server.network.listening import HttpServer, listener_at, tell_clients
@@ -60,6 +61,7 @@ from motet.live.master.intake import ChoosePolicy
 from motet.live.master.launcher_process import local_launcher
 from motet.live.master.loop import MasterLoop
 from motet.live.master.requests import Workplace
+from motet.live.master.state import LiveState
 from motet.live.queues.queue_changes import DefineQueues
 from motet.live.read_tables.read_tables import ReadTables
 from motet.live.upkeep.idle_attempts import IdleWatch, mark_idle
@@ -101,12 +103,12 @@ class ServerOptions:
 
 
 def serve(
-    options: ServerOptions, on_ready: Callable[[str], None], on_end: Callable[[int], None]
+    options: ServerOptions, on_ready: Callable[[str, str], None], on_end: Callable[[int], None]
 ) -> int:
     """Serve until SIGTERM or Ctrl-C; returns the exit status.
 
-    `on_ready`: called with the URL; `on_end`: with the number of jobs that run on. Raises BadInput,
-    JournalInUse.
+    `on_ready`: called with the URL and the policy in force; `on_end`: with the number of jobs that
+    run on. Raises BadInput, JournalInUse.
     """
     open_state_folder(options.folder)
     _require_whole(options.folder)
@@ -226,6 +228,15 @@ class _ServerParts:
         DecisionPage(master, program, renderer).add_to(app)
         return RootPath(app, place.root_path)
 
+    def policy_in_force(self) -> str:
+        """Its name and parameters, and that it has failed."""
+
+        def told(state: LiveState) -> str:
+            failed = " (it has failed: motet doctor)" if state.policy_failure else ""
+            return policy_text(state.policy) + failed
+
+        return self._master.read(told).result()
+
     def running_jobs(self) -> int:
         """Those that start, too."""
         counts = self._tables.counts()
@@ -240,7 +251,7 @@ class _ServerParts:
 def _serve(
     options: ServerOptions,
     token: str,
-    on_ready: Callable[[str], None],
+    on_ready: Callable[[str, str], None],
     on_end: Callable[[int], None],
 ) -> int:
     place = options.exposure
@@ -264,7 +275,8 @@ def _serve(
     parts.start()
     try:
         parts.open_accounts()
-        _announce(options, listener.getsockname()[1], on_ready)
+        policy = parts.policy_in_force()
+        _announce(options, listener.getsockname()[1], lambda url: on_ready(url, policy))
         server.run(sockets=[listener])
     finally:
         parts.close()

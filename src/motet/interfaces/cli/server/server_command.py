@@ -178,9 +178,9 @@ def server_command(
     )
     is_told = log_format != "json"  # Every line is an object then.
 
-    def ready(url: str) -> None:
+    def ready(url: str, policy: str) -> None:
         if is_told:
-            started(url, options)
+            started(url, policy, options)
         if demo:
             submit_demo_jobs(None, options.folder, echo_note)
 
