@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Self
 
 from motet.domain.errors import BadInput, UnknownName
-from motet.sim.traces.clock_forms import ClockForm, given_form
 from motet.sim.traces.decoding import checked_encoding
-from motet.sim.traces.time_stamps import zone_named
+from motet.sim.traces.times.clock_forms import ClockForm, given_form
+from motet.sim.traces.times.time_stamps import zone_named
 from motet.sim.traces.trace import TRACE_COLUMNS
 
 

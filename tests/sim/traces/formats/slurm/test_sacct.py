@@ -334,7 +334,7 @@ JOBS = st.lists(
 def test_a_rendered_workload_reads_back(
     jobs, fields, zone, ends_lines, delimiter, tmp_path_factory
 ):
-    from motet.sim.traces.time_stamps import zone_named
+    from motet.sim.traces.times.time_stamps import zone_named
 
     text = rendered(jobs, fields, zone=zone_named(zone), ends_lines=ends_lines, delimiter=delimiter)
     path = tmp_path_factory.mktemp("log") / "dump"

@@ -11,7 +11,7 @@ from motet.sim.traces.formats.kubernetes.objects import ClusterJob, ObjectReader
 from motet.sim.traces.formats.logged_jobs import JobLog, LoggedJob
 from motet.sim.traces.problems import BadRow, Problems
 from motet.sim.traces.source import Source
-from motet.sim.traces.time_stamps import TimeStamps
+from motet.sim.traces.times.time_stamps import TimeStamps
 from motet.sim.traces.trace import Jobs
 
 _MARKS = ('"podSets"', '"kueue.x-k8s.io/', '"batch/v1"')

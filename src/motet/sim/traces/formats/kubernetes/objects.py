@@ -20,7 +20,7 @@ from motet.sim.traces.formats.kubernetes.quantities import (
     total,
 )
 from motet.sim.traces.problems import UNPARSABLE, BadRow
-from motet.sim.traces.time_stamps import TimeStamps
+from motet.sim.traces.times.time_stamps import TimeStamps
 
 KINDS = ("Workload", "Job")
 _PAST_RUNS = ("accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds")

@@ -12,8 +12,6 @@ from dataclasses import replace
 from motet.domain.errors import BadInput
 from motet.domain.units import exact_seconds
 from motet.sim.traces.cells import decimal_number, seconds_us, since_first
-from motet.sim.traces.clock_forms import AmbiguousDates, ClockForm, found_form, read_iso
-from motet.sim.traces.durations import duration_us
 from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.formats.leaving_out import without
 from motet.sim.traces.formats.motet_columns.elastic_columns import WORK_COLUMNS
@@ -24,7 +22,9 @@ from motet.sim.traces.formats.motet_columns.usual_names import has_usual_name, u
 from motet.sim.traces.problems import Problems, is_missing
 from motet.sim.traces.source import Source
 from motet.sim.traces.table import Cells, Table, check_named_columns, delimited_header, header_names
-from motet.sim.traces.time_stamps import TimeStamps
+from motet.sim.traces.times.clock_forms import AmbiguousDates, ClockForm, found_form, read_iso
+from motet.sim.traces.times.durations import duration_us
+from motet.sim.traces.times.time_stamps import TimeStamps
 from motet.sim.traces.trace import TRACE_COLUMNS, Jobs
 
 DELIMITERS = (",", "\t", ";", "|")

@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 
 from motet.domain.errors import BadInput
 from motet.sim.traces.cells import seconds_us
-from motet.sim.traces.clock_forms import read_iso
-from motet.sim.traces.durations import duration_us
 from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.formats.logged_jobs import JobLog, LoggedJob, count_noun
 from motet.sim.traces.formats.slurm.accounting_rows import ID_FIELDS, Accounting, is_accounting
@@ -20,7 +18,9 @@ from motet.sim.traces.formats.slurm.tres import cpus_in, gpus_in, memory_bytes_i
 from motet.sim.traces.problems import Problems
 from motet.sim.traces.source import Source
 from motet.sim.traces.table import Cells, stripped
-from motet.sim.traces.time_stamps import TimeStamps
+from motet.sim.traces.times.clock_forms import read_iso
+from motet.sim.traces.times.durations import duration_us
+from motet.sim.traces.times.time_stamps import TimeStamps
 from motet.sim.traces.trace import Jobs
 
 _FIELDS = {

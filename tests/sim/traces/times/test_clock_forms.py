@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.domain.errors import BadInput
-from motet.sim.traces.clock_forms import AmbiguousDates, found_form, given_form
+from motet.sim.traces.times.clock_forms import AmbiguousDates, found_form, given_form
 
 MOMENTS = st.datetimes(datetime(1990, 1, 1), datetime(2090, 1, 1)).map(
     lambda moment: moment.replace(second=0, microsecond=0)

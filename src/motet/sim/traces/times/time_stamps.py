@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from motet.domain.errors import BadInput, nearest_name
-from motet.sim.traces.clock_forms import read_iso
+from motet.sim.traces.times.clock_forms import read_iso
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LOCAL_EPOCH = _EPOCH.replace(tzinfo=None)
