@@ -31,10 +31,11 @@ class Own(Policy):
 POLICIES = {{"own": Own}}
 """
 ALL_THREE_TIMES = "decision = replace(decision, gpus=decision.gpus * 3)"
-RAISES = "assert len(jobs) < 2, 'never so many'"
+RAISES = "assert not (jobs.priority > 0).any(), 'never so many'"
+"""Jobs with a priority are not among those that a policy is tried on."""
 SAME_PLACE = (
     "decision = replace(decision, places={row: Placement((0,), (1,)) for row in range(len(jobs)) "
-    "if decision.gpus[row]})"
+    "if decision.gpus[row] and jobs.priority[row]})"
 )
 RIGHT = "pass"
 
@@ -89,7 +90,7 @@ def test_errors_of_any_kind_in_a_decision_change_nothing(
     cluster: ScriptedCluster, file: Path, fault: str
 ) -> None:
     cluster.ask(write(file, fault))
-    jobs = [cluster.submit() for _ in range(4)]
+    jobs = [cluster.submit(priority=number) for number in range(4)]
     assert cluster.master.state.policy_failure
     cluster.ask(cluster.launcher.started("1.1"))
     states = [cluster.job(job).state for job in jobs]
@@ -117,7 +118,7 @@ def test_a_failed_policy_is_not_asked_again_also_after_a_restart(
 ) -> None:
     cluster.ask(write(file, RAISES))
     cluster.submit()
-    cluster.submit()
+    cluster.submit(priority=1)
     failure = cluster.master.state.policy_failure
     assert "never so many" in failure
     write(file, RAISES.replace("never so many", "asked again"))
@@ -131,7 +132,7 @@ def test_a_failed_policy_is_not_asked_again_also_after_a_restart(
 
 def test_another_policy_mends_it(cluster: ScriptedCluster, file: Path) -> None:
     cluster.ask(write(file, RAISES))
-    jobs = [cluster.submit(), cluster.submit()]
+    jobs = [cluster.submit(), cluster.submit(priority=1)]
     with pytest.raises(MotetError, match="never so many"):
         cluster.ask(ChoosePolicy(str(file), {}, "ann"))
     cluster.ask(ChoosePolicy("fifo", {}, "ann"))
@@ -143,7 +144,7 @@ def test_another_policy_mends_it(cluster: ScriptedCluster, file: Path) -> None:
 
 def test_the_same_file_mends_it_when_it_is_right(cluster: ScriptedCluster, file: Path) -> None:
     cluster.ask(write(file, RAISES))
-    jobs = [cluster.submit(), cluster.submit()]
+    jobs = [cluster.submit(), cluster.submit(priority=1)]
     cluster.ask(write(file, RIGHT))
     assert not cluster.master.state.policy_failure
     assert {cluster.job(job).state for job in jobs} == {JobState.STARTING}
@@ -155,7 +156,7 @@ def test_a_server_that_is_started_with_the_failed_policy_lives(
     wanted = write(file, RAISES)
     cluster.ask(wanted)
     cluster.submit()
-    cluster.submit()
+    cluster.submit(priority=1)
     cluster.replay()
     cluster.master.choose_first(ChoosePolicy(wanted.policy))
     assert cluster.master.state.policy_failure
@@ -169,8 +170,18 @@ def test_the_policy_is_shown_although_its_file_is_gone(
 ) -> None:
     cluster.ask(write(file, RAISES))
     cluster.submit()
-    cluster.submit()
+    cluster.submit(priority=1)
     file.unlink()
     document = policy_document(cluster.master.state)
     assert document["policy"] == str(file)
     assert document["failure"]
+
+
+def test_a_policy_is_tried_on_invented_jobs_where_there_are_none(
+    cluster: ScriptedCluster, file: Path
+) -> None:
+    wrong = write(file, ALL_THREE_TIMES)
+    with pytest.raises(MotetError, match=r"job 1: 3 of its 1 GPUs allocated; a rigid job gets all"):
+        cluster.ask(wrong)
+    assert cluster.master.state.policy.policy == "fifo"
+    assert not cluster.master.state.policy_failure

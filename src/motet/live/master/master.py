@@ -20,6 +20,7 @@ from motet.domain.events import (
 )
 from motet.domain.units import SECOND_US
 from motet.engine.policy_loading.faults import failure_text
+from motet.engine.rehearsal import rehearse
 from motet.live.jobs.job import LiveJob
 from motet.live.journal.record import Record
 from motet.live.journal.store import JournalStore
@@ -221,7 +222,7 @@ class Master:
             try:
                 found = intake(self.state, now_us, each)
                 if found.facts and isinstance(each, ChoosePolicy):
-                    self._engine.try_policy(policy_of(each.policy, each.settings))
+                    self._try_policy(now_us, each)
             except MotetError as error:
                 replies.append(Answer(error=error))
                 continue
@@ -232,6 +233,13 @@ class Master:
             replies.append(Answer(found.reply))
         self._release_held(now_us, facts, events)
         return facts, events, replies
+
+    def _try_policy(self, now_us: int, chosen: ChoosePolicy) -> None:
+        """Raises what stands against putting it in force."""
+        policy, state = policy_of(chosen.policy, chosen.settings), self._engine.state
+        if not len(state.jobs):
+            rehearse(policy, state.cluster, now_us)
+        self._engine.try_policy(policy)
 
     def _release_held(self, now_us: int, facts: list[Fact], events: list[Event]) -> None:
         """A job that is cancelled with its dependency may be the dependency of others."""
