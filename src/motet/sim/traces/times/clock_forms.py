@@ -55,9 +55,15 @@ def read_iso(cell: str) -> datetime:
     try:
         return datetime.fromisoformat(cell.strip())
     except ValueError:
-        raise ValueError(
-            f"which is not a time like 2017-10-09 07:01:55; of another form, {_REMEDY}"
-        ) from None
+        raise ValueError("which is not a time like 2017-10-09 07:01:55") from None
+
+
+def read_usual(cell: str) -> datetime:
+    """The same where the user can name another form, which the error says. Raises ValueError."""
+    try:
+        return read_iso(cell)
+    except ValueError as error:
+        raise ValueError(f"{error}; for another form, {_REMEDY}") from None
 
 
 def given_form(text: str) -> ClockForm:
@@ -83,7 +89,7 @@ def found_form(cells: Sequence[str]) -> ClockForm | None:
     try:
         count = abs(decimal_number(first))
     except ValueError:
-        return _form_of_dates(cells) if _DATE.fullmatch(first) else ClockForm(read_iso)
+        return _form_of_dates(cells) if _DATE.fullmatch(first) else ClockForm(read_usual)
     unit = next((name for name, least in _LEAST if count >= least), None)
     if unit is None:
         return None

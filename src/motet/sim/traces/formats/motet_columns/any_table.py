@@ -22,7 +22,7 @@ from motet.sim.traces.formats.motet_columns.usual_names import has_usual_name, u
 from motet.sim.traces.problems import Problems, is_missing
 from motet.sim.traces.source import Source
 from motet.sim.traces.table import Cells, Table, check_named_columns, delimited_header, header_names
-from motet.sim.traces.times.clock_forms import AmbiguousDates, ClockForm, found_form, read_iso
+from motet.sim.traces.times.clock_forms import AmbiguousDates, ClockForm, found_form, read_usual
 from motet.sim.traces.times.durations import duration_us
 from motet.sim.traces.times.time_stamps import TimeStamps
 from motet.sim.traces.trace import TRACE_COLUMNS, Jobs
@@ -63,7 +63,7 @@ class AnyTableFormat(TraceFormat):
         names = header_names(source, delimiter)
         columns, notices = _motet_columns(table, source.options.columns, names)
         clock = _clock_of(source, table, columns["submit_time"])
-        stamps = TimeStamps(source.options.zone, clock.read if clock else read_iso)
+        stamps = TimeStamps(source.options.zone, clock.read if clock else read_usual)
         on_clock, zero_us = _on_clock(columns, stamps, problems) if clock else ({}, None)
         columns |= on_clock
         notices = (*notices, clock.notice) if clock and clock.notice else notices

@@ -18,7 +18,7 @@ from motet.sim.traces.formats.slurm.tres import cpus_in, gpus_in, memory_bytes_i
 from motet.sim.traces.problems import Problems
 from motet.sim.traces.source import Source
 from motet.sim.traces.table import Cells, stripped
-from motet.sim.traces.times.clock_forms import read_iso
+from motet.sim.traces.times.clock_forms import read_usual
 from motet.sim.traces.times.durations import duration_us
 from motet.sim.traces.times.time_stamps import TimeStamps
 from motet.sim.traces.trace import Jobs
@@ -93,7 +93,7 @@ class _Records:
         if not ran and None in times:
             raise _missing(source, "duration", "Start,End,Elapsed")
         clock = source.options.clock
-        stamps = TimeStamps(source.options.zone, clock.read if clock else read_iso)
+        stamps = TimeStamps(source.options.zone, clock.read if clock else read_usual)
         return cls(accounting, stamps)
 
     def texts(self, name: str) -> list[str]:
