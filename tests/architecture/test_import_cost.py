@@ -46,6 +46,17 @@ app = MLR()
 app.initial_model(app.prepared(open_dataset("digits"), 0), 0)
 app.prepared(open_dataset("diabetes"), 0)
 """
+KERNEL_FREE = """
+import numpy as np
+from motet.apps.lda import LDA
+from motet.apps.nmf import NMF
+from motet.datasets import open_dataset
+for app, data in ((LDA(), "synthetic-corpus:documents=9"), (NMF(), "digits-ratings")):
+    rows = app.prepared(open_dataset(data, kind=app.dataset_kind), 0)
+    model = app.initial_model(rows, 0)
+    app.summarise(model, np.ones(2), len(rows))
+    app.adopt(model, rows)
+"""
 PROBE = """
 import json, sys, time
 {action}
@@ -106,3 +117,9 @@ def test_the_controller_prepares_built_in_data_without_scikit_learn_and_kernels(
     assert "sklearn" not in packages
     program = f"{PREPARATION}\nimport sys; assert 'numba.np.arraymath' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_controller_of_topic_models_and_factorisations_loads_no_kernels() -> None:
+    """Numba and what it imports take as long as all other imports of a command."""
+    _, packages = probe(KERNEL_FREE)
+    assert packages & {"numba", "scipy", "sklearn"} == set()
