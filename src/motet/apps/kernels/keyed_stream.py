@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import cast
 
 import numpy as np
-from numba import njit
 
 from motet.apps.kernels.keyed_random import GOLDEN, TO_UNIT, scrambled
+from motet.runtime.core.compiled import njit
 
 _compiled = njit(cache=True, nogil=True, inline="always")
 scramble = cast("Callable[[np.uint64], np.uint64]", _compiled(scrambled))

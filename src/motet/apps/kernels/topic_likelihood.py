@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import lgamma, log
 
 import numpy as np
-from numba import njit
 
 from motet.apps.kernels.topic_moves import count_document
 from motet.domain.arrays import Counts, Floats, Indices
+from motet.runtime.core.compiled import njit
 
 _TABULATED_COUNTS = 512
 

@@ -10,7 +10,6 @@ For a signed index Numba adds a check of its sign; a slice as an argument is two
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from motet.apps.kernels.keyed_stream import next_state, stream_start, unit_float
 from motet.apps.kernels.topic_moves import (
@@ -20,6 +19,7 @@ from motet.apps.kernels.topic_moves import (
     moves_by_word,
 )
 from motet.domain.arrays import Counts, Floats, Indices, Ints, RowIndices
+from motet.runtime.core.compiled import njit
 
 _NONE, _ONE = np.uint64(0), np.uint64(1)
 _FIRST_SWEEP_STREAM = 1

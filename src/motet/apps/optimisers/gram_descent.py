@@ -14,11 +14,11 @@ import math
 import mmap
 
 import numpy as np
-from numba import njit
 
 from motet.apps.inputs.centred import Centred
 from motet.domain.arrays import Array
 from motet.runtime.core.application import Step
+from motet.runtime.core.compiled import njit
 
 SWEEPS_PER_EPOCH = 20
 _W, _C, _GRAM = 0, 1, 2

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from motet.domain.arrays import Array, Indices
+from motet.runtime.core.compiled import njit
 
 
 @njit(cache=True, nogil=True)
