@@ -54,7 +54,7 @@ class ModelCopy:
 
     def _add(self, blocks: Sequence[int], news: News) -> None:
         """Add the changes of all blocks in one pass. Raises BadMessage."""
-        from motet.runtime.core.change_kernels import add_in_blocks
+        from motet.runtime.core.kernels.change_kernels import add_in_blocks
 
         numbers = list(blocks)
         bounds = np.zeros(len(numbers) + 1, np.int64)
@@ -70,7 +70,7 @@ class DividedChanges:
 
     def __init__(self, spec: TableSpec, changes: Array) -> None:
         """`changes: (2, n)`: flat positions in the table, row after row, and what is added."""
-        from motet.runtime.core.change_kernels import shift_positions
+        from motet.runtime.core.kernels.change_kernels import shift_positions
 
         firsts = first_positions(spec)
         # Positions of one row may be in any order, but every block begins with a row.

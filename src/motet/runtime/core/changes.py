@@ -21,7 +21,7 @@ def add_changes(values: Array, changes: Array | tuple[Array, Array]) -> None:
     `changes`: one array, or positions and amounts. Raises IndexError for a position outside, with
     nothing added.
     """
-    from motet.runtime.core.change_kernels import add_at
+    from motet.runtime.core.kernels.change_kernels import add_at
 
     flat = values.reshape(-1, copy=False)
     positions, amounts = changes
@@ -38,7 +38,7 @@ def all_changes(parts: Sequence[Array]) -> Array:
 
 def compile_change_kernels(dtype: np.dtype[Any]) -> None:
     """Compile what workers and servers need to exchange changes of such integers."""
-    from motet.runtime.core.change_kernels import add_at, add_in_blocks, shift_positions
+    from motet.runtime.core.kernels.change_kernels import add_at, add_in_blocks, shift_positions
 
     values, bounds = np.zeros(1, dtype), np.array([0, 1])
     received = np.zeros((2, 1), np.int32)

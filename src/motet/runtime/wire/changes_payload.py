@@ -1,7 +1,9 @@
 """Payloads of tables that exchange changes: of a PUSH, and of the reply to a REFRESH.
 
 A REFRESH is a PULL that names, for every block, the revision of the reader's copy. The reply holds
-the changes since then, or the block's values if the owner does not have all of them any more.
+the changes since then, or the block's values if the owner does not have all of them any more. An
+EXCHANGE is a PUSH with the REFRESH of the next mini-batch: the payload of the one, the reply of the
+other.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from motet.runtime.core.changes import all_changes
 from motet.runtime.wire.errors import BadMessage
 
 NO_REVISION = -1
+REVISION_BYTES = 8
+"""Of one block's revision in a REFRESH."""
 WHOLE = -1
 
 
@@ -65,7 +69,7 @@ def decode_changes(payload: memoryview, block_count: int) -> tuple[Array, list[i
 
 
 def encode_revisions(revisions: Indices) -> bytes:
-    """What follows a REFRESH's head: the reader's revision of each block, or NO_REVISION."""
+    """The end of a REFRESH and an EXCHANGE: the reader's revision of each block, or NO_REVISION."""
     return revisions.astype(np.int64).tobytes()
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from motet.runtime.core.change_kernels import add_in_blocks, shift_positions
+from motet.runtime.core.kernels.change_kernels import add_in_blocks, shift_positions
 
 SIZES = [3, 0, 2, 4]
 ENDS = np.cumsum(SIZES)
