@@ -17,7 +17,6 @@ from motet.domain.arrays import Array, Indices
 from motet.runtime.client.model_copy import DividedChanges, ModelCopy
 from motet.runtime.client.routed_calls import Peers, RoutedCalls
 from motet.runtime.client.routes import KeyPlan, Route
-from motet.runtime.core.changes import all_changes
 from motet.runtime.core.subtask import Transfer
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.wire.messages import RequestKind
@@ -30,6 +29,7 @@ from motet.runtime.wire.table_requests import (
 )
 
 _CLIENT = struct.Struct("<Q")
+_NO_CHANGES = np.empty((2, 0), np.int64)
 
 
 Keys: TypeAlias = "Indices | Sequence[int] | KeyPlan | None"
@@ -173,7 +173,7 @@ class TableClient:
         return self._calls.ownership
 
     def _divided(self, delta: Array | None) -> DividedChanges:
-        return DividedChanges(self.spec, all_changes([] if delta is None else [delta]))
+        return DividedChanges(self.spec, _NO_CHANGES if delta is None else delta)
 
     def _as_plan(self, keys: Keys) -> KeyPlan:
         if keys is None or isinstance(keys, KeyPlan):

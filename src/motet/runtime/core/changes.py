@@ -38,7 +38,12 @@ def all_changes(parts: Sequence[Array]) -> Array:
 
 def compile_change_kernels(dtype: np.dtype[Any]) -> None:
     """Compile what workers and servers need to exchange changes of such integers."""
-    from motet.runtime.core.kernels.change_kernels import add_at, add_in_blocks, shift_positions
+    from motet.runtime.core.kernels.change_kernels import (
+        add_at,
+        add_in_blocks,
+        divide_by_blocks,
+        shift_positions,
+    )
 
     values, bounds = np.zeros(1, dtype), np.array([0, 1])
     received = np.zeros((2, 1), np.int32)
@@ -46,6 +51,7 @@ def compile_change_kernels(dtype: np.dtype[Any]) -> None:
     read_only.flags.writeable = False
     add_at(values, received[0], received[1])
     for changes in (received, read_only):
-        add_in_blocks(values, bounds[:1], bounds[1:], (changes[0], changes[1]), bounds)
-    for positions in (np.zeros(1, np.int64), received[0]):
-        shift_positions(positions, bounds[1:], bounds[:1], received[0])
+        add_in_blocks(values, bounds[:1], bounds[1:], (changes[0], changes[1]), bounds[1:])
+    shift_positions(received[0], bounds[1:], bounds[:1], received[0])
+    computed = np.zeros(1, np.int64)
+    divide_by_blocks(computed, computed, bounds, received)
