@@ -25,7 +25,9 @@ def add_changes(values: Array, changes: Array | tuple[Array, Array]) -> None:
 
     flat = values.reshape(-1, copy=False)
     positions, amounts = changes
-    if not add_at(flat, np.require(positions, None, "A"), np.require(amounts, None, "A")):
+    if not (positions.flags.aligned and amounts.flags.aligned):
+        positions, amounts = positions.copy(), amounts.copy()
+    if not add_at(flat, positions, amounts):
         raise IndexError(f"a change is outside of the {flat.size} numbers")
 
 

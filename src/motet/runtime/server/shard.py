@@ -101,10 +101,11 @@ class Shard:
         if named is None:
             return
         has_committed, has_moved = self._contribute_all(request, named, head)
+        following = target._replace(clock=target.clock + 1)
         if has_moved:
             self._held.redirect(request)
-        else:
-            self._answer_when_due(request, target._replace(clock=target.clock + 1))
+        elif has_committed or not self._gate.park(request, following, named):
+            self._answer_when_due(request, following)
         if has_committed:
             self._release_parked()
 
