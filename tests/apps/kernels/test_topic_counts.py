@@ -56,6 +56,12 @@ def test_frequencies_are_those_of_all_counts(counts: Counts, at_a_time: int) -> 
     assert found.tolist() == [(counts == n).sum() for n in range(counts.max() + 1)]
 
 
+def test_frequencies_of_large_counts() -> None:
+    found = count_frequencies(np.array([[5000, 0, 1], [5000, 7, 0]], np.int32))
+    assert np.flatnonzero(found).tolist() == [0, 1, 7, 5000]
+    assert found[[0, 1, 7, 5000]].tolist() == [2, 1, 1, 2]
+
+
 def test_a_negative_count_is_refused() -> None:
     with pytest.raises(ValueError, match="negative"):
         count_frequencies(np.array([[3, -1]], np.int32))
