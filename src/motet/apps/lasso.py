@@ -29,7 +29,6 @@ from motet.apps.inputs.matrix import (
 from motet.apps.inputs.memory import OWN_DELTA_COPIES, float64_bytes, require_memory
 from motet.apps.optimisers.gram_descent import (
     apply_gram_delta,
-    descend_coordinates,
     gram_coefficients,
     gram_delta,
     gram_row_width,
@@ -155,6 +154,8 @@ class Lasso(Estimator):
 
     def warm_up(self) -> None:
         """Compile coordinate descent."""
+        from motet.apps.optimisers.coordinate_descent import descend_coordinates
+
         descend_coordinates(initial_gram_rows(2), 1.0, 1)
 
     # -- one step ----------------------------------------------------------------------------------

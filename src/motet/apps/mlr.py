@@ -25,7 +25,6 @@ from motet.apps.inputs.class_labels import class_numbers, learn_classes
 from motet.apps.inputs.coordinates import Coordinates, feature_columns, features_of
 from motet.apps.inputs.matrix import nonzero_share, training_bytes, training_features
 from motet.apps.inputs.memory import MODEL_COPIES, ROW_COPIES, float64_bytes, require_memory
-from motet.apps.kernels.softmax import expand_softmax, loss_and_hits, variance_reduced_step
 from motet.apps.optimisers.lbfgs import LBFGS, LBFGS_STATISTICS, DiagonalExpansion
 from motet.apps.optimisers.saga import (
     initial_saga_rows,
@@ -153,6 +152,8 @@ class MLR(Estimator):
         """Compile all kernels."""
         from scipy.sparse import csr_matrix
 
+        from motet.apps.kernels.softmax import variance_reduced_step
+
         x, y = np.eye(4), np.arange(4) % 2
         MLR(solver="lbfgs", epochs=1, tol=0).fit(x, y)
         MLR(solver="saga", batch_size=2, epochs=1, tol=0).fit(x + 1, y)
@@ -184,6 +185,8 @@ class MLR(Estimator):
 
     def apply(self, values: Array, delta: Array, step: Step) -> None:
         """One step of the block's rows."""
+        from motet.apps.kernels.softmax import variance_reduced_step
+
         if self._uses_lbfgs:
             self._lbfgs.apply(values, delta, step.statistics, step.instances)
             return
@@ -196,6 +199,8 @@ class MLR(Estimator):
 
     def evaluate(self, rows: Rows, model: Array) -> Array:
         """Return the sum of log-losses and the number of correct predictions."""
+        from motet.apps.kernels.softmax import loss_and_hits
+
         weights = self._weights(model)
         logits = self._features_of(rows) @ weights[:-1] + weights[-1]
         return np.array(loss_and_hits(logits, rows["label"]), dtype=np.float64)
@@ -219,6 +224,8 @@ class MLR(Estimator):
 
     def test_metrics(self, dataset: LabelledMatrix) -> dict[str, float]:
         """test_log_loss, test_accuracy."""
+        from motet.apps.kernels.softmax import loss_and_hits
+
         labels = class_numbers(dataset, self.classes_)
         sums = np.array(loss_and_hits(self.decision_function(dataset), labels)) / len(labels)
         return {"test_log_loss": float(sums[0]), "test_accuracy": float(sums[1])}
@@ -304,6 +311,8 @@ class MLR(Estimator):
 
     def _expansion(self, features: Centred, labels: Array, weights: Array) -> DiagonalExpansion:
         """Expand the instances' objective around a point, with their part of the penalty."""
+        from motet.apps.kernels.softmax import expand_softmax
+
         logits = features @ weights[:-1] + weights[-1]
         curvatures = np.empty_like(logits)
         loss = expand_softmax(logits, labels, curvatures)

@@ -27,7 +27,6 @@ from motet.apps.inputs.arrays import as_dataset, has_ids
 from motet.apps.inputs.memory import MODEL_COPIES, ROW_COPIES, float64_bytes, require_memory
 from motet.apps.inputs.ratings import by_user, check_ratings, id_pairs, look_up
 from motet.apps.kernels.keyed_random import uniform_rows
-from motet.apps.kernels.ratings import descend_ratings, fold_in_users, squared_error
 from motet.datasets.kinds import Ratings
 from motet.datasets.kinds.ids import id_positions
 from motet.domain.arrays import Array, Floats, Indices
@@ -123,6 +122,8 @@ class NMF(AutomaticBatches):
 
     def compute(self, batch: Batch, model: Array, step: Step) -> Update:
         """Steps of the users' own factors; gradient and curvature of the items'."""
+        from motet.apps.kernels.ratings import descend_ratings
+
         ratings = batch.rows.ragged("ratings")
         delta = np.zeros((len(model), self.rank + 1))
         rate = self._rate(step.epoch)
@@ -148,6 +149,8 @@ class NMF(AutomaticBatches):
 
     def evaluate(self, rows: Rows, model: Array) -> Floats:
         """The sum of squared errors and the number of ratings."""
+        from motet.apps.kernels.ratings import squared_error
+
         items, ratings = rows.ragged("items"), rows.ragged("ratings").values
         error = squared_error(items.offsets, items.values, ratings, rows["factors"], model)
         return np.array([error, len(ratings)])
@@ -200,6 +203,8 @@ class NMF(AutomaticBatches):
 
     def transform(self, X: Any) -> Floats:
         """Return factors `(users, rank)` of any users with ratings `X` of the learned items."""
+        from motet.apps.kernels.ratings import fold_in_users
+
         self.check_fitted()
         ratings = self._ratings_of(X)
         offsets, items, values = by_user(ratings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Mapping
@@ -209,7 +210,10 @@ def _train(flags: Mapping[str, Any]) -> None:
 
     os.environ |= ONE_BLAS_THREAD  # Further threads would wait for work in busy loops.
     with ClusterStart([flags["app"]], flags["address"], with_ray=flags["ray"]) as start:
+        gc.disable()  # Collections would visit all imported objects again and again.
         from motet.interfaces.cli.train.request import TrainFlags
         from motet.interfaces.cli.train.run import run_training
 
+        gc.freeze()
+        gc.enable()
         run_training(TrainFlags(**flags), start, began_s)
