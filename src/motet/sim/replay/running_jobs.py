@@ -16,6 +16,7 @@ from motet.engine.state.cluster_state import ClusterState
 from motet.engine.state.sharing import SHARED_SET
 from motet.estimate.exchange import Gang
 from motet.sim.replay.machine_speeds import MachinePaces
+from motet.sim.replay.start_ups import StartUps
 from motet.sim.replay.step_progress import StepProgress
 from motet.sim.speeds.speed_model import SpeedModel
 
@@ -55,10 +56,12 @@ class RunningJobs:
         speeds: SpeedModel,
         progress: StepProgress,
         paces: MachinePaces,
+        starts: StartUps,
         duration_us: Ints,
     ) -> None:
-        """`duration_us`: of every job, by number."""
+        """`starts`: that are not done. `duration_us`: of every job, by number."""
         self._state, self._speeds, self._progress, self._paces = state, speeds, progress, paces
+        self._starts = starts
         self._duration_us = duration_us
         self._moving: set[int] = set()
         self.has_trained = False
@@ -100,6 +103,7 @@ class RunningJobs:
         return [
             SpeedChanged(int(jobs.number[row]), *self._change_speed(row))
             for row in np.flatnonzero(changed).tolist()
+            if jobs.number[row] not in self._starts
         ]
 
     def adapt_to_machines(self, numbers: Iterable[int]) -> list[Event]:
