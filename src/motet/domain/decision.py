@@ -53,6 +53,7 @@ class Decision:
     percentage of each GPU (None: 100). `group`: jobs with the same number and the same `gpus` share
     them on the same machines; UNKNOWN: exclusive use (None: for all jobs). `recheck_at_us`: time of
     the next decision if no event occurs before. `memory`: new values of the policy's own columns.
+    `spill`: part of each job's input that is kept on disk, 0 to 1 (None: nothing is).
     `exclude`: by row, the slow machine that caused a new placement, for the decision log.
     """
 
@@ -66,6 +67,7 @@ class Decision:
     recheck_at_us: int = NEVER_US
     memory: Mapping[str, Ints] = field(default_factory=dict)
     exclude: Mapping[int, Straggler] = field(default_factory=dict)
+    spill: Floats | None = None
 
     @property
     def used_gpus(self) -> int:
