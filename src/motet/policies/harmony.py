@@ -28,6 +28,7 @@ from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
 from motet.domain.wait import Wait
 from motet.estimate.colocation.group_time import CPU_WEIGHT
+from motet.harmony.fewer_jobs import preferring_fewer_jobs
 from motet.harmony.prefixes import paper_grouping
 from motet.harmony.problem import JobGroup
 from motet.harmony.schedule.apart import isolated_schedule, naive_schedule
@@ -44,7 +45,7 @@ from motet.harmony.schedule.from_snapshot import (
 from motet.harmony.schedule.held_groups import GroupPlan, Scene
 from motet.harmony.schedule.interleaved import interleaved_schedule
 from motet.harmony.schedule.use_with_job import uses_with_jobs
-from motet.harmony.search import best_grouping
+from motet.harmony.search import best_grouping, quick_grouping
 from motet.harmony.spill_ratio import first_disk_blocks
 
 _MEGA = 1e6
@@ -58,6 +59,7 @@ class Harmony(Policy):
     `search`: `best`, or Algorithms 1 and 2 of the source (`paper`). `reloading`: keep input on
     disk where memory does not suffice, if reading it at `disk_mb_per_s` from each machine delays no
     COMP (false: such groups are excluded). `cpu_weight`: of the CPU in the use of machines.
+    `fewer_jobs`: the part of that use that is given up for fewer jobs at a time.
     `check_s`: while jobs are profiled, decide at multiples of this interval.
     """
 
@@ -66,6 +68,7 @@ class Harmony(Policy):
     reloading: bool = True
     disk_mb_per_s: float = 200.0
     cpu_weight: float = CPU_WEIGHT
+    fewer_jobs: float = 0.02
     check_s: float = 60.0
     naive_groups: int = 10
     naive_deal: int = 0
@@ -82,6 +85,8 @@ class Harmony(Policy):
             raise BadInput(f"disk_mb_per_s={self.disk_mb_per_s}: give a number above 0")
         if not 0.5 <= self.cpu_weight <= 1:
             raise BadInput(f"cpu_weight={self.cpu_weight}: must be from 0.5 to 1")
+        if not 0 <= self.fewer_jobs < 1:
+            raise BadInput(f"fewer_jobs={self.fewer_jobs}: give a part, from 0 to below 1")
         if self.naive_groups < 1:
             raise BadInput(f"naive_groups={self.naive_groups}: give at least 1")
 
@@ -121,8 +126,11 @@ class Harmony(Policy):
                 lots = [np.random.default_rng([self.naive_deal, job]).random() for job in numbers]
                 deal = np.argsort(lots, kind="stable").tolist()
                 return naive_schedule(scene, self.naive_groups, deal)
-        search = best_grouping if self.search == "best" else paper_grouping
-        return interleaved_schedule(scene, search)
+        if self.search == "paper":
+            return interleaved_schedule(scene, paper_grouping, paper_grouping)
+        searches = (best_grouping, quick_grouping)
+        first, repair = (preferring_fewer_jobs(each, self.fewer_jobs) for each in searches)
+        return interleaved_schedule(scene, first, repair)
 
 
 class _Made:

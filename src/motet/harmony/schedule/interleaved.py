@@ -26,8 +26,8 @@ from motet.harmony.schedule.held_groups import GroupPlan, HeldGroup, Scene
 from motet.harmony.schedule.profiling_turn import beside_former_mates, with_new_jobs
 
 
-def interleaved_schedule(scene: Scene, search: Search) -> GroupPlan:
-    """The groups from now on."""
+def interleaved_schedule(scene: Scene, search: Search, repair: Search) -> GroupPlan:
+    """The groups from now on. `search`: of the first groups; `repair`: of later ones."""
     new = [job for job in scene.order if not scene.is_profiled[job]]
     if not scene.is_settled.any():
         starting = _first_schedule(scene, new, search)
@@ -35,7 +35,7 @@ def interleaved_schedule(scene: Scene, search: Search) -> GroupPlan:
             return starting
     reserved = _only_profiling(scene)
     machines = len(scene.machines) - sum(group.machines for group in reserved)
-    grouping = _settled_groups(scene, machines, search)
+    grouping = _settled_groups(scene, machines, repair)
     strays = [job for job in _running_in_order(scene, new) if _is_beside_profiled(scene, job)]
     grouping = Grouping((*grouping.groups, *reserved))
     grouping, homeless = beside_former_mates(scene, grouping, strays)
