@@ -12,7 +12,7 @@ from support.pages import put_into, table
 
 PAGE = ROOT / "docs" / "systems" / "harmony.md"
 SCRIPT = "harmony_simulation.py"
-DISK = "disk_mb_per_s=800"
+DISK = "disk_mb_rate=800"
 BASE = GroupScene("base", "harmony-80")
 SCENES = {
     BASE: ("2.11", "1.60"),

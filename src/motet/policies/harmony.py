@@ -20,14 +20,14 @@ from motet.allocation.fill import Filled, fill
 from motet.allocation.keep_current import next_multiple
 from motet.allocation.order import order_by
 from motet.domain.arrays import Floats, Ints
-from motet.domain.decision import Decision, Reasons
+from motet.domain.decision import Decision, GroupForecast, Reasons
 from motet.domain.errors import BadInput
 from motet.domain.estimates import SubtaskEstimates
 from motet.domain.policy import JobInput, Policy
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
 from motet.domain.wait import Wait
-from motet.estimate.colocation.group_time import CPU_WEIGHT
+from motet.estimate.colocation.group_time import CPU_WEIGHT, group_iteration_s, utilisation_of
 from motet.harmony.fewer_jobs import preferring_fewer_jobs
 from motet.harmony.prefixes import paper_grouping
 from motet.harmony.problem import JobGroup
@@ -57,8 +57,8 @@ class Harmony(Policy):
     groups to which jobs are dealt at random, `naive_deal` is the number of the deal).
 
     `search`: `best`, or Algorithms 1 and 2 of the source (`paper`). `reloading`: keep input on
-    disk where memory does not suffice, if reading it at `disk_mb_per_s` from each machine delays no
-    COMP (false: such groups are excluded). `cpu_weight`: of the CPU in the use of machines.
+    disk where memory does not suffice, if reading it at `disk_mb_rate` (MB per second, from each
+    machine) delays no COMP (false: such groups are excluded). `cpu_weight`: of the CPU in the use of machines.
     `fewer_jobs`: the part of that use that is given up for fewer jobs at a time.
     `check_s`: while jobs are profiled, decide at multiples of this interval.
     """
@@ -66,7 +66,7 @@ class Harmony(Policy):
     grouping: Literal["harmony", "isolated", "naive"] = "harmony"
     search: Literal["best", "paper"] = "best"
     reloading: bool = True
-    disk_mb_per_s: float = 200.0
+    disk_mb_rate: float = 200.0
     cpu_weight: float = CPU_WEIGHT
     fewer_jobs: float = 0.02
     check_s: float = 60.0
@@ -81,8 +81,8 @@ class Harmony(Policy):
 
     def __post_init__(self) -> None:
         check_seconds("check_s", self.check_s, SHORTEST_S)
-        if not self.disk_mb_per_s > 0:
-            raise BadInput(f"disk_mb_per_s={self.disk_mb_per_s}: give a number above 0")
+        if not self.disk_mb_rate > 0:
+            raise BadInput(f"disk_mb_rate={self.disk_mb_rate}: give a number above 0")
         if not 0.5 <= self.cpu_weight <= 1:
             raise BadInput(f"cpu_weight={self.cpu_weight}: must be from 0.5 to 1")
         if not 0 <= self.fewer_jobs < 1:
@@ -98,7 +98,7 @@ class Harmony(Policy):
         if subtasks is None or not len(rows):
             return Decision(lone.gpus, lone.reasons)
         machines = _machines_for_groups(snapshot, lone.gpus, rows, slots)
-        rules = DataRules(self.reloading, self.disk_mb_per_s * _MEGA)
+        rules = DataRules(self.reloading, self.disk_mb_rate * _MEGA)
         scene = scene_of(snapshot, rows, subtasks, machines, slots, rules, self.cpu_weight)
         schedule = self._schedule(scene, snapshot.jobs.number[rows])
         places = chosen_machines(schedule.groups, scene.held, machines)
@@ -114,6 +114,7 @@ class Harmony(Policy):
             memory,
             recheck_us if made.has_changes or _is_measuring(scene, schedule) else NEVER_US,
             ratios,
+            _forecasts(scene, schedule, rows),
         )
 
     def _schedule(self, scene: Scene, numbers: Ints) -> GroupPlan:
@@ -158,7 +159,12 @@ class _Made:
         )
 
     def decision(
-        self, waits: _GroupWaits, memory: dict[str, Ints], recheck_us: int, ratios: Floats | None
+        self,
+        waits: _GroupWaits,
+        memory: dict[str, Ints],
+        recheck_us: int,
+        ratios: Floats | None,
+        forecasts: dict[int, GroupForecast],
     ) -> Decision:
         """Jobs that stay come first, so that they keep their machines when groups part."""
         jobs, rows = self._snapshot.jobs, self._rows
@@ -187,6 +193,7 @@ class _Made:
             recheck_at_us=recheck_us,
             memory=memory,
             spill=ratios,
+            forecasts=forecasts,
         )
 
 
@@ -249,6 +256,20 @@ def _machines_for_groups(
     missing = -(-max(starting - beside, 0) // slots)
     machines = sorted(np.flatnonzero(can).tolist(), key=lambda each: (not in_group[each], each))
     return tuple(sorted(machines[: max(len(machines) - missing, 0)]))
+
+
+def _forecasts(scene: Scene, schedule: GroupPlan, rows: Ints) -> dict[int, GroupForecast]:
+    """By row, of the groups of several jobs, all of which are profiled."""
+    found: dict[int, GroupForecast] = {}
+    for group in schedule.groups:
+        if len(group.jobs) < 2 or not scene.is_profiled[list(group.jobs)].all():
+            continue
+        problem = scene.problem(len(scene.machines))
+        times = [problem.times(job, group.machines) for job in group.jobs]
+        in_turn_s = sum(each.iteration_s for each in times)
+        forecast = GroupForecast(group_iteration_s(times), in_turn_s, *utilisation_of(times))
+        found |= dict.fromkeys(rows[list(group.jobs)].tolist(), forecast)
+    return found
 
 
 def _distinct_gpus(gpus: Ints, group: Ints) -> int:
