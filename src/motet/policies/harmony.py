@@ -58,8 +58,8 @@ class Harmony(Policy):
 
     `search`: `best`, or Algorithms 1 and 2 of the source (`paper`). `reloading`: keep input on
     disk where memory does not suffice, if reading it at `disk_mb_rate` (MB per second, from each
-    machine) delays no COMP (false: such groups are excluded). `cpu_weight`: of the CPU in the use of machines.
-    `fewer_jobs`: the part of that use that is given up for fewer jobs at a time.
+    machine) delays no COMP (false: such groups are excluded). `cpu_weight`: of the CPU in the use
+    of machines. `fewer_jobs`: the part of that use that is given up for fewer jobs at a time.
     `check_s`: while jobs are profiled, decide at multiples of this interval.
     """
 
