@@ -26,7 +26,7 @@ def test_the_start_of_a_group_says_what_the_model_expects_of_it() -> None:
         machines={"m0": 1, "m1": 1},
         others=(OtherJob("b", 2),),
         others_total=1,
-        forecast=GroupForecast(34.0, 52.0, 0.97, 0.81),
+        forecast=GroupForecast(34.0, 52.0, 0.97, 0.81, 2),
         on_disk=0.25,
     )
     assert account(event, Rules()) == (
@@ -34,6 +34,19 @@ def test_the_start_of_a_group_says_what_the_model_expects_of_it() -> None:
         "one after the other in 52 s (1.53x); CPU in use 97 %, network 81 % of the time; "
         "25 % of its input on disk"
     )
+
+
+def test_jobs_that_are_not_measured_yet_are_told_apart() -> None:
+    event = StoryEvent(
+        0,
+        "start",
+        1,
+        machines={"m0": 1},
+        others=(OtherJob("b", 1), OtherJob("c", 1)),
+        others_total=2,
+        forecast=GroupForecast(34.0, 52.0, 0.97, 0.81, 2),
+    )
+    assert "an iteration of each of the 2 measured jobs in 34 s" in account(event, Rules())
 
 
 def test_use_and_its_absence_explain_a_wait() -> None:

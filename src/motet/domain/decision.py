@@ -45,13 +45,15 @@ class Straggler(NamedTuple):
 class GroupForecast(NamedTuple):
     """What a policy expects of jobs that share machines. `iteration_s`: in which each of them makes
     an iteration; `in_turn_s`: of these iterations one after the other; `cpu`, `network`: parts of
-    the time in which they are in use, 0 to 1.
+    the time in which they are in use, 0 to 1; `jobs`: how many of them it covers, those that have
+    been measured.
     """
 
     iteration_s: float
     in_turn_s: float
     cpu: float
     network: float
+    jobs: int
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -97,9 +97,10 @@ def _gain(each: StoryEvent) -> str:
     """What the model expects of the jobs on the same machines, and the input on disk."""
     told = ""
     if each.forecast is not None:
-        iteration_s, in_turn_s, cpu, network = each.forecast
+        iteration_s, in_turn_s, cpu, network, count = each.forecast
+        whose = "each" if count > each.others_total else f"each of the {count} measured jobs"
         told = (
-            f": an iteration of each in {_seconds(iteration_s)}, one after the other in "
+            f": an iteration of {whose} in {_seconds(iteration_s)}, one after the other in "
             f"{_seconds(in_turn_s)} ({in_turn_s / iteration_s:.2f}x); CPU in use "
             f"{100 * cpu:.0f} %, network {100 * network:.0f} % of the time"
         )

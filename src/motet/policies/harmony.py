@@ -259,15 +259,17 @@ def _machines_for_groups(
 
 
 def _forecasts(scene: Scene, schedule: GroupPlan, rows: Ints) -> dict[int, GroupForecast]:
-    """By row, of the groups of several jobs, all of which are profiled."""
+    """By row, of the groups of several jobs; of the profiled ones among them."""
     found: dict[int, GroupForecast] = {}
     for group in schedule.groups:
-        if len(group.jobs) < 2 or not scene.is_profiled[list(group.jobs)].all():
+        known = [job for job in group.jobs if scene.is_profiled[job]]
+        if len(group.jobs) < 2 or not known:
             continue
         problem = scene.problem(len(scene.machines))
-        times = [problem.times(job, group.machines) for job in group.jobs]
+        times = [problem.times(job, group.machines) for job in known]
         in_turn_s = sum(each.iteration_s for each in times)
-        forecast = GroupForecast(group_iteration_s(times), in_turn_s, *utilisation_of(times))
+        use, group_s = utilisation_of(times), group_iteration_s(times)
+        forecast = GroupForecast(group_s, in_turn_s, use.cpu, use.network, len(known))
         found |= dict.fromkeys(rows[list(group.jobs)].tolist(), forecast)
     return found
 

@@ -146,7 +146,9 @@ def _others_of(document: Mapping[str, Any], role: str | None) -> tuple[tuple[Oth
 def _forecast(group: Mapping[str, Any] | None) -> GroupForecast | None:
     if group is None:
         return None
-    return GroupForecast(*(float(group[name]) for name in GroupForecast._fields))
+    times = (float(group[name]) for name in ("iteration_s", "in_turn_s", "cpu", "network"))
+    iteration_s, in_turn_s, cpu, network = times
+    return GroupForecast(iteration_s, in_turn_s, cpu, network, int(group["jobs"]))
 
 
 def _team(document: Mapping[str, Any], gpus: int) -> TeamSize | None:
