@@ -19,6 +19,8 @@ SCENES = {
     GroupScene("computation-heavy", "harmony-60-comp"): ("2.31", "1.58"),
     GroupScene("communication-heavy", "harmony-60-comm"): ("1.83", "1.57"),
     GroupScene("arrivals", "harmony-80", "bursty:240,4"): ("2.02", "1.57"),
+    GroupScene("one every 4 min", "harmony-80", "poisson:240"): ("", ""),
+    GroupScene("one every 8 min", "harmony-80", "poisson:480"): ("", ""),
 }
 """With the paper's ratios of JCT and makespan."""
 HARMONY = Grouper("harmony", (DISK,))
@@ -43,7 +45,7 @@ def _with_error(error: float) -> Grouper:
 
 
 def _seeds(scene: GroupScene, seeds: int) -> range:
-    return range(2 * seeds if scene.arrivals else seeds)
+    return range(2 * seeds if scene.name == "arrivals" else seeds)
 
 
 def measure(folder: Path, seeds: int, *, again: bool) -> None:
