@@ -23,6 +23,7 @@ class JobInput(Enum):
     DEMANDS = "CPUs or memory"
     QUEUE = "queues"
     MODEL = "models"
+    SUBTASKS = "COMP and COMM times"
 
 
 class Policy(ABC):

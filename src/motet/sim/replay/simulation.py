@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TypeAlias
 
+from motet.domain.arrays import Floats
 from motet.domain.cluster import ClusterSpec
 from motet.domain.events import (
     Cancelled,
@@ -78,10 +79,12 @@ class Simulation:
         paces: MachinePaces | None = None,
         timeline: Sequence[TimedEvent] = (),
         limits: PreemptionLimits = NO_LIMITS,
+        subtask_errors: Floats | None = None,
     ) -> None:
         """`measurements`: with fitters, for a policy that requires estimates. `models`: profiles
         that the policy may use. `imbalance`: of the jobs' servers. `paces`: of machines that are
         slow at times. `timeline`: machine events, ordered by time. `limits`: see `Engine`.
+        `subtask_errors`: see `Meter`.
         """
         self._paces = paces or MachinePaces()
         is_watched = self._paces.is_active and policy.wants_machine_speeds
@@ -100,7 +103,7 @@ class Simulation:
         work = workload.work
         meter = None
         if work is not None and policy.wants_estimates:
-            meter = Meter(work, self._progress, self._paces)
+            meter = Meter(work, self._progress, self._paces, subtask_errors)
         self._recorder = Recorder(workload, cluster, speeds.together_gpus)
         oracle = policy.knows_durations
         self._instruments = Instruments(
@@ -214,7 +217,9 @@ class Simulation:
         self._watch.event()
         columns = self._agenda.submitted(number) | self._progress.arrived(number)
         return [
-            Submitted(number, columns, self._instruments.goal(number)),
+            Submitted(
+                number, columns, self._instruments.goal(number), self._instruments.data(number)
+            ),
             *self._instruments.tried(number),
         ]
 
