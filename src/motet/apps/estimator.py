@@ -122,7 +122,7 @@ class Estimator(Application):
         """
         app: Any = self
         is_labelled = self.dataset_kind == "labelled"
-        known = (dataset.features, dataset.require_target()) if is_labelled else (dataset,)
+        known = (dataset.features, dataset.target_numbers()) if is_labelled else (dataset,)
         metrics: dict[str, float] = {}
         if _predicts(type(self)):
             metrics |= _prediction_metrics(self, *known)

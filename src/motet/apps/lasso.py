@@ -215,7 +215,7 @@ class Lasso(Estimator):
 
     def test_metrics(self, dataset: LabelledMatrix) -> dict[str, float]:
         """test_rmse, test_r2."""
-        return regression_test_metrics(self.predict(dataset), dataset.require_target())
+        return regression_test_metrics(self.predict(dataset), dataset.target_numbers())
 
     def predict(self, X: Any) -> Array:
         """Expected target of every row."""

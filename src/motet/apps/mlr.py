@@ -21,7 +21,7 @@ import numpy as np
 
 from motet.apps.estimator import Estimator, EstimatorType, features_for
 from motet.apps.inputs.centred import RELATIVE_GRADIENT, Centred, trained_features
-from motet.apps.inputs.class_labels import class_numbers, learn_classes
+from motet.apps.inputs.class_labels import accuracy, class_numbers, learn_classes
 from motet.apps.inputs.coordinates import Coordinates, feature_columns, features_of
 from motet.apps.inputs.matrix import nonzero_share, training_bytes, training_features
 from motet.apps.inputs.memory import MODEL_COPIES, ROW_COPIES, float64_bytes, require_memory
@@ -239,7 +239,7 @@ class MLR(Estimator):
 
     def score(self, X: Any, y: Any) -> float:
         """Accuracy."""
-        return float(np.mean(self.predict(X) == np.asarray(y)))
+        return accuracy(self.classes_, self.predict(X), y)
 
     # -- inside ------------------------------------------------------------------------------------
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from motet.apps.inputs.number_types import require_real, require_real_columns
 from motet.datasets.kinds import Corpus, Dataset, LabelledMatrix, Ratings
-from motet.datasets.kinds.ids import as_ids, is_missing_value
+from motet.datasets.kinds.ids import as_ids
+from motet.datasets.kinds.target import Target, target_of
 from motet.datasets.rating_frames import rating_columns, ratings_from_frame
 from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
@@ -52,12 +53,17 @@ def _require_kind(dataset: Dataset, kind: str) -> Dataset:
 
 
 def labelled_of(X: Any, y: Any = None) -> LabelledMatrix:
-    """Convert rows of numbers; `y` of words becomes class numbers in alphabetical order."""
+    """Convert rows of numbers; `y` of words becomes numbers of classes in alphabetical order."""
     features = finite_matrix(X)
     names = tuple(map(str, X.columns)) if hasattr(X, "columns") else None
-    target, class_names = (None, None) if y is None else _target_of(y, features.shape[0])
+    target = None if y is None else _target_of(y, features.shape[0])
     return LabelledMatrix(
-        features, target, names, class_names, target_remedy=_TARGET_REMEDY, source=_SOURCE
+        features,
+        None if target is None else target.values,
+        names,
+        None if target is None else target.classes,
+        target_remedy=_TARGET_REMEDY,
+        source=_SOURCE,
     )
 
 
@@ -212,7 +218,7 @@ def _entries(matrix: Any) -> tuple[Array, Array, NDArray[np.float64]]:
     return coordinates.row, coordinates.col, coordinates.data
 
 
-def _target_of(y: Any, row_count: int) -> tuple[NDArray[np.float64], tuple[str, ...] | None]:
+def _target_of(y: Any, row_count: int) -> Target:
     require_real(y, "y")
     target = np.asarray(y)
     require_real(target, "y")
@@ -220,12 +226,7 @@ def _target_of(y: Any, row_count: int) -> tuple[NDArray[np.float64], tuple[str, 
         raise BadInput(
             f"y has shape {target.shape}; X has {row_count} rows, so y must be ({row_count},)"
         )
-    if target.dtype.kind in "OUS":
-        if any(map(is_missing_value, target.tolist())):
-            raise BadInput("y: holds missing values; remove those rows first")
-        names, codes = np.unique(target.astype(str), return_inverse=True)
-        return codes.astype(np.float64), tuple(map(str, names))
-    target = target.astype(np.float64)
-    if not np.isfinite(target).all():
+    found = target_of(target, "y")
+    if not np.isfinite(found.values).all():
         raise BadInput("y: holds NaN or infinite values; remove those rows first")
-    return target, None
+    return found

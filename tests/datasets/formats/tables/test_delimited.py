@@ -92,7 +92,7 @@ def test_empty_cells_are_missing_but_blank_lines_are_not_rows(write):
 def test_a_target_of_words_becomes_classes_in_alphabetical_order(write):
     dataset = labelled(write("a.csv", "x,kind\n1,dog\n2,cat\n3,dog\n"), target="kind")
     np.testing.assert_array_equal(dataset.target, [1, 0, 1])
-    assert dataset.class_names == ("cat", "dog")
+    assert dataset.classes == ("cat", "dog")
 
 
 def test_quoted_names_may_hold_the_separator(write):
@@ -226,7 +226,7 @@ def test_rows_with_missing_values_are_left_out_on_request(write, absent):
     path = write("a.csv", f"x,y,kind\n1,2,dog\n3,{absent},cat\n5,6,{absent}\n7,8,cat\n")
     dataset = labelled(path, target="kind", drop="missing-rows", na="?")
     np.testing.assert_array_equal(dataset.features, [[1, 2], [7, 8]])
-    assert (dataset.class_names, list(dataset.target)) == (("cat", "dog"), [1.0, 0.0])
+    assert (dataset.classes, list(dataset.target)) == (("cat", "dog"), [1.0, 0.0])
     assert dataset.notes == ("rows left out because values are missing: 2",)
 
 
@@ -284,7 +284,7 @@ def test_decimal_commas_are_read_where_commas_separate_no_cells(write, separator
     dataset = labelled(path, target="kind")
     np.testing.assert_array_equal(dataset.features, [[1.5, -2.25], [2, 35]])
     assert dataset.feature_names == ("size", "price")
-    assert dataset.class_names == ("a, b", "c")
+    assert dataset.classes == ("a, b", "c")
     assert dataset.notes == ("decimal commas are read as points: 1,5 is 1.5",)
 
 
@@ -318,7 +318,7 @@ def test_true_and_false_are_one_and_zero(write, separator):
 def test_a_target_of_true_and_false_keeps_its_classes(write):
     read = open_dataset(write("a.csv", "a,b\n1,True\n2,False\n"), kind="labelled", target="b")
     assert isinstance(read, LabelledMatrix)
-    assert read.class_names == ("False", "True")
+    assert read.classes == (False, True)
 
 
 def test_a_line_break_in_quotes_does_not_end_a_row(write):
@@ -328,7 +328,7 @@ def test_a_line_break_in_quotes_does_not_end_a_row(write):
         drop = ["note"] if target else ["note", "y"]
         dataset = labelled(write("a.csv", content), target=target, drop=drop)
         np.testing.assert_array_equal(dataset.features, [[1, 3], [4, 5], [6, 7]])
-        assert (dataset.feature_names, dataset.class_names) == (("na\nme", "z"), names)
+        assert (dataset.feature_names, dataset.classes) == (("na\nme", "z"), names)
 
 
 def test_errors_after_line_breaks_in_quotes_name_the_line_of_the_file(complaint):
@@ -358,7 +358,7 @@ def test_a_quote_that_stays_open_does_not_take_the_rest_of_a_large_file(complain
 def test_names_in_windows_1252_are_read_with_a_note(write):
     content = "Größe,Farbe\n1,weiß\n2,grün\n".encode("cp1252")
     dataset = labelled(write("a.csv", content), target="Farbe")
-    assert (dataset.feature_names, dataset.class_names) == (("Größe",), ("grün", "weiß"))
+    assert (dataset.feature_names, dataset.classes) == (("Größe",), ("grün", "weiß"))
     assert dataset.notes[0].startswith("is not UTF-8: read as Windows-1252")
 
 

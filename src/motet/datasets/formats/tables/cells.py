@@ -1,4 +1,4 @@
-"""Columns of a separated file as arrays: numbers (nan for a missing value) or classes."""
+"""Columns of numbers of a separated file as arrays; nan for a missing value."""
 
 from __future__ import annotations
 
@@ -52,49 +52,22 @@ class NumberTable:
         return self.layout.file.complaint(f"{name} is {cells[column]!r}, {problem}", remedy, number)
 
 
-def holds_words(layout: CellLayout, column: int, na: tuple[str, ...]) -> bool:
+def is_of_words(layout: CellLayout, column: int, na: tuple[str, ...]) -> bool:
     """Whether more of the column's first cells are words than numbers; some may be missing."""
     first = islice(layout.data_lines(), _LOOK_AHEAD_LINES)
     cells = [cells[column] for _, cells in first if len(cells) > column]
-    present = [cell for cell in cells if not _is_missing(cell, na)]
+    present = [cell for cell in cells if not is_missing(cell, na)]
     return 2 * sum(map(is_number, present)) < len(present)
 
 
-def read_classes(
-    layout: CellLayout, column: int, na: tuple[str, ...]
-) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """Read a column of words as class numbers (rows,), and the classes in alphabetical order.
-
-    A missing class has the number nan.
-    """
-    words = np.concatenate([_words(layout, column, block) for block in layout.data_blocks()])
-    names, codes = np.unique(words, return_inverse=True)
-    is_missing = np.array([_is_missing(name, na) for name in names])
-    for wrong in [name for name in names[~is_missing] if is_number(name)][:1]:
-        row = int(np.argmax(codes == np.searchsorted(names, wrong)))
-        raise layout.file.complaint(
-            f"{layout.column_name(column)} is {str(wrong)!r} among words",
-            "write every class as a word, or every one as a number",
-            layout.line_number(row),
-        )
-    numbers = np.where(is_missing, np.nan, np.cumsum(~is_missing) - 1.0)
-    return numbers[codes], tuple(map(str, names[~is_missing]))
-
-
-def _is_missing(cell: str, na: tuple[str, ...]) -> bool:
+def is_missing(cell: str, na: tuple[str, ...]) -> bool:
+    """Whether a cell is empty, nan or one of the texts for a missing value."""
     text = cell.strip()
     return text == "" or text in na or text.lower() == "nan"
 
 
 def _is_value(cell: str, na: tuple[str, ...]) -> bool:
-    return is_number(cell) or _is_missing(cell, na) or cell.strip().lower() in _TRUTH
-
-
-def _words(layout: CellLayout, column: int, block: bytes) -> NDArray[np.str_]:
-    separator = layout.separator
-    lines = block.decode("utf-8", "replace").split("\n")
-    cells = [separator.split(line)[column] for line in lines if line.strip()]
-    return np.array(cells)
+    return is_number(cell) or is_missing(cell, na) or cell.strip().lower() in _TRUTH
 
 
 def _first_text(
@@ -116,7 +89,7 @@ def _first_text(
 def _is_of_words(layout: CellLayout, column: int, cell: str, na: tuple[str, ...]) -> bool:
     """Whether a column holds words, dates or times, and not only some wrong numbers."""
     looks_so = cell.strip()[:1].isalpha() or _DATE_OR_TIME.match(cell.strip()) is not None
-    return looks_so and holds_words(layout, column, na)
+    return looks_so and is_of_words(layout, column, na)
 
 
 def _no_number(layout: CellLayout, column: int, cell: str, number: int) -> BadInput:
