@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from pandas import DataFrame, Series
 
+from motet.apps.linear_regression import LinearRegression
 from motet.apps.logistic_regression import LogisticRegression
 from motet.apps.mlr import MLR
 from motet.datasets import open_dataset
+from motet.datasets.kinds import LabelledMatrix
 from motet.domain.errors import BadInput
 
 X = np.random.default_rng(0).normal(size=(60, 3))
@@ -61,3 +63,44 @@ def test_a_score_of_words_against_numbers_is_refused() -> None:
 def test_boolean_test_data_fit_a_model_of_zeros_and_ones(tmp_path: Path) -> None:
     model = MLR().fit(X, IS_POSITIVE.astype(int))
     assert model.test_metrics(from_csv(tmp_path, IS_POSITIVE))["test_accuracy"] > 0.9
+
+
+@pytest.mark.parametrize("app", [MLR, LogisticRegression])
+def test_whole_numbers_above_2_to_the_53_stay_exact(app: Any, tmp_path: Path) -> None:
+    for data in ((X, LARGE), (X, Series(LARGE)), (from_csv(tmp_path, LARGE),)):
+        model = app().fit(*data)
+        assert model.classes_.tolist() == [2**60 + 1, 2**60 + 3]
+        assert model.score(X, LARGE) > 0.9
+        assert model.test_metrics(from_csv(tmp_path, LARGE))["test_accuracy"] > 0.9
+
+
+def test_whole_numbers_above_2_to_the_53_in_a_file_of_arrays_stay_exact(tmp_path: Path) -> None:
+    np.savez(tmp_path / "data.npz", X=X, y=LARGE)
+    model = MLR().fit(open_dataset(tmp_path / "data.npz", kind="labelled"))
+    assert model.classes_.tolist() == [2**60 + 1, 2**60 + 3]
+
+
+def test_rows_without_a_large_whole_number_are_dropped(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text(f"a,y\n1,{2**60 + 1}\n2,\n3,{2**60 + 3}\n")
+    data = open_dataset(tmp_path / "data.csv", kind="labelled", target="y", drop="missing-rows")
+    assert isinstance(data, LabelledMatrix)
+    assert (data.classes, list(data.require_target())) == ((2**60 + 1, 2**60 + 3), [0, 1])
+
+
+def test_large_whole_numbers_are_targets_of_a_regression(tmp_path: Path) -> None:
+    target = (X[:, 0] * 2.0**58).astype(np.int64)
+    model = LinearRegression().fit(from_csv(tmp_path, target))
+    np.testing.assert_allclose(model.coef_, [2.0**58, 0, 0], atol=2.0**30)
+
+
+def test_floats_too_large_for_classes_are_refused() -> None:
+    with pytest.raises(BadInput, match=r"row 0 is 1e\+20; .* at most 64 bits"):
+        MLR().fit(X, np.where(IS_POSITIVE, 1e20, 1e30))
+
+
+def test_words_of_a_file_of_arrays_are_classes(tmp_path: Path) -> None:
+    y = np.where(IS_POSITIVE, "ja", "nein")
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    model = MLR().fit(open_dataset(tmp_path / "data.npz", kind="labelled"))
+    assert model.classes_.tolist() == ["ja", "nein"]
+    assert model.score(X, y) > 0.9

@@ -13,6 +13,7 @@ from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
 
 _MANY_CLASSES = 20
+_LEAST_OF_64_BITS = 2.0**63
 
 
 def learn_classes(dataset: LabelledMatrix) -> tuple[Array, Array]:
@@ -88,6 +89,13 @@ def _int(target: Array) -> Array:
 
 
 def _require_whole(target: Array, source: str) -> None:
+    large = np.flatnonzero(np.abs(target) >= _LEAST_OF_64_BITS)
+    if len(large):
+        row = large[0]
+        raise BadInput(
+            f"{source}: the target of row {row} is {target[row]:g}; classes are words or whole "
+            "numbers of at most 64 bits"
+        )
     fractional = np.flatnonzero(target != np.floor(target))
     if len(fractional):
         row = fractional[0]

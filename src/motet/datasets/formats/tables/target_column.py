@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.datasets.formats.numbers import is_number
+from motet.datasets.formats.numbers import is_number, is_whole
 from motet.datasets.formats.tables.cells import NumberTable, is_missing, is_of_words
 from motet.datasets.formats.tables.columns import Columns
 from motet.datasets.formats.tables.layout import CellLayout
-from motet.datasets.kinds.target import TRUTH_CLASSES, Classes
+from motet.datasets.kinds.target import MOST_EXACT, TRUTH_CLASSES, Classes, target_of
 
 _TRUTH = {word: word.lower() == "true" for word in ("true", "false", "True", "False")}
 _TRUTH |= {word.upper(): is_true for word, is_true in _TRUTH.items()}
@@ -28,7 +28,7 @@ def read_target(
     if is_of_words(layout, columns.target, na):
         target, classes = _read_classes(layout, columns.target, na)
     else:
-        target, classes = NumberTable.read(layout, (columns.target,), na).values[:, 0], None
+        target, classes = _read_numbers(layout, columns.target, na)
     missing = np.flatnonzero(np.isnan(target))
     if len(missing) and not columns.drops_rows:
         raise layout.file.complaint(
@@ -61,6 +61,25 @@ def _read_classes(
         return truth[codes], TRUTH_CLASSES
     numbers = np.where(missing, np.nan, np.cumsum(~missing) - 1.0)
     return numbers[codes], tuple(map(str, names[~missing]))
+
+
+def _read_numbers(
+    layout: CellLayout, column: int, na: tuple[str, ...]
+) -> tuple[NDArray[np.float64], Classes | None]:
+    """Read a column of numbers; whole ones that are no float64 as numbers of classes."""
+    values = NumberTable.read(layout, (column,), na).values[:, 0]
+    if not (np.abs(values) > MOST_EXACT).any():
+        return values, None
+    present = ~np.isnan(values)
+    cells = _words(layout, column)[present].tolist()
+    if not all(map(is_whole, cells)):
+        return values, None
+    exact = np.array(list(map(int, cells)))
+    if exact.dtype.kind not in "iu":  # More than 64 bits.
+        return values, None
+    target = target_of(exact, layout.column_name(column))
+    values[present] = target.values
+    return values, target.classes
 
 
 def _words(layout: CellLayout, column: int) -> NDArray[np.str_]:
