@@ -242,11 +242,11 @@ def test_default_settings_converge_on_wide_data(rows: int, columns: int, l1: flo
 
 
 def test_a_solution_larger_than_a_working_set_is_found() -> None:
-    """More than 48 of 80 coefficients, sets of 32 columns."""
+    """More than 48 of 80 coefficients, sets of 40 columns."""
     X, y = problem(100, 80, seed=5)
-    app = Lasso(l1_ratio_of_max=0.001, solver="active", epochs=700)
+    app = Lasso(l1_ratio_of_max=0.001, solver="active", epochs=200)
     peer = Lasso(l1_ratio_of_max=0.001, solver="gram").fit(X, y)
-    with patch.object(WorkingSets, "of", lambda rows, columns: WorkingSets(columns, 32)):
+    with patch.object(WorkingSets, "of", lambda rows, columns: WorkingSets(columns, 40)):
         app.fit(X, y)
     assert np.count_nonzero(peer.coef_) > 48
     assert (np.diff(app.loss_curve_) <= 1e-12 * app.loss_curve_[0]).all()
