@@ -11,14 +11,12 @@ from motet.apps.inputs.number_types import require_real, require_real_columns
 from motet.datasets.kinds import Corpus, Dataset, LabelledMatrix, Ratings
 from motet.datasets.kinds.ids import as_ids
 from motet.datasets.kinds.target import Target, target_of
-from motet.datasets.rating_frames import rating_columns, ratings_from_frame
+from motet.datasets.rating_frames import LONG_WIDTHS, rating_columns, ratings_from_frame
 from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
 
 _SOURCE = "X"
 _TARGET_REMEDY = "give y: model.fit(X, y), or (X, y) as the data of motet.train"
-# user, item, rating and perhaps a time
-_LONG_WIDTHS = (3, 4)
 _FEW_ROWS = 10
 _FEWEST_NEW_PAIRS = 0.8
 
@@ -93,7 +91,7 @@ def ratings_of(X: Any) -> Ratings:
 def _ratings_of_frame(frame: Any) -> Ratings:
     """A row per rating if columns are named so, else a table of users x items."""
     found = rating_columns(list(frame.columns))
-    if None not in found or frame.shape[1] in _LONG_WIDTHS:
+    if None not in found or frame.shape[1] in LONG_WIDTHS:
         return ratings_from_frame(frame)
     table = _numbers_of_frame(frame)
     users, items = np.nonzero(~np.isnan(table))
@@ -107,7 +105,7 @@ def _ratings_of_frame(frame: Any) -> Ratings:
 
 def _refuse_triples(matrix: Any) -> None:
     """Raise BadInput for rows of user, item, rating, which a matrix of ratings is mistaken for."""
-    if not isinstance(matrix, np.ndarray) or matrix.shape[1] not in _LONG_WIDTHS:
+    if not isinstance(matrix, np.ndarray) or matrix.shape[1] not in LONG_WIDTHS:
         return
     users, items = matrix[:, 0], matrix[:, 1]
     are_ids = bool(np.all(users == np.floor(users)) and np.all(items == np.floor(items)))

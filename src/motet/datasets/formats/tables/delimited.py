@@ -16,7 +16,12 @@ from motet.datasets.files import Head, InputFile
 from motet.datasets.formats.format import NAMED, PLAUSIBLE, Format, Guess, ReadOptions, share_of
 from motet.datasets.formats.numbers import is_number
 from motet.datasets.formats.tables.cells import NumberTable
-from motet.datasets.formats.tables.columns import Columns, choose_columns, distinct_names
+from motet.datasets.formats.tables.columns import (
+    INDEX_NAMES,
+    Columns,
+    choose_columns,
+    distinct_names,
+)
 from motet.datasets.formats.tables.decimal_commas import NOTE
 from motet.datasets.formats.tables.layout import COMMENT_MARKS, CellLayout, layout_of
 from motet.datasets.formats.tables.separator import Separator
@@ -28,7 +33,6 @@ _MISSING_REMEDY = (
     "fill it in, or leave out columns with missing values (--drop missing) or such rows "
     "(--drop missing-rows)"
 )
-_INDEX_NAMES = ("", "Unnamed: 0")
 # Besides empty cells and nan; they are no class either.
 _MISSING_TOKENS = ("NA", "N/A", "#N/A", "NULL", "null")
 
@@ -103,7 +107,7 @@ def _without_index(
 ) -> tuple[NDArray[np.float64], tuple[int, ...], list[str]]:
     """Leave out the row numbers that pandas writes as a first column without a name."""
     is_first = columns[0] == 0 and len(columns) > 1
-    if not is_first or layout.names is None or layout.names[0] not in _INDEX_NAMES:
+    if not is_first or layout.names is None or layout.names[0] not in INDEX_NAMES:
         return features, columns, []
     numbers = features[:, 0]
     if (numbers != np.floor(numbers)).any() or len(np.unique(numbers)) < len(numbers):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +14,9 @@ from motet.datasets.formats.tables.columns import Columns
 from motet.datasets.formats.tables.layout import CellLayout
 from motet.datasets.kinds.target import MOST_EXACT, TRUTH_CLASSES, Classes, target_of
 
+_Reader: TypeAlias = Callable[
+    [CellLayout, int, tuple[str, ...]], tuple[NDArray[np.float64], Classes | None]
+]
 _TRUTH = {word: word.lower() == "true" for word in ("true", "false", "True", "False")}
 _TRUTH |= {word.upper(): is_true for word, is_true in _TRUTH.items()}
 """Booleans as pandas reads them."""
@@ -25,10 +31,9 @@ def read_target(
     """
     if columns.target is None:
         return None, None
-    if is_of_words(layout, columns.target, na):
-        target, classes = _read_classes(layout, columns.target, na)
-    else:
-        target, classes = _read_numbers(layout, columns.target, na)
+    is_words = is_of_words(layout, columns.target, na)
+    read: _Reader = _read_classes if is_words else _read_numbers
+    target, classes = read(layout, columns.target, na)
     missing = np.flatnonzero(np.isnan(target))
     if len(missing) and not columns.drops_rows:
         raise layout.file.complaint(

@@ -30,6 +30,12 @@ from motet.interfaces.cli.shell.option_groups import json_option
 )
 @click.option("--na", metavar="TOKEN", help="CSV: text that stands for a missing value.")
 @click.option(
+    "--columns",
+    multiple=True,
+    metavar="ROLE=NAME,...",
+    help="Ratings: columns that are not found by their names, as in user=reviewerID,item=asin.",
+)
+@click.option(
     "--app", metavar="FILE", help="File of your own application, ./mine.py, if MODEL is of one."
 )
 @click.option(

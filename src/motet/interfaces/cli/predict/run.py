@@ -38,6 +38,7 @@ class PredictFlags:
     target: str | None = None
     drop: Sequence[str] = ()
     na: str | None = None
+    columns: Sequence[str] = ()
     app: str | None = None
     out: Path | None = None
     as_json: bool = False
@@ -145,6 +146,7 @@ def _dataset(flags: PredictFlags, model: Estimator) -> Dataset:
         target=flags.target,
         drop=flags.drop,
         na=flags.na,
+        columns=flags.columns,
         only=PAIR if kind == "ratings" else _named_words(model) or _named_columns(model),
     )
 
