@@ -26,7 +26,7 @@ class LabelledMatrix(Dataset):
     `features`: (rows, columns) float64, a dense array or a SciPy CSR matrix with sorted columns.
     `target`: (rows,) float64, with `classes` as in `Target`: the word, boolean or large whole
     number that target value k stands for. `target_remedy`: how to give a target, for error
-    messages.
+    messages. `kept`: which rows of the source these are; None: all, or unknown.
     """
 
     kind: ClassVar[str] = "matrix"
@@ -40,6 +40,7 @@ class LabelledMatrix(Dataset):
         "name its column with --target NAME_OR_INDEX (-1: the last), or put the labels file beside "
         "the images"
     )
+    kept: NDArray[np.bool_] | None = None
 
     @property
     def row_count(self) -> int:
@@ -97,7 +98,7 @@ class LabelledMatrix(Dataset):
     def rows(self, selection: RowSelection) -> Self:
         """Return the chosen rows, in the chosen order."""
         target = None if self.target is None else self.target[selection]
-        return replace(self, features=self.features[selection], target=target)
+        return replace(self, features=self.features[selection], target=target, kept=None)
 
     def with_columns(self, names: Sequence[str]) -> LabelledMatrix:
         """Return the columns of these names in this order. Raises `BadInput` if one is missing."""

@@ -81,6 +81,7 @@ class CsvFormat(Format):
             target=target[whole] if target is not None and lost else target,
             feature_names=tuple(names[at] if names else str(at) for at in kept),
             classes=classes,
+            kept=whole if lost else None,
             source=str(file),
             notes=(
                 *file.notes,
