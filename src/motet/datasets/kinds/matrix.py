@@ -36,10 +36,7 @@ class LabelledMatrix(Dataset):
     target: NDArray[np.float64] | None = None
     feature_names: tuple[str, ...] | None = None
     classes: Classes | None = None
-    target_remedy: str = (
-        "name its column with --target NAME_OR_INDEX (-1: the last), or put the labels file beside "
-        "the images"
-    )
+    target_remedy: str = "name its column with --target NAME_OR_INDEX (-1: the last)"
     kept: NDArray[np.bool_] | None = None
 
     @property

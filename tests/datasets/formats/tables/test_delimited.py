@@ -217,7 +217,7 @@ def test_a_number_among_classes_is_named(complaint):
 def test_a_missing_target_is_an_error_with_a_remedy(complaint):
     assert complaint("a.csv", "a,b\n1,2\n", kind="labelled") == (
         "a.csv: this application needs a target, found none; name its column with "
-        "--target NAME_OR_INDEX (-1: the last), or put the labels file beside the images"
+        "--target NAME_OR_INDEX (-1: the last)"
     )
 
 
@@ -245,7 +245,7 @@ def test_leaving_out_every_row_is_refused(complaint):
 def test_a_column_of_words_is_named_with_its_remedy(complaint):
     message = complaint("a.csv", "colour,size\nred,1\nblue,2\n")
     assert message == (
-        "a.csv:2: column 0 'colour' holds words ('red'); encode them as numbers, for example with "
+        "a.csv:2: column 0 'colour' holds words ('red'); encode words as numbers, for example with "
         "pandas.get_dummies(..., dtype=int), leave the column out (--drop colour), or make it the "
         "target (--target colour)"
     )
@@ -255,11 +255,29 @@ def test_all_columns_of_words_and_dates_are_named_at_once(complaint):
     header = "id,size,when,my city,weird"
     message = complaint("a.csv", f"{header}\np-0,1,2024-01-01,Rome,?\np-1,2,2024-01-02,Bonn,3\n")
     assert message == (
-        "a.csv:2: column 0 'id' holds words ('p-0'), column 2 'when' holds words ('2024-01-01'), "
-        "column 3 'my city' holds words ('Rome'); encode them as numbers, for example with "
-        "pandas.get_dummies(..., dtype=int), leave the columns out (--drop 'id,when,my city'), or "
-        "make one the target (--target)"
+        "a.csv:2: column 0 'id' holds words ('p-0'), column 2 'when' holds dates ('2024-01-01'), "
+        "column 3 'my city' holds words ('Rome'); encode words as numbers, for example with "
+        "pandas.get_dummies(..., dtype=int); convert dates to numbers, for example days: "
+        "(pd.to_datetime(X['when']) - start) / pd.Timedelta('1D'), leave the columns out (--drop "
+        "'id,when,my city'), or make one the target (--target)"
     )
+
+
+def test_ids_that_begin_with_a_digit_are_words_like_the_columns_beside_them(complaint):
+    content = "id,sex,n,late,target\n74-CC,m,1,,1\n90-DG,f,2,yes,0\n20-DE,m,3,no,1\n"
+    message = complaint("a.csv", content, target="target")
+    assert message.startswith(
+        "a.csv:2: column 0 'id' holds words ('74-CC'), column 1 'sex' holds words ('m'), column 3 "
+        "'late' holds words ('yes'); "
+    )
+    assert "--na" not in message
+
+
+@pytest.mark.parametrize("target", ["price", None])
+def test_numbers_with_a_comma_for_thousands_are_named(complaint, target):
+    content = 'size,price\n1,"1,001"\n2,"2,002"\n'
+    message = complaint("a.csv", content, target=target)
+    assert "column 1 'price' is '1,001', not a number; write 1.001 or 1001" in message
 
 
 def test_columns_with_unclear_names_are_given_by_their_index(complaint):

@@ -25,6 +25,14 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 _FEATURES = ("X", "x", "features", "data", "x_train")
+_TARGET_REMEDY = (
+    "save it as y in an npz file, np.savez(file, X=features, y=target), or name a column of the "
+    "features with --target INDEX (-1: the last)"
+)
+_SPARSE_TARGET_REMEDY = (
+    "a SciPy matrix has none; write both as svmlight, for example with scikit-learn's "
+    "dump_svmlight_file(X, y, file, zero_based=False)"
+)
 _TARGETS = ("y", "Y", "target", "labels", "y_train")
 
 
@@ -160,7 +168,7 @@ def _labelled(
             target = Target(features[:, columns.target].copy())
         features = np.ascontiguousarray(features[:, columns.features])
     if target is None:
-        return LabelledMatrix(features, source=str(file))
+        return LabelledMatrix(features, target_remedy=_TARGET_REMEDY, source=str(file))
     return LabelledMatrix(features, target.values, None, target.classes, source=str(file))
 
 
@@ -191,7 +199,7 @@ def _from_sparse(file: InputFile, options: ReadOptions) -> Dataset:
 
 
 def _matrix(file: InputFile, matrix: csr_matrix[np.float64]) -> LabelledMatrix:
-    return LabelledMatrix(matrix, source=str(file))
+    return LabelledMatrix(matrix, target_remedy=_SPARSE_TARGET_REMEDY, source=str(file))
 
 
 def _ratings(file: InputFile, matrix: csr_matrix[np.float64]) -> Ratings:

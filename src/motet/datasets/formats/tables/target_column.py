@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.datasets.formats.numbers import is_number, is_whole
-from motet.datasets.formats.tables.cells import NumberTable, is_missing, is_of_words
+from motet.datasets.formats.tables.cells import NumberTable
 from motet.datasets.formats.tables.columns import Columns
 from motet.datasets.formats.tables.layout import CellLayout
+from motet.datasets.formats.tables.text_cells import is_missing, is_of_words, unclear_numbers
 from motet.datasets.kinds.target import MOST_EXACT, TRUTH_CLASSES, Classes, target_of
 
 _Reader: TypeAlias = Callable[
@@ -31,6 +32,9 @@ def read_target(
     """
     if columns.target is None:
         return None, None
+    unclear = unclear_numbers(layout, columns.target, na)
+    if unclear is not None:
+        raise unclear
     is_words = is_of_words(layout, columns.target, na)
     read: _Reader = _read_classes if is_words else _read_numbers
     target, classes = read(layout, columns.target, na)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from motet.datasets.files import InputFile
-from motet.datasets.formats.tables.cells import NumberTable, is_of_words
+from motet.datasets.formats.tables.cells import NumberTable
 from motet.datasets.formats.tables.columns import INDEX_NAMES
 from motet.datasets.formats.tables.layout import CellLayout, layout_of
 from motet.datasets.formats.tables.rating_cells import ids_of, read_texts
 from motet.datasets.formats.tables.separator import Separator
+from motet.datasets.formats.tables.text_cells import is_of_words
 from motet.datasets.kinds import Ratings
 from motet.datasets.rating_frames import LONG_WIDTHS, rating_columns, ratings_from_columns
 

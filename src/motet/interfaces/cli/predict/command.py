@@ -57,7 +57,8 @@ def predict_command(**flags: Any) -> None:
 
     CSV, or JSON with --json. One row per row of the data: the class or value; of LDA the share of
     each topic, of ratings user, item and predicted rating, for a table with columns of users and
-    items. Columns that the model does not use are not read.
+    items. Columns that the model does not use are not read. A row that --drop missing-rows leaves
+    out has an empty prediction.
 
     \b
     Examples:
