@@ -21,7 +21,7 @@ import numpy as np
 
 from motet.apps.estimator import Estimator, EstimatorType, features_for
 from motet.apps.inputs.centred import RELATIVE_GRADIENT, Centred, trained_features
-from motet.apps.inputs.class_labels import class_numbers, learn_classes
+from motet.apps.inputs.class_labels import accuracy, class_numbers, learn_classes
 from motet.apps.inputs.coordinates import Coordinates, feature_columns, features_of
 from motet.apps.inputs.matrix import nonzero_share, training_bytes, training_features
 from motet.apps.inputs.memory import MODEL_COPIES, ROW_COPIES, float64_bytes, require_memory
@@ -36,7 +36,7 @@ from motet.apps.optimisers.saga import (
     shrink_large_columns,
     stable_step_size,
 )
-from motet.apps.optimisers.softmax_start import expand_equal_rows, norm_at_frequencies
+from motet.apps.optimisers.softmax_start import FrequencyModel, expand_equal_rows
 from motet.apps.optimisers.whole_batch import require_whole_batch
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
@@ -75,7 +75,7 @@ class MLR(Estimator):
     _coordinates: Coordinates
     _centre: Array
     _penalty: Array
-    _first_norm: float
+    _first: FrequencyModel
     _first_step_size: float
     _lbfgs: LBFGS
     _uses_lbfgs: bool
@@ -123,7 +123,7 @@ class MLR(Estimator):
         self._choose_solver()
         self._require_memory(dataset)
         features = self._trained_features(dataset)
-        self._first_norm = norm_at_frequencies(features, labels, len(self.classes_))
+        self._first = FrequencyModel.of(features, labels, len(self.classes_))
         columns = {**feature_columns(features.matrix), "label": labels}
         if not self._uses_lbfgs:
             columns["residual"] = np.zeros((len(labels), len(self.classes_)))
@@ -211,7 +211,8 @@ class MLR(Estimator):
         weights = self._weights(model)[:-1]
         objective = log_loss + float(self._penalty @ (weights**2).sum(axis=1)) / 2
         metrics = {"objective": objective, "log_loss": log_loss, "accuracy": accuracy}
-        return Evaluation(objective, metrics, self._gradient_norm(model) / self._first_norm)
+        residual = self._first.relative(self._gradient_norm(model), objective)
+        return Evaluation(objective, metrics, residual)
 
     # -- the fitted estimator ----------------------------------------------------------------------
 
@@ -246,7 +247,7 @@ class MLR(Estimator):
 
     def score(self, X: Any, y: Any) -> float:
         """Accuracy."""
-        return float(np.mean(self.predict(X) == np.asarray(y)))
+        return accuracy(self.classes_, self.predict(X), y)
 
     # -- inside ------------------------------------------------------------------------------------
 

@@ -62,6 +62,12 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     help="CSV: a column to leave out (missing, missing-rows: see docs).",
 )
 @data_option("--na", metavar="TOKEN", help="CSV: text that stands for a missing value.")
+@data_option(
+    "--columns",
+    multiple=True,
+    metavar="ROLE=NAME,...",
+    help="Ratings: columns that are not found by their names, as in user=reviewerID,item=asin.",
+)
 @data_option("--labels", metavar="FILE", help="idx images: their labels, if not beside them.")
 @data_option("--test-labels", metavar="FILE", help="The same for the images of --test.")
 @cluster_option(
