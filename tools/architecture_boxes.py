@@ -58,11 +58,11 @@ PACKAGES = {
     "transport": Box(16, 20, TRAINING, "the data plane"),
     "engine": Box(4, 12, SCHEDULING, "one step: events in, actions out"),
     "policies": Box(
-        4,
+        1,
         12,
         SCHEDULING,
         "",
-        ("Tiresias, Gandiva, Themis, SLAQ,", "Optimus, DRF, Tetris, YARN"),
+        ("Tiresias, Gandiva, Themis, SLAQ,", "Optimus, DRF, Tetris, YARN, Harmony"),
     ),
     "allocation": Box(4, 8, SCHEDULING, "how many GPUs", ("Themis, SLAQ",)),
     "placement": Box(8, 12, SCHEDULING, "which machines", ("Tiresias, Tetris",)),

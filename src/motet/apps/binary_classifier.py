@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from motet.apps.estimator import EstimatorType
-from motet.apps.inputs.class_labels import class_numbers, learn_classes
+from motet.apps.inputs.class_labels import accuracy, class_numbers, learn_classes
 from motet.apps.linear_model import LinearModel
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
@@ -55,7 +55,7 @@ class BinaryClassifier(LinearModel):
 
     def score(self, X: Any, y: Any) -> float:
         """Accuracy."""
-        return float(np.mean(self.predict(X) == np.asarray(y)))
+        return accuracy(self.classes_, self.predict(X), y)
 
 
 def _signs(numbers: Array) -> Array:

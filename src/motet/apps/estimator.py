@@ -122,7 +122,7 @@ class Estimator(Application):
         """
         app: Any = self
         is_labelled = self.dataset_kind == "labelled"
-        known = (dataset.features, dataset.require_target()) if is_labelled else (dataset,)
+        known = (dataset.features, dataset.target_numbers()) if is_labelled else (dataset,)
         metrics: dict[str, float] = {}
         if _predicts(type(self)):
             metrics |= _prediction_metrics(self, *known)
@@ -278,10 +278,10 @@ def features_for(model: Estimator, X: Any) -> Any:
     """
     model.check_fitted()
     dataset = as_dataset("unlabelled", X)
-    check_columns(dataset.features.shape[1], vars(model)["n_features_in_"])
     trained_on = vars(model).get("feature_names_in_")
     if trained_on is not None and dataset.has_column_names:
         check_names(dataset.feature_names, trained_on.tolist())
+    check_columns(dataset.features.shape[1], vars(model)["n_features_in_"])
     return dataset.features
 
 
@@ -300,6 +300,12 @@ def check_names(
         raise BadInput(
             f"X has no column {missing[0]!r}, which the training data had ({len(missing)} of "
             f"{len(wanted)} are missing)"
+        )
+    more = [name for name in found if name not in wanted]
+    if more:
+        raise BadInput(
+            f"X has a column {more[0]!r}, which the training data did not have ({len(more)} more "
+            f"than {len(wanted)}); use X[model.{attribute}]"
         )
     raise BadInput(
         f"X has its columns in another order than the training data; use X[model.{attribute}]"

@@ -192,7 +192,7 @@ class LinearModel(Estimator):
 
     def known_target(self, dataset: LabelledMatrix) -> Array:
         """Return the target of held-out data in the form of `learn_target`."""
-        return dataset.require_target()
+        return dataset.target_numbers()
 
     def linear_predictions(self, X: Any) -> Array:
         """x . w + b for every row."""

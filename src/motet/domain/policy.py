@@ -23,6 +23,7 @@ class JobInput(Enum):
     DEMANDS = "CPUs or memory"
     QUEUE = "queues"
     MODEL = "models"
+    SUBTASKS = "COMP and COMM times"
 
 
 class Policy(ABC):
@@ -55,6 +56,10 @@ class Policy(ABC):
     equal_shares_of: ClassVar[Literal["", "jobs", "queues"]] = ""
     """Between what the policy divides the GPUs evenly by resizing elastic jobs. A simulation whose
     jobs are all rigid reports that there is nothing to divide."""
+
+    keeps_order: ClassVar[bool] = False
+    """While a job waits, no job that is submitted later gets GPUs, unless limits of queues hold the
+    earlier one back. Predictions of its start then need not foresee later submissions."""
 
     placement: ClassVar[str] = "consolidate"
     """The placement planner that a simulation uses unless the user names another one."""

@@ -289,6 +289,29 @@ class Wait(IntEnum):
             blockers=BlockerRule.ALL_HOLDERS,
         ),
     )
+    NO_GAIN = (
+        22,
+        WaitReason(
+            name="NoHigherUse",
+            cause=DelayCause.POLICY_ORDER,
+            title="machines would not be used more",
+            sentence="{uses}{running}",
+            blockers=BlockerRule.ALL_HOLDERS,
+            compares="the use of CPU and network of the cluster, weighted, if the job ran in its "
+            "best group; `bar`: the present one",
+        ),
+    )
+    GROUP_MEMORY = (
+        23,
+        WaitReason(
+            name="NoGroupWithRoom",
+            cause=DelayCause.FRAGMENTATION,
+            title="no machines with memory for its data",
+            sentence="no machines have memory for its input and model{running}{again}",
+            blockers=BlockerRule.ALL_HOLDERS,
+            is_timed=True,
+        ),
+    )
 
     @property
     def key(self) -> str:

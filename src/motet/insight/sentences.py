@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from motet.domain.units import SECOND_US
 from motet.domain.wait import wait_named
 from motet.insight.story import UNKNOWN_REASON, Chapter
 from motet.insight.story_event import StoryEvent
@@ -89,7 +90,25 @@ def _there(each: StoryEvent) -> str:
     slow = ""
     if each.left is not None and each.times_as_long is not None:
         slow = f"; away from {each.left}, {each.times_as_long:.3g} times as slow as usual"
-    return f"{where(each.machines)}{company}{slow}"
+    return f"{where(each.machines)}{company}{_gain(each)}{slow}"
+
+
+def _gain(each: StoryEvent) -> str:
+    """What the model expects of the jobs on the same machines, and the input on disk."""
+    told = ""
+    if each.forecast is not None:
+        iteration_s, in_turn_s, cpu, network, count = each.forecast
+        whose = "each" if count > each.others_total else f"each of the {count} measured jobs"
+        told = (
+            f": an iteration of {whose} in {_seconds(iteration_s)}, one after the other in "
+            f"{_seconds(in_turn_s)} ({in_turn_s / iteration_s:.2f}x); CPU in use "
+            f"{100 * cpu:.0f} %, network {100 * network:.0f} % of the time"
+        )
+    return f"{told}; {100 * each.on_disk:.0f} % of its input on disk" if each.on_disk else told
+
+
+def _seconds(time_s: float) -> str:
+    return duration_words(round(time_s * SECOND_US))
 
 
 def _exchanged(each: StoryEvent) -> str:

@@ -131,6 +131,16 @@ def _on_one_gpu(gpu_s: float) -> str:
     return duration_words(round(gpu_s * SECOND_US))
 
 
+def _uses(each: StoryEvent) -> str:
+    """Use of CPU and network with the job in its best group compared with that without it."""
+    if each.measure is None or each.bar is None:
+        return "no group would use CPU and network more with it"
+    own, now = (f"{100 * value:.1f} %" for value in (each.measure, each.bar))
+    if each.measure > each.bar:
+        return f"the use of CPU and network would rise only from {now} to {own} with it"
+    return f"CPU and network would be used {own} with it in the best group, as against {now}"
+
+
 # -- CPUs and memory -------------------------------------------------------------------------------
 
 
@@ -182,6 +192,7 @@ PARTS: Mapping[str, Callable[[StoryEvent], str]] = {
     "left_assumed": _left_assumed,
     "its_queue": _its_queue,
     "of_queue": _of_queue,
+    "uses": _uses,
     "short_of_cpus": partial(_short_of, "CPUs"),
     "short_of_memory": partial(_short_of, "memory"),
 }

@@ -25,7 +25,7 @@ from motet.interfaces.training_arguments import (
     require_whole,
     shape_of,
 )
-from motet.interfaces.training_data import ColumnName, NamedColumns, PathArgument
+from motet.interfaces.training_data import ColumnName, NamedColumns, PathArgument, RatingNames
 from motet.interfaces.training_job import TrainingJob
 from motet.report.rendering.quantities import count_text
 from motet.report.training.document import TrainDocument
@@ -123,6 +123,7 @@ class Cluster:
         na: str | Iterable[str] | None = None,
         format: str | None = None,
         exclude: PathArgument | None = None,
+        columns: RatingNames = None,
         labels: PathArgument | None = None,
         test_labels: PathArgument | None = None,
         consistency: ConsistencyName = "bsp",
@@ -143,6 +144,7 @@ class Cluster:
         sparse matrices, DataFrames, or Motet data sets. `target`, `drop`: of a table in a file or a
         DataFrame, the column to predict and columns to leave out, by name or index. `na`: texts for
         a missing value; `format`, `exclude`, `labels`, `test_labels`: as with `motet train`.
+        `columns`: those of ratings that are not found by name: {"user": "buyer", "item": "asin"}.
 
         `workers`, `servers`: numbers of machines in that role; by default every machine has both.
         `epochs`: by default the application's. `seed`: by default the application's
@@ -174,6 +176,7 @@ class Cluster:
             na=na,
             format=format,
             exclude=exclude,
+            columns=columns,
             labels=labels,
             test_labels=test_labels,
             consistency=consistency,

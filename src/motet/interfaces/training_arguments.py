@@ -15,7 +15,13 @@ from motet.apps.user_warnings.call_site import CallSite
 from motet.datasets import Dataset
 from motet.domain.errors import BadInput, UnknownName
 from motet.interfaces.cli.train.cluster_shape import ClusterShape
-from motet.interfaces.training_data import ColumnName, DataArguments, NamedColumns, PathArgument
+from motet.interfaces.training_data import (
+    ColumnName,
+    DataArguments,
+    NamedColumns,
+    PathArgument,
+    RatingNames,
+)
 from motet.runtime.core.consistency import Consistency, ConsistencyName, consistency_of
 from motet.runtime.core.options import DEFAULT_LOST_AFTER_S, SpillOptions, StopRule, TrainOptions
 from motet.runtime.core.reporting.observers import TrainObserver
@@ -77,6 +83,7 @@ class TrainArguments:
     na: str | Iterable[str] | None = None
     format: str | None = None
     exclude: PathArgument | None = None
+    columns: RatingNames = None
     labels: PathArgument | None = None
     test_labels: PathArgument | None = None
     consistency: str = "bsp"
@@ -107,7 +114,13 @@ class TrainArguments:
         options = self._options(made, machines)
         made.set_run(options.epochs, options.seed)
         reading = DataArguments(
-            self.format, self.target, self.drop, self.na, self.exclude, self.labels
+            self.format,
+            self.target,
+            self.drop,
+            self.na,
+            self.exclude,
+            self.labels,
+            self.columns,
         )
         observers = observers_of(self.callbacks)
         return CheckedTraining(

@@ -6,6 +6,7 @@ The two simplest baselines of Tiresias (Gu et al., NSDI 2019, section 5).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from motet.allocation.fill import fill
 from motet.allocation.order import order_by
@@ -17,6 +18,8 @@ from motet.domain.snapshot import Snapshot
 @dataclass(frozen=True)
 class Fifo(Policy):
     """Starts jobs in order of submission; the head of the line blocks all jobs behind it."""
+
+    keeps_order: ClassVar[bool] = True
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """Keep running jobs; start waiting jobs in order until one does not fit."""

@@ -110,6 +110,7 @@ class Experiment:
             paces=common.paces(workload, cluster),
             timeline=timeline,
             limits=common.preemption_limits,
+            subtask_errors=common.subtask_errors(len(workload)),
         )
 
     def _queues_of_file(
@@ -124,6 +125,7 @@ class Experiment:
         """Whether the result depends on the seed."""
         common = self._common()
         is_random = common.placement == "random"
+        is_random = is_random or common.subtask_errors(1) is not None
         return is_random or self._seeds_policy or isinstance(common.spells(), DrawnSpells)
 
     def notices(self, workload: Workload, cluster: ClusterSpec) -> tuple[str, ...]:

@@ -9,15 +9,14 @@ from numpy.typing import NDArray
 
 from motet.apps.inputs.number_types import require_real, require_real_columns
 from motet.datasets.kinds import Corpus, Dataset, LabelledMatrix, Ratings
-from motet.datasets.kinds.ids import as_ids, is_missing_value
-from motet.datasets.rating_frames import rating_columns, ratings_from_frame
+from motet.datasets.kinds.ids import as_ids
+from motet.datasets.kinds.target import Target, target_of
+from motet.datasets.rating_frames import LONG_WIDTHS, rating_columns, ratings_from_frame
 from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
 
 _SOURCE = "X"
 _TARGET_REMEDY = "give y: model.fit(X, y), or (X, y) as the data of motet.train"
-# user, item, rating and perhaps a time
-_LONG_WIDTHS = (3, 4)
 _FEW_ROWS = 10
 _FEWEST_NEW_PAIRS = 0.8
 
@@ -52,12 +51,17 @@ def _require_kind(dataset: Dataset, kind: str) -> Dataset:
 
 
 def labelled_of(X: Any, y: Any = None) -> LabelledMatrix:
-    """Convert rows of numbers; `y` of words becomes class numbers in alphabetical order."""
+    """Convert rows of numbers; `y` of words becomes numbers of classes in alphabetical order."""
     features = finite_matrix(X)
     names = tuple(map(str, X.columns)) if hasattr(X, "columns") else None
-    target, class_names = (None, None) if y is None else _target_of(y, features.shape[0])
+    target = None if y is None else _target_of(y, features.shape[0])
     return LabelledMatrix(
-        features, target, names, class_names, target_remedy=_TARGET_REMEDY, source=_SOURCE
+        features,
+        None if target is None else target.values,
+        names,
+        None if target is None else target.classes,
+        target_remedy=_TARGET_REMEDY,
+        source=_SOURCE,
     )
 
 
@@ -87,7 +91,7 @@ def ratings_of(X: Any) -> Ratings:
 def _ratings_of_frame(frame: Any) -> Ratings:
     """A row per rating if columns are named so, else a table of users x items."""
     found = rating_columns(list(frame.columns))
-    if None not in found or frame.shape[1] in _LONG_WIDTHS:
+    if None not in found or frame.shape[1] in LONG_WIDTHS:
         return ratings_from_frame(frame)
     table = _numbers_of_frame(frame)
     users, items = np.nonzero(~np.isnan(table))
@@ -101,7 +105,7 @@ def _ratings_of_frame(frame: Any) -> Ratings:
 
 def _refuse_triples(matrix: Any) -> None:
     """Raise BadInput for rows of user, item, rating, which a matrix of ratings is mistaken for."""
-    if not isinstance(matrix, np.ndarray) or matrix.shape[1] not in _LONG_WIDTHS:
+    if not isinstance(matrix, np.ndarray) or matrix.shape[1] not in LONG_WIDTHS:
         return
     users, items = matrix[:, 0], matrix[:, 1]
     are_ids = bool(np.all(users == np.floor(users)) and np.all(items == np.floor(items)))
@@ -212,7 +216,7 @@ def _entries(matrix: Any) -> tuple[Array, Array, NDArray[np.float64]]:
     return coordinates.row, coordinates.col, coordinates.data
 
 
-def _target_of(y: Any, row_count: int) -> tuple[NDArray[np.float64], tuple[str, ...] | None]:
+def _target_of(y: Any, row_count: int) -> Target:
     require_real(y, "y")
     target = np.asarray(y)
     require_real(target, "y")
@@ -220,12 +224,7 @@ def _target_of(y: Any, row_count: int) -> tuple[NDArray[np.float64], tuple[str, 
         raise BadInput(
             f"y has shape {target.shape}; X has {row_count} rows, so y must be ({row_count},)"
         )
-    if target.dtype.kind in "OUS":
-        if any(map(is_missing_value, target.tolist())):
-            raise BadInput("y: holds missing values; remove those rows first")
-        names, codes = np.unique(target.astype(str), return_inverse=True)
-        return codes.astype(np.float64), tuple(map(str, names))
-    target = target.astype(np.float64)
-    if not np.isfinite(target).all():
+    found = target_of(target, "y")
+    if not np.isfinite(found.values).all():
         raise BadInput("y: holds NaN or infinite values; remove those rows first")
-    return target, None
+    return found

@@ -9,6 +9,7 @@ import numpy as np
 
 from motet.apps.inputs.memory import FEATURE_COPIES
 from motet.datasets.kinds import LabelledMatrix
+from motet.datasets.kinds.target import holds_words
 from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
 
@@ -72,10 +73,11 @@ def training_bytes(dataset: LabelledMatrix) -> int:
 
 def varying_target(dataset: LabelledMatrix) -> Array:
     """Return the target of a regression. Raises BadInput for words, NaN or a constant target."""
-    target = dataset.require_target()
-    if dataset.class_names is not None:
+    target = dataset.target_numbers()
+    if dataset.classes is not None and holds_words(dataset.classes):
+        shown = ", ".join(map(str, dataset.classes[:3]))
         raise BadInput(
-            f"{dataset.source}: the target holds words ({', '.join(dataset.class_names[:3])}); "
+            f"{dataset.source}: the target holds words ({shown}); "
             "a regression needs numbers: use mlr, or name another column with --target"
         )
     if not np.isfinite(target).all():

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from motet.domain.arrays import Floats
-from motet.domain.estimates import Estimates, LossForecasts
+from motet.domain.estimates import Estimates, LossForecasts, SubtaskEstimates
+from motet.domain.events import DataSizes
 from motet.domain.snapshot import UNKNOWN, JobTable
 from motet.engine.measurements.array_rows import appended_rows, rows_of
+from motet.engine.measurements.subtask_rows import MeasuredSubtasks, subtask_estimates
 from motet.engine.ports import CurveFitter, SpeedFitter
 from motet.estimate.speed_function import PARAMETERS
 
@@ -42,6 +44,7 @@ class _Measured:
     has_new_speed: bool = False
     speed_mode: int = 0
     speed: Floats = field(default_factory=lambda: np.full(len(PARAMETERS), _NAN))
+    subtasks: MeasuredSubtasks | None = None
 
 
 class Measurements:
@@ -54,10 +57,23 @@ class Measurements:
         self._jobs: dict[int, _Measured] = {}
         self._fitted: LossForecasts | None = None
         self._last: tuple[bytes, Estimates] | None = None
+        self._has_subtasks = False
 
-    def arrived(self, job: int, target_loss: float = _NAN, planned_steps: float = _NAN) -> None:
-        """Add a job with the end condition that its user specified; NaN: not specified."""
+    def arrived(
+        self,
+        job: int,
+        target_loss: float = _NAN,
+        planned_steps: float = _NAN,
+        data: DataSizes | None = None,
+    ) -> None:
+        """Add a job with the end condition that its user specified; NaN: not specified.
+
+        `data`: of a job that reports COMP and COMM.
+        """
         self._jobs[job], self._last = _Measured(target_loss, planned_steps), None
+        if data is not None:
+            self._jobs[job].subtasks = MeasuredSubtasks(data)
+            self._has_subtasks = True
 
     def __contains__(self, job: int) -> bool:
         return job in self._jobs
@@ -87,6 +103,13 @@ class Measurements:
         known.speeds = [each for each in known.speeds if each[:2] != sample[:2]] + [sample]
         known.has_new_speed = True
 
+    def took(self, job: int, machines: int, comp_s: float, comm_s: float) -> None:
+        """Record COMP and COMM of an iteration. Raises BadInput for times without meaning."""
+        known = self._jobs[job]
+        if known.subtasks is not None:
+            self._last = None
+            known.subtasks.add(machines, comp_s, comm_s)
+
     def estimates(self, jobs: JobTable) -> Estimates:
         """Estimates of these jobs, in their order; the last ones if nothing has changed since."""
         numbers = jobs.number.tobytes()
@@ -107,6 +130,7 @@ class Measurements:
                 steps_left=_steps_left(table, forecasts),
                 speed_mode=table.column("speed_mode", 0).astype(np.int64),
                 speed=table.speeds(),
+                subtasks=table.subtasks() if self._has_subtasks else None,
             )
         )
 
@@ -157,6 +181,9 @@ class _Table:
     def last_loss(self) -> Floats:
         values = (row.losses[-1][1] if row and row.losses else _NAN for row in self._rows)
         return np.fromiter(values, dtype=np.float64, count=len(self._rows))
+
+    def subtasks(self) -> SubtaskEstimates:
+        return subtask_estimates([None if row is None else row.subtasks for row in self._rows])
 
     def speeds(self) -> Floats:
         found = np.full((len(self._rows), len(PARAMETERS)), _NAN)

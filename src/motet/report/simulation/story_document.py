@@ -80,6 +80,8 @@ def _details(because: StoryEvent) -> dict[str, Any]:
         "servers": team and team.servers,
         "before": before and asdict(before),
         "priority_queue": because.queue,
+        "group": because.forecast and because.forecast._asdict(),
+        "on_disk": because.on_disk or None,
         **_others(OTHERS_OF.get(because.event), because.others, because.others_total),
     }
     if team and before:

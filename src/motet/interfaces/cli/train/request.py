@@ -56,6 +56,7 @@ class TrainFlags:
     format_name: str | None = None
     test: str | None = None
     exclude: str | None = None
+    columns: Sequence[str] = ()
     target: str | None = None
     drop: Sequence[str] = ()
     na: str | None = None
@@ -248,6 +249,7 @@ def _datasets(flags: TrainFlags, kind: str) -> tuple[Dataset, Dataset | None]:
         target=flags.target,
         drop=flags.drop,
         na=flags.na,
+        columns=flags.columns,
     )
     dataset = read(flags.data, exclude=flags.exclude, labels=flags.labels)
     if flags.test is None:

@@ -7,7 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from motet.runtime.core.change_kernels import add_in_blocks, shift_positions
+from motet.runtime.core.kernels.change_kernels import (
+    add_in_blocks,
+    divide_by_blocks,
+    shift_positions,
+)
 
 SIZES = [3, 0, 2, 4]
 ENDS = np.cumsum(SIZES)
@@ -25,8 +29,8 @@ def test_changes_by_block_are_added_where_their_block_lies(
     for block, position, amount in changes:
         expected[FIRSTS[block] + position] += amount
     blocks, positions, amounts = np.array(changes, np.int32).reshape(-1, 3).T.copy()
-    bounds = np.searchsorted(blocks, np.arange(5))
-    assert add_in_blocks(values, FIRSTS, ENDS, (positions, amounts), bounds)
+    counts = np.bincount(blocks, minlength=4)
+    assert add_in_blocks(values, FIRSTS, ENDS, (positions, amounts), counts)
     np.testing.assert_array_equal(values, expected)
 
 
@@ -34,8 +38,19 @@ def test_changes_by_block_are_added_where_their_block_lies(
 def test_a_position_outside_of_its_block_changes_nothing(position: int) -> None:
     values = np.zeros(9, np.int32)
     changes = np.array([0, position], np.int32), np.ones(2, np.int32)
-    assert not add_in_blocks(values, FIRSTS, ENDS, changes, np.array([0, 2, 2, 2, 2]))
+    assert not add_in_blocks(values, FIRSTS, ENDS, changes, np.array([2, -1, 0, 0]))
     assert not values.any()
+
+
+@given(CHANGES)
+def test_changes_of_a_table_are_divided_by_its_blocks(changes: list[tuple[int, int, int]]) -> None:
+    changes.sort(key=lambda change: change[0])
+    blocks, positions, amounts = np.array(changes, np.int64).reshape(-1, 3).T.copy()
+    out = np.empty((2, len(changes)), np.int32)
+    bounds = np.append(FIRSTS, ENDS[-1])
+    counts = divide_by_blocks(FIRSTS[blocks] + positions, amounts, bounds, out)
+    np.testing.assert_array_equal(counts, np.bincount(blocks, minlength=4))
+    np.testing.assert_array_equal(out, [positions, amounts])
 
 
 @given(CHANGES)
