@@ -37,6 +37,10 @@ class StoryEvent:
     checkpoints and restores of a finished job. `measure`, `bar`: of a wait, the compared quantity
     and its value for the last chosen job. `left`: the machine that the job left because computing
     took `times_as_long` there. `job_queue`: of a wait for limits of the job's queue, its name.
+    `told`: of an end, its cause in words; empty: the usual one.
+
+    Reasons of `ClusterWait`: `others`: the jobs that have to succeed; `bar`: how many jobs of the
+    array may be open.
 
     Of elastic jobs: `least_gpus`: the minimum of a waiting job; `usable_gpus`: free GPUs with
     sufficient CPUs and memory beside them; `team`: the new size; `team_before`: the size before a
@@ -68,3 +72,4 @@ class StoryEvent:
     exchange: tuple[OtherJob, ...] = ()
     exchange_total: int = 0
     job_queue: str = ""
+    told: str = ""

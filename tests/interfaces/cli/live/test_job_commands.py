@@ -98,6 +98,17 @@ def test_a_job_waits_for_its_trial(run: Shell) -> None:
     assert run("logs", str(int(job) - 1)).stdout == "1 of 1\n"
 
 
+def test_explain_tells_what_a_held_job_waits_for(run: Shell) -> None:
+    first = run.submit("sleep", "1000")
+    job = run("submit", "--after", first, "--", "true").stdout.strip()
+    shown = run("explain", job).stdout
+    assert f"until job {first} has succeeded" in shown
+    assert "other jobs that have to succeed first" in shown
+    document = json.loads(run("explain", job, "--json").stdout)
+    assert document["chapters"][0]["reason"] == "dependency"
+    run("cancel", first)
+
+
 def test_a_job_file_and_options_beside_it(run: Shell, tmp_path: Path) -> None:
     path = tmp_path / "train.yaml"
     path.write_text("run: |\n  echo $A $B $WORLD_SIZE; pwd\nenvs: {A: one}\nworkdir: sub\n")

@@ -72,6 +72,19 @@ def test_a_stranger_is_asked_for_the_token(stranger: httpx.Client, path: str) ->
     assert stranger.post("/jobs/1/cancel").status_code == 401
 
 
+def test_jobs_that_are_held_are_explained_by_page_and_api(
+    browser: httpx.Client, client: LiveClient
+) -> None:
+    first = submit(client, "first")
+    held = submit(client, "held", after=first)
+    sentence = f"until job {first} has succeeded"
+    assert sentence in browser.get(f"/jobs/{held}").text
+    assert client.explain(held)["chapters"][0]["sentence"].endswith(sentence)
+    client.change(first, "cancel")
+    page = browser.get(f"/jobs/{held}").text
+    assert f"cancelled: it waits for job {first} to succeed, which is CANCELLED" in page
+
+
 def test_a_wrong_token_opens_nothing(stranger: httpx.Client) -> None:
     answer = stranger.post("/login", data={"token": "wrong"})
     assert answer.status_code == 401
