@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from motet.domain.errors import ExitCode
 from motet.interfaces.cli.live.connection import with_client
 from motet.interfaces.cli.shell.group import HelpfulGroup
 from motet.interfaces.cli.shell.option_groups import json_option
@@ -70,11 +71,9 @@ def remove_webhook(client: LiveClient, webhook: str) -> None:
 
 @webhook_group.command("test", short_help="Send a message to a program.")
 @click.argument("webhook", metavar="ID")
-@click.pass_context
 @with_client
-def send_test(client: LiveClient, context: click.Context, webhook: str) -> None:
+def send_test(client: LiveClient, webhook: str) -> int:
     """Send a message to the program of webhook ID, once; exit status 1 if it is not received."""
     problem = client.send_test_message(webhook)["problem"]
     click.echo(f"{webhook}  {problem or 'received'}")
-    if problem:
-        context.exit(1)
+    return ExitCode.FAILED if problem else 0
