@@ -29,6 +29,8 @@ _SILENCE_S = 60.0
 """The server says something every 15 s."""
 _SIMULATION_S = 1300.0
 """The simulation of another client may come first."""
+_COMPILATION_S = 600.0
+"""Of a policy, once after an installation."""
 _JOB = re.compile("[0-9]{1,18}")
 _LONGEST_KEY = 200
 _AUDIT_PAGE = 1000
@@ -175,7 +177,8 @@ class LiveClient:
 
     def choose_policy(self, policy: str, settings: Mapping[str, str]) -> dict[str, Any]:
         """Put another policy in force; `settings`: its parameters as text."""
-        return self._json("PUT", "/policy", json={"policy": policy, "settings": dict(settings)})
+        body = {"policy": policy, "settings": dict(settings)}
+        return self._json("PUT", "/policy", json=body, timeout=_COMPILATION_S)
 
     def what_if(
         self, policy: str, settings: Mapping[str, str], since: str | None = None

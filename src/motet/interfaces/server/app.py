@@ -23,7 +23,6 @@ from motet.interfaces.server.api_description import API_DOCUMENT, BYTES, PROBLEM
 from motet.interfaces.server.job_rows import jobs_document
 from motet.interfaces.server.logs import LogPart, log_place, read_log
 from motet.interfaces.server.machine_routes import add_machine_routes
-from motet.interfaces.server.policy_routes import add_policy_routes
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.queue_routes import add_queue_routes
 from motet.interfaces.server.views import array_page, job_explanation, job_page
@@ -73,7 +72,6 @@ def create_app(
     app.exception_handler(HTTPException)(_refuse_request)
     routes, jobs = JobRoutes(master, workplace, predictions), "/api/v1/jobs"
     app.add_api_route("/api/v1/health", health)
-    add_policy_routes(app, master)
     add_machine_routes(app, master)
     add_queue_routes(app, master, routes.describe)
     app.add_api_route(jobs, routes.submit, methods=["POST"], status_code=201)

@@ -80,8 +80,8 @@ class MasterObserver(Protocol):
         """A launcher has been started."""
 
 
-def _ignore(jobs: Sequence[LiveJob]) -> None:
-    del jobs
+def _ignore(news: object) -> None:
+    del news
 
 
 class MasterLoop:
@@ -99,18 +99,20 @@ class MasterLoop:
         follow: Callable[[Sequence[LiveJob]], None] = _ignore,
         observers: Sequence[MasterObserver] = (),
         queues: DefineQueues | None = None,
+        prepare: Callable[[ChoosePolicy], None] = _ignore,
     ) -> None:
         """`address`: of the journal. `policy`: None is the one in force before, else FIFO.
         `launcher`: its command, see `LauncherProcess`. `queues`: limits at the start.
 
         `on_failure`: called when the thread ends by an error. `drain_after`: see LiveState.
         `follow`: called on the thread with all jobs at first, and after every step, before it is
-        answered, with those that it changed.
+        answered, with those that it changed. `prepare`: called on the thread with the first policy,
+        before it decides anything.
         """
         self._address, self._cluster, self._workplace = address, cluster, workplace
         self._command, self._drain_after = launcher, drain_after
         self._on_failure, self._follow, self._observers = on_failure, follow, observers
-        self._queues = queues
+        self._queues, self._prepare = queues, prepare
         self._inbox: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         self._ready: Future[None] = Future()
         self._is_closing = False
@@ -170,6 +172,7 @@ class MasterLoop:
         )
         for each in self._observers:
             each.began(master.state)
+        self._prepare(master.policy_at_start(policy))
         master.choose_first(policy, self._queues)
         self._observe(master, master.take_changed())
         self._follow([*master.state.jobs.values()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +12,10 @@ from motet.interfaces.cli.shell.option_groups import json_option
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
+
+
+_TELL_AFTER_S = 2.0
+_COMPILES = "the server compiles policy {}, once after an installation; the one before decides"
 
 
 @click.command("show", short_help="Show the policy of the live cluster.")
@@ -38,7 +43,15 @@ def set_policy_command(
     """
     from motet.interfaces.cli.live.policy_option import policy_and_settings
 
-    _print(client.choose_policy(*policy_and_settings(policy, settings)), as_json=as_json)
+    chosen = policy_and_settings(policy, settings)
+    note = Timer(_TELL_AFTER_S, click.echo, [_COMPILES.format(policy)], {"err": True})
+    note.daemon = True
+    note.start()
+    try:
+        found = client.choose_policy(*chosen)
+    finally:
+        note.cancel()
+    _print(found, as_json=as_json)
 
 
 def _print(found: dict[str, Any], *, as_json: bool) -> None:
