@@ -11,7 +11,7 @@ from urllib.parse import quote
 import httpx
 
 from motet.domain.errors import BadInput, NotFound, Unreachable
-from motet.interfaces.server_connection import TIMEOUT_S, ServerConnection, answered_error
+from motet.interfaces.api_requests import TIMEOUT_S, ApiRequests, answered_error
 
 _WAIT_S = 30.0
 _SILENCE_S = 60.0
@@ -52,7 +52,7 @@ class LogReply(NamedTuple):
         )
 
 
-class LiveClient(ServerConnection):
+class LiveClient(ApiRequests):
     """Requests to one server. Every method raises Unreachable, AuthenticationFailed, NotFound or
     BadInput with the server's message."""
 
@@ -90,19 +90,36 @@ class LiveClient(ServerConnection):
             raise self.no_server() from error
 
     def jobs(
-        self, states: tuple[str, ...] = (), array: str | None = None, after: str = "0"
+        self,
+        states: tuple[str, ...] = (),
+        array: str | None = None,
+        after: str = "0",
+        **more: str | None,
     ) -> Iterator[dict[str, Any]]:
         """All jobs, or those in one of the states, in the order of their ids.
 
         `array`: the jobs of this one; "0": all jobs; None: an array is a row. `after`: only those
-        with larger ids.
+        with larger ids. `more`: see `job_pages`.
         """
+        for page in self.job_pages(states, array, after, **more):
+            yield from page["jobs"]
+
+    def job_pages(
+        self,
+        states: tuple[str, ...] = (),
+        array: str | None = None,
+        after: str = "0",
+        **more: str | None,
+    ) -> Iterator[dict[str, Any]]:
+        """Pages of `jobs`. `more`: `user`, `queue`, and `ended_since` (ISO 8601 with a zone), which
+        leaves out jobs that ended before; `hidden` of a page counts these. None: all."""
         begin: str | None = after
-        only = {} if array is None else {"array": _number(array)}
+        only = {name: value for name, value in more.items() if value is not None}
+        only |= {} if array is None else {"array": _number(array)}
         while begin is not None:
             query = {"state": list(states), "after": begin, **only}
             page = self.ask("GET", "/jobs", params=query)
-            yield from page["jobs"]
+            yield page
             begin = page["next"]
 
     def changes(self) -> Iterator[None]:

@@ -23,7 +23,7 @@ COMMANDS = {
     "trace": "motet.interfaces.cli.trace.command:trace_group",
     "server": "motet.interfaces.cli.server.server_command:server_command",
     "submit": "motet.interfaces.cli.live.submit_command:submit_command",
-    "list": "motet.interfaces.cli.live.job_commands:list_command",
+    "list": "motet.interfaces.cli.live.list_command:list_command",
     "describe": "motet.interfaces.cli.live.job_commands:describe_job_command",
     "logs": "motet.interfaces.cli.live.job_commands:logs_command",
     "wait": "motet.interfaces.cli.live.job_commands:wait_command",

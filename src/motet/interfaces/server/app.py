@@ -10,17 +10,19 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import FastAPI, Header, Query
 from fastapi.exceptions import RequestValidationError
+from pydantic import AwareDatetime
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from motet import __version__
 from motet.domain.errors import BadInput, MotetError, NotFound
+from motet.domain.units import SECOND_US
 from motet.interfaces.server.access import Access, problem
 from motet.interfaces.server.accounts.caller_of_request import RequestCaller, note_target
 from motet.interfaces.server.accounts.job_access import require_use
 from motet.interfaces.server.api_description import API_DOCUMENT, BYTES, PROBLEMS
-from motet.interfaces.server.job_rows import jobs_document
+from motet.interfaces.server.job_rows import ChosenJobs, jobs_document
 from motet.interfaces.server.logs import LogPart, log_place, read_log
 from motet.interfaces.server.machine_routes import add_machine_routes
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
@@ -121,18 +123,23 @@ class JobRoutes:
 
     async def list(
         self,
+        caller: RequestCaller,
         state: Annotated[list[JobState] | None, Query()] = None,
         after: Annotated[int, Query(ge=0)] = 0,
         limit: Annotated[int, Query(ge=1, le=_LARGEST_PAGE)] = 100,
         array: Annotated[int | None, Query(ge=0)] = None,
+        user: Annotated[str, Query(max_length=100)] = "",
+        queue: Annotated[str, Query(max_length=100)] = "",
+        ended_since: AwareDatetime | None = None,
     ) -> dict[str, Any]:
         """Jobs in the order of their ids; an array is a row in their place.
 
         `after`: the id of the last row of the page before. `array`: only its jobs; 0: all jobs, and
-        no rows of arrays.
+        no rows of arrays. `ended_since`: leaves out those that ended before; `hidden` counts them.
         """
-        states = frozenset(state or ())
-        return await self._read(lambda live: jobs_document(live, states, after, limit, array))
+        since_us = 0 if ended_since is None else round(ended_since.timestamp() * SECOND_US)
+        chosen = ChosenJobs(frozenset(state or ()), user, queue, array, since_us)
+        return await self._read(lambda live: jobs_document(live, chosen, caller.user, after, limit))
 
     async def describe(self, number: int, caller: RequestCaller) -> dict[str, Any]:
         """A job with its attempts, or an array with its jobs; `spec` and `results` are for its

@@ -163,6 +163,14 @@ def test_cancel_suspend_and_resume(run: Shell) -> None:
         run("suspend", job)
 
 
+def test_a_list_without_hits_says_so_and_can_be_narrowed(run: Shell) -> None:
+    job = run.submit("true")
+    run("wait", job)
+    assert run("list", "--state", "suspended").stderr == "no jobs meet this\n"
+    shown = json.loads(run("list", "--queue", "default", "--limit", "1", "--json").stdout)["jobs"]
+    assert [each["id"] for each in shown] == [job]
+
+
 def test_list_shows_states_and_can_be_limited_to_some(run: Shell) -> None:
     job = run.submit("false")
     run("wait", job)

@@ -25,7 +25,7 @@ TIMEOUT_S = 30.0
 """For every part of an answer, unless the request states another one."""
 
 
-class ServerConnection:
+class ApiRequests:
     """`url`: of the server. `timeout_s`: for every part of an answer."""
 
     def __init__(self, address: ServerAddress, timeout_s: float = TIMEOUT_S) -> None:
