@@ -81,7 +81,7 @@ def test_a_job_without_duration_is_refused_while_the_policy_needs_it(
 
 def test_ended_jobs_need_no_duration(cluster: ScriptedCluster) -> None:
     job, other = cluster.submit(), cluster.submit()
-    with pytest.raises(BadInput, match="of job 1 and 1 others"):
+    with pytest.raises(BadInput, match="of job 1 and 1 other;"):
         cluster.ask(ChoosePolicy("srtf"))
     cluster.ask(cluster.launcher.ended("1.1"))
     cluster.ask(Change(other, "cancel", "ann"))

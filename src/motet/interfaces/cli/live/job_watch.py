@@ -60,7 +60,7 @@ class WatchedJobs:
         """Jobs that are new, those that have not ended, and those that have ended meanwhile."""
         last = max(self._rows, key=int, default="0")
         more = self._more
-        rows = [*self._client.jobs(_OPEN, self._array, **more)] if self._rows else []
+        rows = [*self._client.jobs(_OPEN, self._array, "0", **more)] if self._rows else []
         chosen = (*self._states, *_OPEN) if self._states else ()
         rows += self._client.jobs(chosen, self._array, last, **more)
         found: dict[str, Row] = {row["id"]: row for row in rows}

@@ -97,7 +97,7 @@ def _found(client: LiveClient, wanted: ListedJobs) -> tuple[list[dict[str, Any]]
     """The rows, and how many are left out because they ended long ago."""
     jobs: deque[dict[str, Any]] = deque(maxlen=wanted.limit)
     hidden = 0
-    for page in client.job_pages(wanted.states, wanted.array, **_more(wanted)):
+    for page in client.job_pages(wanted.states, wanted.array, "0", **_more(wanted)):
         jobs += page["jobs"]
         hidden += page["hidden"]
     return [*jobs], hidden
