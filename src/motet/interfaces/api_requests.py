@@ -16,6 +16,7 @@ _ERRORS: Mapping[int, type[MotetError]] = {
     401: AuthenticationFailed,
     403: AuthenticationFailed,
     404: NotFound,
+    409: BadInput,
     413: BadInput,
     421: BadInput,
     422: BadInput,

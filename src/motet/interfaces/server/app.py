@@ -40,12 +40,14 @@ from motet.live.master.intake import Change
 from motet.live.master.loop import MasterLoop, MasterStopped
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
+from motet.live.master.submissions.repeated_request import KeyReused
 from motet.live.master.submissions.submission import Submit, SubmitArray
 from motet.live.workdirs.store import SnapshotStore
 
 T = TypeVar("T")
 
 _STATUS: dict[type[MotetError], int] = {
+    KeyReused: 409,
     BadInput: 422,
     Forbidden: 403,
     MasterStopped: 503,
@@ -109,7 +111,8 @@ class JobRoutes:
         caller: RequestCaller,
         idempotency_key: Annotated[str, Header(max_length=200)] = "",
     ) -> dict[str, Any]:
-        """Submit a job; a repeated request with the same key returns the same job."""
+        """Submit a job; a repeated request with the same key returns the same job, the key of
+        another one is refused (409)."""
         given = await asyncio.to_thread(_submission, spec, caller.user, idempotency_key)
         try:
             await asyncio.to_thread(_require_files, given, self._snapshots)

@@ -118,6 +118,23 @@ def test_a_job_file_and_options_beside_it(run: Shell, tmp_path: Path) -> None:
     assert json.loads(run("describe", job, "--json").stdout)["name"] == "train"
 
 
+@pytest.mark.parametrize("words", [["job.yaml"], ["job.yml", "--fast"], ["job.sbatch", "more"]])
+def test_a_job_file_without_its_option_is_no_command(
+    run: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(words[0]).write_text("run: 'true'\n")
+    with pytest.raises(click.UsageError, match=f"did you mean: motet submit -f {words[0]}"):
+        run("submit", "--", *words)
+
+
+def test_a_key_belongs_to_one_job(run: Shell) -> None:
+    job = run("submit", "--key", "mine", "--", "true").stdout.strip()
+    assert run("submit", "--key", "mine", "--", "true").stdout.strip() == job
+    with pytest.raises(BadInput, match=f"the key 'mine' belongs to job {job}"):
+        run("submit", "--key", "mine", "--", "false")
+
+
 def test_a_misspelt_key_is_named_with_its_file(run: Shell, tmp_path: Path) -> None:
     path = tmp_path / "train.yaml"
     path.write_text("runn: python train.py\n")

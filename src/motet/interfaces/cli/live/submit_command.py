@@ -167,11 +167,19 @@ def _print_schema(ctx: click.Context, *, is_given: bool) -> None:
 def _script_or_command(
     job_path: Path | None, command: tuple[str, ...]
 ) -> tuple[Path | None, tuple[str, ...]]:
-    """`motet submit job.sbatch` means the same as with `-f`."""
-    from motet.interfaces.job_files import is_batch_script
+    """`motet submit job.sbatch` means the same as with `-f`. Raises UsageError for another job file
+    in the place of a command."""
+    from motet.interfaces.job_files import is_batch_script, is_job_file
 
-    if job_path is None and len(command) == 1 and is_batch_script(Path(command[0])):
-        return Path(command[0]), ()
+    if job_path is not None or not command:
+        return job_path, command
+    path = Path(command[0])
+    if len(command) == 1 and is_batch_script(path):
+        return path, ()
+    if is_job_file(path) and path.is_file():
+        raise click.UsageError(
+            f"{path}: a job file is no command; did you mean: motet submit -f {path}"
+        )
     return job_path, command
 
 

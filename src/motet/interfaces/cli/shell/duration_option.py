@@ -11,14 +11,13 @@ _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)([smhd]?)")
 _UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
-class DurationType(click.ParamType):
+class DurationType(click.FloatRange):
     """Seconds from `90`, `90s`, `30m`, `1.5h` or `2d`."""
 
-    name = "time"
+    def __init__(self) -> None:
+        super().__init__(0, min_open=True)
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Seconds, above 0."""
         if isinstance(value, float):
             return value
