@@ -31,6 +31,7 @@ def test_every_code_has_a_complete_row(wait: Wait) -> None:
     row = wait.reason
     assert re.fullmatch("([A-Z][a-z]+)+", row.name)
     assert row.title
+    assert row.advice.format(job=7)
     assert isinstance(row.cause, DelayCause)
     assert isinstance(row.blockers, BlockerRule)
     named = {part for _, part, _, _ in Formatter().parse(row.sentence) if part is not None}

@@ -16,21 +16,26 @@ class ClusterWait(Enum):
         name="Dependency",
         title="other jobs that have to succeed first",
         sentence="until {jobs_before}",
+        advice="motet explain tells when those jobs will start; motet cancel {job} gives it up",
     )
     ARRAY_LIMIT = ReasonWords(
         name="ArrayLimit",
         title="the limit of its array",
         sentence="until {fewer_jobs} of its array are open",
+        advice="its turn comes when others end; a higher limit after % lets more of them start at "
+        "once",
     )
     CLUSTER_UNREACHABLE = ReasonWords(
         name="ClusterUnreachable",
         title="a cluster that could not be reached",
         sentence="the cluster cannot be reached: {refusal}",
+        advice="nothing to do: it starts when the cluster is back; see motet doctor",
     )
     SLOTS_BEING_FREED = ReasonWords(
         name="SlotsBeingFreed",
         title="slots that others had not left",
         sentence="slots are assigned to it; it waits until {leaving} stopped",
+        advice="nothing to do: they stop within their preempt.grace_s",
     )
 
     @property

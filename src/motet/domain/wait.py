@@ -33,6 +33,7 @@ class Wait(IntEnum):
             cause=DelayCause.POLICY_ORDER,
             title="too few free GPUs",
             sentence="{needs}, {free} at its turn{refused}{place}{before}",
+            advice="with fewer GPUs it may start earlier: motet submit --dry-run tells when",
         ),
     )
     BEHIND_HEAD = (
@@ -42,6 +43,7 @@ class Wait(IntEnum):
             cause=DelayCause.POLICY_ORDER,
             title="behind the head of the line",
             sentence="may not overtake {head}; {needs_itself}, {free}{place}",
+            advice="only a policy that lets jobs overtake, as best-effort, would start it earlier",
             blockers=BlockerRule.HEAD_OF_LINE,
         ),
     )
@@ -52,6 +54,7 @@ class Wait(IntEnum):
             cause=DelayCause.FRAGMENTATION,
             title="GPUs too far apart",
             sentence="needs {gpus} closer together, {free}{place}{anywhere_later}{running}",
+            advice="with fewer GPUs it needs fewer machines",
             is_timed=True,
         ),
     )
@@ -62,6 +65,7 @@ class Wait(IntEnum):
             cause=DelayCause.FAIR_SHARE,
             title="quota used up",
             sentence="its queue used up its quota{holders}; {needs}{place}",
+            advice="move it to another queue: motet update {job} --queue Q",
             blockers=BlockerRule.HOLDERS_OF_QUEUE,
         ),
     )
@@ -72,6 +76,7 @@ class Wait(IntEnum):
             cause=DelayCause.POLICY_ORDER,
             title="kept back by the policy",
             sentence="the policy kept it back: {free}, it {needs}{again}",
+            advice="nothing to do: the policy decides again by itself",
             blockers=BlockerRule.ALL_HOLDERS,
             is_timed=True,
         ),
@@ -83,6 +88,7 @@ class Wait(IntEnum):
             cause=DelayCause.FRAGMENTATION,
             title="behind a head that waits for GPUs closer together",
             sentence="may not overtake {head_closer_together}; {needs_itself}, {free}{place}",
+            advice="only a policy that lets jobs overtake, as best-effort, starts it earlier",
             blockers=BlockerRule.HEAD_OF_LINE,
         ),
     )
@@ -93,6 +99,7 @@ class Wait(IntEnum):
             cause=DelayCause.POLICY_ORDER,
             title="its loss would fall less",
             sentence="its loss is predicted to fall {fall}; {asks}, {free}{place}",
+            advice="trainings whose loss no longer falls keep GPUs from it: cancel yours",
             compares="the predicted fall of the loss per GPU",
         ),
     )
@@ -103,6 +110,7 @@ class Wait(IntEnum):
             cause=DelayCause.POLICY_ORDER,
             title="it has more left to do",
             sentence="predicted to have {left}; {asks}, {free}{place}",
+            advice="fewer epochs, or a smaller minimum of workers and servers, start it earlier",
             compares="the predicted GPU-seconds that are left",
         ),
     )
@@ -113,6 +121,7 @@ class Wait(IntEnum):
             cause=DelayCause.FRAGMENTATION,
             title="too few free CPUs",
             sentence="{needs}, {free} at its turn, but {short_of_cpus}{place}{before}",
+            advice="request fewer CPUs for each process (cpus)",
         ),
     )
     TOO_LITTLE_MEMORY = (
@@ -122,6 +131,7 @@ class Wait(IntEnum):
             cause=DelayCause.FRAGMENTATION,
             title="not enough free memory",
             sentence="{needs}, {free} at its turn, but {short_of_memory}{place}{before}",
+            advice="request less memory for each process (memory)",
         ),
     )
     SHARE = (
@@ -131,6 +141,7 @@ class Wait(IntEnum):
             cause=DelayCause.FAIR_SHARE,
             title="behind those with a smaller share",
             sentence="its queue holds more than {shares}; {needs_itself}, {free}{place}",
+            advice="move it to a queue that holds less: motet update {job} --queue Q",
             compares="the dominant share of the job's queue; `bar`: the lowest of waiting queues",
         ),
     )
@@ -141,6 +152,7 @@ class Wait(IntEnum):
             cause=DelayCause.POLICY_ORDER,
             title="outbid in an auction",
             sentence="outbid{rhos}; {needs}, {free}{again}",
+            advice="nothing to do: its bid rises while it waits",
             compares="finish-time fairness rho at the last auction; `bar`: the lowest that won",
             is_timed=True,
         ),
@@ -153,6 +165,7 @@ class Wait(IntEnum):
             title="its lease was over",
             sentence="its lease ended early, as payment for what it won, and others have the GPUs "
             "until the next auction{ran_before}; {needs}, {free}{again}",
+            advice="nothing to do: it bids again in the next auction",
             is_timed=True,
         ),
     )
@@ -163,6 +176,7 @@ class Wait(IntEnum):
             cause=DelayCause.POLICY_ORDER,
             title="no end of it predicted",
             sentence="{left_assumed}; {asks}, {free}{place}",
+            advice="a training that reports its loss and has epochs, or until, is predicted",
             compares="the GPU-seconds that are assumed to be left",
         ),
     )
@@ -174,6 +188,7 @@ class Wait(IntEnum):
             title="no loss of it known",
             sentence="no loss of it is known, so it is taken to fall as 1/(1 + k) with k steps: "
             "{fall}; {asks}, {free}{place}",
+            advice="a training that reports its loss is compared by it",
             compares="the assumed fall of the loss per GPU",
         ),
     )
@@ -185,6 +200,7 @@ class Wait(IntEnum):
             title="restart delayed after failures",
             sentence="it runs again after a delay, because its last attempts failed{restart}; its "
             "slots stay free for it",
+            advice="look why it failed: motet logs {job}; it starts again by itself",
             blockers=BlockerRule.ALL_HOLDERS,
             is_timed=True,
         ),
@@ -197,6 +213,8 @@ class Wait(IntEnum):
             title="minimum runtime of others",
             sentence="{needs}, {free}: no job is preempted before it has run for min_runtime"
             "{place}{running}{again}",
+            advice="nothing to do; an administrator can shorten it: motet policy set --set "
+            "min_runtime",
             blockers=BlockerRule.ALL_HOLDERS,
             is_timed=True,
         ),
@@ -209,6 +227,8 @@ class Wait(IntEnum):
             title="others were preempted often",
             sentence="{needs}, {free}: no job is preempted more than preemptions_per_hour times "
             "an hour{place}{running}{again}",
+            advice="nothing to do; an administrator can raise preemptions_per_hour: motet policy "
+            "set",
             blockers=BlockerRule.ALL_HOLDERS,
             is_timed=True,
         ),
@@ -220,6 +240,8 @@ class Wait(IntEnum):
             cause=DelayCause.FAIR_SHARE,
             title="limit of its queue",
             sentence="{its_queue} may hold {of_queue}{holders}; {needs}{place}",
+            advice="move it to another queue (motet update {job} --queue Q), or have the limit "
+            "raised: motet queue update",
             blockers=BlockerRule.HOLDERS_OF_QUEUE,
             compares="the GPUs that the job's queue holds; `bar`: guarantee + borrow",
         ),
@@ -232,6 +254,8 @@ class Wait(IntEnum):
             title="GPUs guaranteed to other queues",
             sentence="{its_queue} has a guarantee of {of_queue}, and the rest is guaranteed to "
             "other queues or in use; {needs}, {free}{place}{running}",
+            advice="move it to a queue that has a guarantee, or have one given to its queue: motet "
+            "queue update",
             blockers=BlockerRule.ALL_HOLDERS,
             compares="the GPUs that the job's queue holds; `bar`: its guarantee",
         ),
@@ -244,6 +268,7 @@ class Wait(IntEnum):
             title="its queue is on hold",
             sentence="{its_queue} is on hold: its jobs start after `motet queue resume`; {needs}"
             "{place}",
+            advice="move it to another queue, motet update {job} --queue Q, or have that ended",
             blockers=BlockerRule.ALL_HOLDERS,
         ),
     )

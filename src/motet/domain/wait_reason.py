@@ -34,11 +34,12 @@ class BlockerRule(Enum):
 @dataclass(frozen=True)
 class ReasonWords:
     """`name`: in CamelCase, unique. `title`: a few words, for sums of waiting time. `sentence`: the
-    template of one wait."""
+    template of one wait. `advice`: what the user of the job could do, with `{job}` for its id."""
 
     name: str
     title: str
     sentence: str
+    advice: str
 
 
 @dataclass(frozen=True)

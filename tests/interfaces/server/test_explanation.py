@@ -45,6 +45,8 @@ def test_a_job_that_waits_for_slots_says_for_how_many_and_who_holds_them(
     assert name == "InsufficientSlots"
     assert sentence.startswith("needs 2 slots, 1 was free at its turn (place 1 in line)")
     assert sentence.endswith("ran ahead of it: job 1 (3 slots)")
+    document = job_explanation(cluster.master.state, waits, cluster.now_us)
+    assert document["advice"].startswith("with fewer slots it may start earlier")
 
 
 def test_a_job_that_runs_or_has_ended_waits_for_nothing(cluster: ScriptedCluster) -> None:

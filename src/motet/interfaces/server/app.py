@@ -24,6 +24,7 @@ from motet.interfaces.server.accounts.job_access import require_use
 from motet.interfaces.server.api_description import API_DOCUMENT, BYTES, PROBLEMS
 from motet.interfaces.server.job_rows import ChosenJobs, jobs_document
 from motet.interfaces.server.logs import LogPart, log_place, read_log
+from motet.interfaces.server.lost_work import checkpoint_writes_us
 from motet.interfaces.server.machine_routes import add_machine_routes
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.queue_routes import add_queue_routes
@@ -156,7 +157,10 @@ class JobRoutes:
         """Why a job waited and where it ran, until now. `expected_start`: None: it does not wait,
         or there is no prediction yet."""
         now_us = time.time_ns() // 1000
-        document = await self._read(lambda state: job_explanation(state, number, now_us))
+        writes_us = await asyncio.to_thread(
+            checkpoint_writes_us, self._workplace.checkpoint_folder(number)
+        )
+        document = await self._read(lambda state: job_explanation(state, number, now_us, writes_us))
         return {**document, "expected_start": self._predictions.of(number, now_us)}
 
     async def wait(

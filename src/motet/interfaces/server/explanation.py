@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from motet.domain.cluster_wait import ClusterWait
 from motet.domain.log_entry import is_wait
 from motet.domain.units import SECOND_US
-from motet.domain.wait import wait_named
+from motet.domain.wait import WAITS, wait_named
 from motet.engine.policy_loading.catalogue import parameters_of
 from motet.insight.job_story import JobStory, queue_rules
 from motet.insight.log_events import story_event
@@ -81,6 +81,17 @@ def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
         return "", ""
     sentence = wait_sentence(story_event(entries[-1], str, _machines(state)))
     return _slots_name(wait_named(entries[-1].event).reason.name), in_slots(sentence)
+
+
+def advice(reason: str, job: LiveJob) -> str:
+    """What the user of a job could do that waits for this reason, or has this warning; empty:
+    nothing is known."""
+    if reason == NO_PROGRESS:
+        return f"see what it does: motet logs {job.number}; motet cancel {job.number} if it hangs"
+    for words in (*(wait.reason for wait in WAITS), *(wait.value for wait in ClusterWait)):
+        if _slots_name(words.name) == reason:
+            return in_slots(words.advice.format(job=job.number))
+    return ""
 
 
 def idle_warning(job: LiveJob) -> tuple[str, str]:

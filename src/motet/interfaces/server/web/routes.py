@@ -22,6 +22,7 @@ from motet.interfaces.server.accounts.caller_of_request import (
 )
 from motet.interfaces.server.accounts.job_access import require_use
 from motet.interfaces.server.logs import LogPlace, log_place
+from motet.interfaces.server.lost_work import checkpoint_writes_us
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.web import pages
 from motet.interfaces.server.web.changes import Changes
@@ -110,6 +111,8 @@ class WebPages:
     async def job(self, request: Request, number: int, caller: RequestCaller) -> Response:
         """One job: why it waits, where it ran, what it printed."""
         now_us = time.time_ns() // 1000
+        checkpoints = self._workplace.checkpoint_folder(number)
+        writes_us = await asyncio.to_thread(checkpoint_writes_us, checkpoints)
         given = request.query_params
         rank, attempt = _count(given.get("rank")), _count(given.get("attempt"))
 
@@ -119,7 +122,7 @@ class WebPages:
             rows = [attempt_row(job, each) for each in job.attempts]
             return {
                 **pages.common(state),
-                "job": pages.job(state, number, self._workplace, now_us),
+                "job": pages.job(state, number, self._workplace, now_us, writes_us),
                 "bars": bars(rows, begin_us, end_us),
                 "ticks": ticks(begin_us, end_us),
             }
