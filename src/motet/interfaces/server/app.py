@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -11,6 +13,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import FastAPI, Header, Query
 from fastapi.exceptions import RequestValidationError
 from pydantic import AwareDatetime
+from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -46,6 +49,7 @@ from motet.live.master.submissions.submission import Submit, SubmitArray
 from motet.live.workdirs.store import SnapshotStore
 
 T = TypeVar("T")
+_LOG = logging.getLogger("motet.server")
 
 _STATUS: dict[type[MotetError], int] = {
     KeyReused: 409,
@@ -54,6 +58,7 @@ _STATUS: dict[type[MotetError], int] = {
     MasterStopped: 503,
     NotFound: 404,
 }
+_STORAGE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 _HIDDEN = {"spec": None, "results": None, "working_folder": None}
 _LONGEST_WAIT_S = 60.0
 _LARGEST_PAGE = 1000
@@ -75,6 +80,8 @@ def create_app(
     app.exception_handler(MotetError)(_refuse)
     app.exception_handler(RequestValidationError)(_refuse_arguments)
     app.exception_handler(HTTPException)(_refuse_request)
+    app.exception_handler(OSError)(_refuse_storage)
+    app.exception_handler(DBAPIError)(_refuse_storage)
     routes, jobs = JobRoutes(master, workplace, predictions), "/api/v1/jobs"
     app.add_api_route("/api/v1/health", health)
     add_machine_routes(app, master)
@@ -248,6 +255,15 @@ def _refuse_arguments(request: Request, error: Exception) -> JSONResponse:
     place = ".".join(str(part) for part in first["loc"][1:])
     told = wrong_value(first, PATTERNS)
     return problem(422, f"{place}: {told}" if place else told)
+
+
+def _refuse_storage(request: Request, error: Exception) -> JSONResponse:
+    """A disk that is full, or a database that cannot be written. Raises other errors again."""
+    if isinstance(error, OSError) and error.errno not in _STORAGE_ERRORS:
+        raise error
+    reason = error.orig if isinstance(error, DBAPIError) else getattr(error, "strerror", None)
+    _LOG.error("storage_failed", extra={"fields": {"path": request.url.path, "error": str(error)}})
+    return problem(503, f"the server cannot write to its storage ({reason or error})")
 
 
 def _refuse_request(request: Request, error: Exception) -> JSONResponse:

@@ -33,7 +33,7 @@ from motet.interfaces.server.metrics.metrics_route import add_metrics
 from motet.interfaces.server.metrics.server_metrics import ServerMetrics
 from motet.interfaces.server.network.connections import LimitedConnection
 from motet.interfaces.server.network.exposure import Exposure
-from motet.interfaces.server.network.listening import HttpServer, listener_at, tell_clients
+from motet.interfaces.server.network.listening import HttpServer, listener_for, tell_clients
 from motet.interfaces.server.network.root_path import RootPath
 from motet.interfaces.server.policy_routes import add_policy_routes
 from motet.interfaces.server.predictions.program import ForecastProgram
@@ -41,6 +41,7 @@ from motet.interfaces.server.predictions.routes import add_forecast_routes
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.state_folder import open_state_folder, server_token
 from motet.interfaces.server.web.changes import Changes
+from motet.interfaces.server.web.error_pages import add_error_pages
 from motet.interfaces.server.web.renderer import PageRenderer
 from motet.interfaces.server.web.routes import WebPages
 from motet.interfaces.server.web.sessions import Sessions
@@ -76,7 +77,8 @@ _LOG = logging.getLogger("motet.server")
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """`folder`: journal, token, logs and checkpoints. `port`: 0 is any free one. `policy`: None is
+    """`folder`: journal, token, logs and checkpoints. `port`: 0 is that
+    of the server before if it is free, else any free one. `policy`: None is
     the one that was in force before.
 
     `address`: of a Ray cluster; None: the machines of `cluster` are all this one. `lease_s`: how
@@ -230,6 +232,7 @@ class _ServerParts:
             self._accounts, self._sessions, renderer, is_encrypted=place.is_encrypted
         )
         signing_in.add_to(app)
+        add_error_pages(app, renderer)
         WebPages(
             master, self._tables, self._workplace, self.changes, renderer, self._predictions
         ).add_to(app)
@@ -258,7 +261,7 @@ def _serve(
 ) -> int:
     place = options.exposure
     place.check()
-    listener = listener_at(place.host, options.port)
+    listener = listener_for(place.host, options.port, options.folder)
     failures: list[BaseException] = []
 
     def failed(error: BaseException) -> None:

@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
+from sqlite3 import Error as SqliteError
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from motet.domain.errors import MotetError
 from motet.domain.units import NEVER_US
 from motet.live.jobs.job import LiveJob
-from motet.live.journal.store import JournalStore
+from motet.live.journal.store import JournalLost, JournalStore
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy, Input
 from motet.live.master.launcher_process import LauncherProcess
@@ -186,6 +187,14 @@ class MasterLoop:
                 self._launcher.close()
 
     def _process(self, master: Master, items: Sequence[_Item], epoch: int) -> None:
+        """Raises what ends the master; all who asked have been told then."""
+        try:
+            self._answer_all(master, items, epoch)
+        except BaseException as error:
+            _refuse(items, error)
+            raise
+
+    def _answer_all(self, master: Master, items: Sequence[_Item], epoch: int) -> None:
         asked = [item for item in items if isinstance(item, _Request)]
         replies, requests = master.handle([item.given for item in asked])
         changed = master.take_changed()
@@ -249,10 +258,17 @@ class MasterLoop:
         for waiting in self._waiting:
             waiting.reply.cancel()
         while not self._inbox.empty():
-            item = self._inbox.get()
-            if isinstance(item, _Request | _Read | _AwaitFinal) and item.reply is not None:
-                error = MasterStopped("the server is stopping; ask again later")
-                _answer(item.reply, Answer(error=error))
+            _refuse([self._inbox.get()])
+
+
+def _refuse(items: Sequence[_Item], error: BaseException | None = None) -> None:
+    """Tell all who asked, and have no answer yet, that the master has ended, by this error."""
+    is_lost = isinstance(error, JournalLost | OSError | SqliteError)
+    why = "the journal cannot be written; jobs run on" if is_lost else "the server is stopping"
+    for item in items:
+        reply = getattr(item, "reply", None)
+        if isinstance(reply, Future) and not reply.done():
+            _answer(reply, Answer(error=MasterStopped(f"{why}; ask again later")))
 
 
 def _answer_read(asked: _Read, state: LiveState) -> None:

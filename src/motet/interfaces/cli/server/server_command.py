@@ -79,7 +79,13 @@ if TYPE_CHECKING:
     help="What is guaranteed to queues, and what they borrow and lend (YAML). Queues that are not "
     "in it stay as they are.",
 )
-@click.option("--port", type=PortNumber(), default=0, metavar="N", help="Default: any free one.")
+@click.option(
+    "--port",
+    type=PortNumber(),
+    default=0,
+    metavar="N",
+    help="Default: that of the server before, or a free one.",
+)
 @click.option(
     "--database", metavar="URL", help="Where the journal is kept. Default: SQLite in --state-dir."
 )
