@@ -12,6 +12,7 @@ from motet.insight.job_story import JobStory
 from motet.insight.wording import in_slots
 from motet.interfaces.server.explanation import explained, why_waiting
 from motet.interfaces.server.views import job_explanation
+from motet.interfaces.server.web.decided import decided
 from motet.live.jobs.array_file import array_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.launcher.messages import AttemptRunning
@@ -117,7 +118,19 @@ def test_a_preemption_names_the_job_that_got_the_slots(tmp_path: Path) -> None:
     events = {each.because.event: each.because for each in found.story.chapters}
     assert [(other.job, other.gpus) for other in events["preempt"].others] == [(str(short), 4)]
     assert events["demote"].queue == 2
-    assert found.rules.thresholds_gpu_s == (10.0,)
+    assert found.rules.last.thresholds_gpu_s == (10.0,)
+    demoted = [each for each in told(cluster, long) if each.startswith("demoted")]
+    assert demoted == ["demoted to queue 2: used up the 10 slot-seconds of queue 1"]
+    cluster.ask(ChoosePolicy("tiresias-las", {"thresholds": "5"}))
+    cluster.ask(ChoosePolicy("fifo"))
+    assert [each for each in told(cluster, long) if each.startswith("demoted")] == demoted
+    (line,) = (
+        each["sentence"]
+        for found in decided(cluster.master.state, 1)["rounds"]
+        for each in found["changes"]
+        if each["sentence"].startswith("demoted")
+    )
+    assert line == demoted[0]
     cluster.close()
 
 

@@ -11,7 +11,7 @@ from motet.domain.log_entry import is_wait
 from motet.domain.units import SECOND_US
 from motet.domain.wait import WAITS, wait_named
 from motet.engine.policy_loading.catalogue import parameters_of
-from motet.insight.job_story import JobStory, queue_rules
+from motet.insight.job_story import JobStory, RulesInForce, queue_rules
 from motet.insight.log_events import story_event
 from motet.insight.meanwhile import HeldGpus, Meanwhile
 from motet.insight.sentences import Rules
@@ -23,6 +23,7 @@ from motet.interfaces.server.held_story import held_events, why_held
 from motet.live.jobs.attempt import AttemptPhase
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState
+from motet.live.master.facts import PolicyChosen
 from motet.live.master.policy_choice import policy_of
 from motet.live.master.state import LiveState
 
@@ -52,7 +53,7 @@ def explained(state: LiveState, number: int, now_us: int) -> JobStory:
     held = list(_holdings_of_others(state, job, job.ended_us or now_us))
     later = {each.job for each in held if int(each.job) > number}
     meanwhile = Meanwhile.of(story, held, later)
-    return JobStory(state.policy.policy, rules_of(state), story, meanwhile)
+    return JobStory(state.policy.policy, rules_in_force(state), story, meanwhile)
 
 
 def _events(state: LiveState, job: LiveJob) -> list[StoryEvent]:
@@ -141,8 +142,14 @@ def _holdings_of_others(state: LiveState, job: LiveJob, to_us: int) -> Iterator[
                 yield HeldGpus(str(other.number), slots, begin_us, end_us)
 
 
-def rules_of(state: LiveState) -> Rules:
-    """Of the queues of the policy in force."""
-    policy = policy_of(state.policy.policy, state.policy.settings)
+def rules_in_force(state: LiveState) -> RulesInForce:
+    """Of the queues of the policies, when each was in force."""
+    *earlier, last = [_rules_of(chosen) for _, chosen in state.policies] or [Rules()]
+    ends_us = (at_us for at_us, _ in state.policies[1:])
+    return RulesInForce(last, tuple(zip(ends_us, earlier, strict=True)))
+
+
+def _rules_of(chosen: PolicyChosen) -> Rules:
+    policy = policy_of(chosen.policy, chosen.settings)
     names = [each.name for each in parameters_of(type(policy))]
     return queue_rules({name: getattr(policy, name) for name in names})
