@@ -137,6 +137,10 @@ class LiveClient(ApiRequests):
         except httpx.HTTPError as error:
             raise Unreachable(f"{self.url} does not answer any more ({error})") from error
 
+    def metrics(self) -> str:
+        """What /metrics has, in the text format of Prometheus."""
+        return self.answer_to("GET", f"{self.url}/metrics").text
+
     def job(self, job: str) -> dict[str, Any]:
         """A job with its specification and attempts."""
         return self.ask("GET", _path(job))

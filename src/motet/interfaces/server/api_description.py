@@ -22,6 +22,10 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 BYTES: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": {}}}}
 """Of a route that answers with bytes."""
+EVENT_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}
+}
+"""Of a route that answers with a stream of events."""
 
 
 def describe_token(app: FastAPI) -> None:

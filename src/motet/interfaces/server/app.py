@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Annotated, Any, TypeVar
 
-from fastapi import FastAPI, Header, Query
+from fastapi import Depends, FastAPI, Header, Query
 from fastapi.exceptions import RequestValidationError
 from pydantic import AwareDatetime
 from sqlalchemy.exc import DBAPIError
@@ -26,6 +26,7 @@ from motet.interfaces.server.accounts.caller_of_request import RequestCaller, no
 from motet.interfaces.server.accounts.job_access import require_use
 from motet.interfaces.server.api_description import API_DOCUMENT, BYTES, PROBLEMS
 from motet.interfaces.server.job_rows import ChosenJobs, jobs_document
+from motet.interfaces.server.known_parameters import require_known_parameters
 from motet.interfaces.server.logs import LogPart, log_place, read_log
 from motet.interfaces.server.lost_work import checkpoint_writes_us
 from motet.interfaces.server.machine_routes import add_machine_routes
@@ -75,6 +76,7 @@ def create_app(
         redoc_url=None,
         openapi_url=API_DOCUMENT,
         responses=PROBLEMS,
+        dependencies=[Depends(require_known_parameters)],
     )
     app.middleware("http")(access)
     app.exception_handler(MotetError)(_refuse)

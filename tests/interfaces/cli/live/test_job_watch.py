@@ -88,6 +88,15 @@ def test_changes_are_json_lines_or_rows_of_csv(server: LiveServer, client: LiveC
         interrupted(process)
 
 
+def test_events_are_changes_from_now_on(server: LiveServer, client: LiveClient) -> None:
+    before = submit(client, "before")
+    wait_until(lambda: client.job(before)["state"] == "RUNNING")
+    process = motet_process("events", "-o", "json", "--state-dir", server.folder)
+    submit(client, "again", "exit 3", retry={"max_attempts": 1000})
+    assert json.loads(process.first_line())["name"] == "again"
+    interrupted(process)
+
+
 def test_a_terminal_shows_the_list_anew(server: LiveServer, client: LiveClient) -> None:
     job = submit(client, "seen")
     ours, theirs = pty.openpty()

@@ -74,6 +74,17 @@ def test_a_shell_completes_names_that_the_server_knows(
     assert completed(words, "") == {each["id"] for each in known}
 
 
+def test_ps_is_list(server: LiveServer) -> None:
+    assert run(server, "ps") == run(server, "list")
+
+
+def test_metrics_are_printed_whole_or_by_their_beginning(server: LiveServer) -> None:
+    every = run(server, "metrics").splitlines()
+    chosen = run(server, "metrics", "motet_jobs_finished").splitlines()
+    assert any(line.startswith("motet_jobs_finished_total") for line in chosen)
+    assert chosen == [line for line in every if "motet_jobs_finished" in line]
+
+
 def test_a_shell_completes_policies_to_put_in_force() -> None:
     assert completed(["policy", "set"], "tiresias-l") == {"tiresias-las"}
 

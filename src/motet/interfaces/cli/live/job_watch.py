@@ -110,11 +110,17 @@ class ChangeListener:
 
 
 def watch_jobs(
-    client: LiveClient, watched: WatchedJobs, row_format: str, columns: Sequence[str]
+    client: LiveClient,
+    watched: WatchedJobs,
+    row_format: str,
+    columns: Sequence[str],
+    *,
+    redraws: bool = True,
 ) -> None:
-    """Print jobs and their changes until the user interrupts it. `columns`: of CSV."""
+    """Print jobs and their changes until the user interrupts it. `columns`: of CSV. `redraws`: a
+    terminal shows the list anew."""
     changes = ChangeListener(client)
-    if row_format == "table" and is_live_terminal(sys.stdout):
+    if redraws and row_format == "table" and is_live_terminal(sys.stdout):
         try:
             _redraw(watched, changes)
         except Interrupted as end:  # It is how a watch ends: no error to tell.

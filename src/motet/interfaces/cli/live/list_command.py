@@ -17,7 +17,7 @@ from motet.live.jobs.job_state import JobState
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
 
-_CSV_COLUMNS = (
+CSV_COLUMNS = (
     *("id", "name", "user", "queue", "priority", "array", "index", "kind", "processes", "state"),
     *("reason", "message", "attempts", "submitted_at", "started_at", "ended_at", "progress"),
 )
@@ -82,7 +82,7 @@ def list_command(
 
     jobs, hidden = _found(client, wanted)
     if row_format != "table":
-        print_rows("jobs", jobs, _CSV_COLUMNS, row_format)
+        print_rows("jobs", jobs, CSV_COLUMNS, row_format)
     elif jobs:
         print_result(jobs_table(jobs))
     elif wanted.is_narrowed:
@@ -115,4 +115,4 @@ def _watch(client: LiveClient, wanted: ListedJobs, row_format: str) -> None:
     if wanted.limit is not None:
         raise click.UsageError("--watch --limit: a list that is watched shows all of its jobs")
     watched = WatchedJobs(client, wanted.states, wanted.array, **_more(wanted))
-    watch_jobs(client, watched, row_format, _CSV_COLUMNS)
+    watch_jobs(client, watched, row_format, CSV_COLUMNS)

@@ -21,6 +21,7 @@ from motet.interfaces.server.accounts.caller_of_request import (
     is_still_valid,
 )
 from motet.interfaces.server.accounts.job_access import require_use
+from motet.interfaces.server.api_description import EVENT_STREAM
 from motet.interfaces.server.logs import LogPlace, log_place
 from motet.interfaces.server.lost_work import checkpoint_writes_us
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
@@ -78,9 +79,11 @@ class WebPages:
             ("/machines", self.machines),
             ("/decisions", self.decisions),
             ("/events", self.events),
-            ("/api/v1/events", self.events),
         ):
             app.add_api_route(path, page, include_in_schema=False, response_model=None)
+        app.add_api_route(
+            "/api/v1/events", self.events, response_model=None, responses=EVENT_STREAM
+        )
         for path, action in (("/jobs/{number}/{verb}", self.change),):
             app.add_api_route(
                 path, action, methods=["POST"], include_in_schema=False, response_model=None
@@ -164,7 +167,8 @@ class WebPages:
         return self._pages.render(request, "decisions.html", document)
 
     async def events(self, request: Request, caller: RequestCaller) -> Response:
-        """A stream that tells when something has changed."""
+        """A stream of server-sent events that tells when something has changed: `changed` after
+        changes of jobs or machines, at most twice a second."""
         if self._changes.is_full(caller.user):
             return Response("too many open pages", 503, media_type="text/plain")
         told = self._changes.stream(caller.user, partial(is_still_valid, request))
