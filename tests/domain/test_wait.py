@@ -7,9 +7,8 @@ from string import Formatter
 
 import pytest
 
-from motet.domain.cluster_wait import ClusterWait, reason_words
-from motet.domain.wait import COMPARISONS, WAITS, Wait, wait_named
-from motet.domain.wait_reason import BlockerRule, DelayCause
+from motet.domain.wait import COMPARISONS, WAITS, BlockerRule, DelayCause, Wait, wait_named
+from motet.insight.cluster_wait import ClusterWait, reason_words
 from motet.insight.waits import PARTS
 
 KEYS = (

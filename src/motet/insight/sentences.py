@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from motet.domain.cluster_wait import reason_words
+from motet.insight.cluster_wait import reason_words
 from motet.insight.story import UNKNOWN_REASON, Chapter
 from motet.insight.story_event import StoryEvent
 from motet.insight.waits import wait_sentence

@@ -1,5 +1,5 @@
 """Sentences for wait reasons: the templates of `motet.domain.wait` and of
-`motet.domain.cluster_wait` with their fields filled in.
+`motet.insight.cluster_wait` with their fields filled in.
 
 Every field is a function of the event; most are empty without data in the log.
 """
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from motet.domain.cluster_wait import reason_words
 from motet.domain.units import SECOND_US
+from motet.insight.cluster_wait import reason_words
 from motet.insight.story_event import StoryEvent
 from motet.insight.wording import (
     asked,

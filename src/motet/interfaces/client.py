@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any, NamedTuple, Self
 from urllib.parse import quote
 
 import httpx
 
 from motet.domain.errors import BadInput, NotFound, Unreachable
-from motet.interfaces.api_requests import TIMEOUT_S, ApiRequests, answered_error
+from motet.interfaces.api_access.account_requests import AccountRequests
+from motet.interfaces.api_access.api_requests import TIMEOUT_S, answered_error
 
 _WAIT_S = 30.0
 _SILENCE_S = 60.0
@@ -22,7 +23,6 @@ _COMPILATION_S = 600.0
 """Of a policy, once after an installation."""
 _JOB = re.compile("[0-9]{1,18}")
 _LONGEST_KEY = 200
-_AUDIT_PAGE = 1000
 _JSON_BODY = {"Content-Type": "application/json"}
 
 
@@ -52,7 +52,7 @@ class LogReply(NamedTuple):
         )
 
 
-class LiveClient(ApiRequests):
+class LiveClient(AccountRequests):
     """Requests to one server. Every method raises Unreachable, AuthenticationFailed, NotFound or
     BadInput with the server's message."""
 
@@ -243,61 +243,6 @@ class LiveClient(ApiRequests):
     def resume_machine(self, name: str) -> dict[str, Any]:
         """Let a drained machine take jobs again."""
         return self.ask("POST", f"/machines/{quote(name, safe='')}/resume")
-
-    def users(self) -> list[dict[str, Any]]:
-        """All users, the revoked ones too."""
-        return list(self.ask("GET", "/users")["users"])
-
-    def create_user(self, name: str, role: str) -> dict[str, Any]:
-        """Create a user without a token."""
-        return self.ask("POST", "/users", json={"name": name, "role": role})
-
-    def revoke_user(self, name: str) -> dict[str, Any]:
-        """Refuse all tokens of a user."""
-        return self.ask("DELETE", f"/users/{quote(name, safe='')}")
-
-    def webhooks(self) -> list[dict[str, Any]]:
-        """All webhooks, without their secrets."""
-        return list(self.ask("GET", "/webhooks")["webhooks"])
-
-    def add_webhook(self, url: str, events: Sequence[str] = ()) -> dict[str, Any]:
-        """A new webhook with its `secret`. `events`: kinds; empty: all."""
-        return self.ask("POST", "/webhooks", json={"url": url, "events": [*events]})
-
-    def remove_webhook(self, webhook: str) -> dict[str, Any]:
-        """Tell this receiver nothing any more."""
-        return self.ask("DELETE", f"/webhooks/{quote(webhook, safe='')}")
-
-    def send_test_message(self, webhook: str) -> dict[str, Any]:
-        """Send a message once; `problem`: why it was not received, or None."""
-        return self.ask("POST", f"/webhooks/{quote(webhook, safe='')}/test")
-
-    def tokens(self) -> list[dict[str, Any]]:
-        """Tokens without their texts: all of them for an admin, else the caller's own."""
-        return list(self.ask("GET", "/tokens")["tokens"])
-
-    def create_token(
-        self, user: str, role: str | None = None, label: str = "", days: int | None = None
-    ) -> dict[str, Any]:
-        """A new token; `text` is what its user sets as MOTET_TOKEN."""
-        body = {"user": user, "role": role, "label": label, "days": days}
-        return self.ask("POST", "/tokens", json=body)
-
-    def revoke_token(self, token_id: str) -> dict[str, Any]:
-        """Refuse a token."""
-        return self.ask("DELETE", f"/tokens/{quote(token_id, safe='')}")
-
-    def audit(self, user: str, limit: int) -> Iterator[dict[str, Any]]:
-        """Requests that changed something or were refused, the latest first. `user`: empty: all."""
-        before: int | None = None
-        while limit > 0:
-            query = {"limit": min(limit, _AUDIT_PAGE), "user": user}
-            more = {} if before is None else {"before": before}
-            page = self.ask("GET", "/audit", params=query | more)
-            yield from page["entries"]
-            limit, before = limit - len(page["entries"]), page["next"]
-            if before is None:
-                return
 
     def wait(self, job: str, timeout_s: float) -> dict[str, Any]:
         """A job as soon as its state is final, or after at most `timeout_s`."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from motet.interfaces.server.explanation import why_waiting
+from motet.interfaces.server.stories.explanation import why_waiting
 from motet.live.jobs.job_state import JobState
 from motet.live.jobs.retry import LONG_US, MOST_NETWORK_FAILURES
 from scripted_cluster import SECOND_US, ScriptedCluster

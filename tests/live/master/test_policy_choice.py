@@ -9,7 +9,7 @@ import pytest
 
 from motet.domain.errors import BadInput, UnknownName
 from motet.engine.policy_loading.catalogue import built_in_policies
-from motet.interfaces.server.explanation import why_waiting
+from motet.interfaces.server.stories.explanation import why_waiting
 from motet.live.jobs.job_state import JobState
 from motet.live.master.intake import Change, ChoosePolicy
 from motet.live.master.master import FIRST_POLICY

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from example_count import examples
 from motet.domain.errors import BadInput
 from motet.domain.queues.queue_limits import QueueLimits
-from motet.interfaces.server.explanation import why_waiting
 from motet.interfaces.server.queue_routes import queue_documents
+from motet.interfaces.server.stories.explanation import why_waiting
 from motet.live.jobs.job_state import JobState
 from motet.live.master.intake import Change
 from motet.live.master.job_updates import UpdateJob

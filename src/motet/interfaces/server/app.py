@@ -28,10 +28,10 @@ from motet.interfaces.server.api_description import API_DOCUMENT, BYTES, PROBLEM
 from motet.interfaces.server.job_rows import ChosenJobs, jobs_document
 from motet.interfaces.server.known_parameters import require_known_parameters
 from motet.interfaces.server.logs import LogPart, log_place, read_log
-from motet.interfaces.server.lost_work import checkpoint_writes_us
 from motet.interfaces.server.machine_routes import add_machine_routes
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.queue_routes import add_queue_routes
+from motet.interfaces.server.stories.lost_work import checkpoint_writes_us
 from motet.interfaces.server.views import array_page, job_explanation, job_page
 from motet.live.accounts.roles import Forbidden
 from motet.live.jobs.array_file import array_spec, is_array

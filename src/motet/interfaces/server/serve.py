@@ -23,6 +23,7 @@ from motet.interfaces.server.accounts.request_audit import RequestAudit
 from motet.interfaces.server.api_description import describe_token
 from motet.interfaces.server.app import create_app
 from motet.interfaces.server.environment import job_environment, training_program
+from motet.interfaces.server.error_pages import add_error_pages
 from motet.interfaces.server.event_log.line_formats import EventLine, LogFormat
 from motet.interfaces.server.event_log.log_writer import LogWriter
 from motet.interfaces.server.event_log.master_log import MasterLog
@@ -41,7 +42,6 @@ from motet.interfaces.server.predictions.routes import add_forecast_routes
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.state_folder import open_state_folder, server_token
 from motet.interfaces.server.web.changes import Changes
-from motet.interfaces.server.web.error_pages import add_error_pages
 from motet.interfaces.server.web.renderer import PageRenderer
 from motet.interfaces.server.web.routes import WebPages
 from motet.interfaces.server.web.sessions import Sessions

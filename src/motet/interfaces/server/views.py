@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from motet.insight.wording import in_slots
-from motet.interfaces.server.explanation import advice, explained, idle_warning, why_waiting
-from motet.interfaces.server.lost_work import with_lost_work
-from motet.interfaces.server.moments import with_moments
+from motet.interfaces.server.stories.explanation import advice, explained, idle_warning, why_waiting
+from motet.interfaces.server.stories.lost_work import with_lost_work
+from motet.interfaces.server.stories.moments import with_moments
 from motet.live.jobs.attempt import Attempt
 from motet.live.jobs.job import JobArray, LiveJob
 from motet.live.jobs.job_spec import TrainingSpec

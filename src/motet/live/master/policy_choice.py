@@ -13,7 +13,6 @@ from motet.domain.snapshot import JobTable
 from motet.domain.units import NEVER_US, microseconds
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
 from motet.engine.policy_loading.engine_settings import split_settings
-from motet.insight.wording import counted
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import JobSpec
 from motet.live.master.facts import PolicyChosen
@@ -61,7 +60,7 @@ def _check_active(policy: str, jobs: Iterable[LiveJob]) -> None:
     lacking = [job for job in jobs if not job.state.is_final and job.spec.duration_s is None]
     if lacking:
         others = len(lacking) - 1
-        more = f" and {counted(others, 'other')}" if others else ""
+        more = f" and {others} other{'' if others == 1 else 's'}" if others else ""
         raise BadInput(
             f"{policy} compares jobs by the time that they still need, which is not known of job "
             f"{lacking[0].number}{more}; {_REMEDY}"

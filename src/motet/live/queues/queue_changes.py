@@ -17,7 +17,6 @@ from motet.domain.queues.queue_limits import (
     largest_job,
     limit_words,
 )
-from motet.insight.wording import counted
 from motet.live.jobs.job_spec import NAME_PATTERN
 from motet.live.queues.queue_book import LiveQueue, QueueBook
 from motet.live.queues.queue_facts import (
@@ -108,10 +107,10 @@ def check_size(queues: Queues, queue: int, slots: int, least: int, unit: str) ->
     """
     largest = largest_job(queue, queues.limits, slots)
     if least > largest:
+        most = f"{largest} slot{'' if largest == 1 else 's'} at most"
         raise BadInput(
-            f"{unit}: {least}, but a job of queue {queues.names[queue]} gets "
-            f"{counted(largest, 'slot')} at most ({limit_words(queues, queue, 'slots')}); the job "
-            "could never start"
+            f"{unit}: {least}, but a job of queue {queues.names[queue]} gets {most} "
+            f"({limit_words(queues, queue, 'slots')}); the job could never start"
         )
 
 

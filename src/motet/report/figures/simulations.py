@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from motet.domain.wait_reason import DelayCause
+from motet.domain.wait import DelayCause
 from motet.report.figures.completion_by_kind import jct_by_bin_figure
 from motet.report.figures.fairness import fairness_figure
 from motet.report.figures.line_panels import MOST_TOGETHER, figure_of_lines

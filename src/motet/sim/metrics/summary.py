@@ -10,8 +10,7 @@ import numpy as np
 
 from motet.domain.arrays import Ints
 from motet.domain.units import SECOND_US
-from motet.domain.wait import WAITS
-from motet.domain.wait_reason import DelayCause
+from motet.domain.wait import WAITS, DelayCause
 from motet.sim.metrics.finish_time import FinishTimes, experiment_names
 from motet.sim.metrics.placement_score import placement_score
 from motet.sim.replay.outcome import Outcome

@@ -16,7 +16,7 @@ from motet.interfaces.server.kernels.rehearsal import rehearse
 from motet.runtime.executor.process_control import die_with_parent
 
 
-def main() -> int:
+def compile_asked() -> int:
     """The exit status."""
     asked = json.loads(sys.stdin.read())
     die_with_parent(asked["parent"])
@@ -31,4 +31,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(compile_asked())

@@ -9,7 +9,7 @@ from motet.domain.log_entry import LogEntry
 from motet.insight.log_events import story_event
 from motet.insight.sentences import account
 from motet.insight.wording import in_slots
-from motet.interfaces.server.explanation import rules_in_force
+from motet.interfaces.server.stories.explanation import rules_in_force
 from motet.interfaces.server.web.drawings import colour_of
 from motet.interfaces.server.web.pages import common, local_time
 from motet.live.master.decision_history import DecisionRound

@@ -8,7 +8,7 @@ from typing import Any
 
 from motet.domain.units import seconds
 from motet.insight.expected_start import expected_start_words
-from motet.interfaces.server.moments import policy_text
+from motet.interfaces.server.stories.moments import policy_text
 from motet.interfaces.server.views import array_line, job_explanation, job_line, job_page
 from motet.interfaces.server.web.drawings import MachineSlots, colour_of, machine_slots
 from motet.live.jobs.attempt import AttemptPhase

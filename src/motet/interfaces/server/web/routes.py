@@ -23,8 +23,8 @@ from motet.interfaces.server.accounts.caller_of_request import (
 from motet.interfaces.server.accounts.job_access import require_use
 from motet.interfaces.server.api_description import EVENT_STREAM
 from motet.interfaces.server.logs import LogPlace, log_place
-from motet.interfaces.server.lost_work import checkpoint_writes_us
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
+from motet.interfaces.server.stories.lost_work import checkpoint_writes_us
 from motet.interfaces.server.web import pages
 from motet.interfaces.server.web.changes import Changes
 from motet.interfaces.server.web.decided import decided
@@ -82,7 +82,11 @@ class WebPages:
         ):
             app.add_api_route(path, page, include_in_schema=False, response_model=None)
         app.add_api_route(
-            "/api/v1/events", self.events, response_model=None, responses=EVENT_STREAM
+            "/api/v1/events",
+            self.events,
+            response_class=StreamingResponse,
+            response_model=None,
+            responses=EVENT_STREAM,
         )
         for path, action in (("/jobs/{number}/{verb}", self.change),):
             app.add_api_route(

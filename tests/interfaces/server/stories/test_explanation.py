@@ -10,7 +10,7 @@ import pytest
 from motet.domain.errors import NotFound
 from motet.insight.job_story import JobStory
 from motet.insight.wording import in_slots
-from motet.interfaces.server.explanation import explained, why_waiting
+from motet.interfaces.server.stories.explanation import explained, why_waiting
 from motet.interfaces.server.views import job_explanation
 from motet.interfaces.server.web.decided import decided
 from motet.live.jobs.array_file import array_spec

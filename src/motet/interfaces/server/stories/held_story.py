@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from motet.domain.cluster_wait import ClusterWait
+from motet.insight.cluster_wait import ClusterWait
 from motet.insight.story_event import OtherJob, StoryEvent
 from motet.insight.waits import wait_sentence
 from motet.live.jobs.job import LiveJob

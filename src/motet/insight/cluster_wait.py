@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from motet.domain.wait import WAITS
-from motet.domain.wait_reason import ReasonWords
+from motet.domain.wait import WAITS, ReasonWords
 
 
 class ClusterWait(Enum):

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from motet.domain.cluster_wait import ClusterWait
 from motet.domain.log_entry import is_wait
 from motet.domain.units import SECOND_US
 from motet.domain.wait import WAITS, wait_named
 from motet.engine.policy_loading.catalogue import parameters_of
+from motet.insight.cluster_wait import ClusterWait
 from motet.insight.job_story import JobStory, RulesInForce, queue_rules
 from motet.insight.log_events import story_event
 from motet.insight.meanwhile import HeldGpus, Meanwhile
@@ -19,7 +19,7 @@ from motet.insight.story import JobRecord, Story
 from motet.insight.story_event import StoryEvent
 from motet.insight.waits import wait_sentence
 from motet.insight.wording import duration_words, in_slots, listed
-from motet.interfaces.server.held_story import held_events, why_held
+from motet.interfaces.server.stories.held_story import held_events, why_held
 from motet.live.jobs.attempt import AttemptPhase
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from motet.interfaces.cli.live.connection import with_client
-from motet.interfaces.cli.live.list_command import CSV_COLUMNS
+from motet.interfaces.cli.live.job_lists.list_command import CSV_COLUMNS
 from motet.interfaces.cli.live.server_names import array_option, queue_option
 from motet.interfaces.cli.shell.row_formats import rows_option
 
@@ -29,7 +29,7 @@ def events_command(
 
     Every job counts by itself; 'motet list --watch' shows arrays as one row, and what was before.
     """
-    from motet.interfaces.cli.live.job_watch import WatchedJobs, watch_jobs
+    from motet.interfaces.cli.live.job_lists.job_watch import WatchedJobs, watch_jobs
 
     if row_format == "yaml":
         raise click.UsageError("-o yaml: give -o json, which prints a document per line")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from motet.interfaces.server.lost_work import checkpoint_writes_us
+from motet.interfaces.server.stories.lost_work import checkpoint_writes_us
 from motet.interfaces.server.views import job_explanation
 from motet.live.launcher.messages import AttemptProgressed
 from motet.live.master.intake import ChoosePolicy
