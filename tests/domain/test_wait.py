@@ -15,6 +15,7 @@ KEYS = (
     *("less_progress", "more_left", "too_few_cpus", "too_little_memory", "share", "outbid"),
     *("lease_over", "left_unknown", "fall_unknown", "restart_delayed"),
     *("min_runtime", "preemption_rate", "queue_limit", "queue_guarantee", "queue_held"),
+    "machines_drained",
 )
 """As they are in files that were written before."""
 
@@ -52,7 +53,7 @@ def test_every_part_is_named_by_a_template_and_every_cause_and_rule_by_a_row() -
 def test_waits_that_compare_jobs_are_those_with_a_measure() -> None:
     assert {wait.key for wait in COMPARISONS} == {
         *("less_progress", "more_left", "share", "outbid", "left_unknown", "fall_unknown"),
-        *("queue_limit", "queue_guarantee"),
+        *("queue_limit", "queue_guarantee", "machines_drained"),
     }
 
 

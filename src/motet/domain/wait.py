@@ -18,7 +18,7 @@ class DelayCause(StrEnum):
     """The job's queue used all of its quota, or holds more than other queues with waiting jobs."""
     FRAGMENTATION = "fragmentation"
     """Enough GPUs are free, but on too many machines for the job or for the job at the head of the
-    line, or on machines without enough free CPUs or memory."""
+    line, or on machines that are drained or lack free CPUs or memory."""
     POLICY_ORDER = "policy_order"
     """The policy allocated the GPUs to other jobs, whether or not this job fits."""
 
@@ -287,6 +287,16 @@ class Wait(IntEnum):
             sentence="{its_queue} is on hold: its jobs start after `motet queue resume`; {needs}"
             "{place}",
             blockers=BlockerRule.ALL_HOLDERS,
+        ),
+    )
+    MACHINES_DRAINED = (
+        22,
+        WaitReason(
+            name="MachinesDrained",
+            cause=DelayCause.FRAGMENTATION,
+            title="machines drained or gone",
+            sentence="{needs}, {free} at its turn, and {drained}{place}",
+            compares="GPUs of machines that are drained or gone; `bar`: of all machines",
         ),
     )
 
