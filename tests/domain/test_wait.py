@@ -17,6 +17,7 @@ KEYS = (
     *("lease_over", "left_unknown", "fall_unknown", "restart_delayed"),
     *("min_runtime", "preemption_rate", "queue_limit", "queue_guarantee", "queue_held"),
     *("no_gain", "group_memory"),
+    "machines_drained",
 )
 """As they are in files that were written before."""
 
@@ -57,7 +58,7 @@ def test_every_part_is_named_by_a_template_and_every_cause_and_rule_by_a_row() -
 def test_waits_that_compare_jobs_are_those_with_a_measure() -> None:
     assert {wait.key for wait in COMPARISONS} == {
         *("less_progress", "more_left", "share", "outbid", "left_unknown", "fall_unknown"),
-        *("queue_limit", "queue_guarantee", "no_gain"),
+        *("queue_limit", "queue_guarantee", "no_gain", "machines_drained"),
     }
 
 

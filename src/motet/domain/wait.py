@@ -18,7 +18,7 @@ class DelayCause(StrEnum):
     """The job's queue used all of its quota, or holds more than other queues with waiting jobs."""
     FRAGMENTATION = "fragmentation"
     """Enough GPUs are free, but on too many machines for the job or for the job at the head of the
-    line, or on machines without enough free CPUs or memory."""
+    line, or on machines that are drained or lack free CPUs or memory."""
     POLICY_ORDER = "policy_order"
     """The policy allocated the GPUs to other jobs, whether or not this job fits."""
 
@@ -344,6 +344,17 @@ class Wait(IntEnum):
             advice="wait for the end of a running job, or let input be on disk: reloading=true",
             blockers=BlockerRule.ALL_HOLDERS,
             is_timed=True,
+        ),
+    )
+    MACHINES_DRAINED = (
+        24,
+        WaitReason(
+            name="MachinesDrained",
+            cause=DelayCause.FRAGMENTATION,
+            title="machines drained or gone",
+            sentence="{needs}, {free} at its turn, and {drained}{place}",
+            advice="wait until the machines are resumed, motet machine list, or ask for fewer GPUs",
+            compares="GPUs of machines that are drained or gone; `bar`: of all machines",
         ),
     )
 

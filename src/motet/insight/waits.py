@@ -185,6 +185,17 @@ def _fewer_jobs(each: StoryEvent) -> str:
     return f"fewer than {most:,} jobs" if most > 1 else "no other jobs"
 
 
+# -- machines --------------------------------------------------------------------------------------
+
+
+def _drained(each: StoryEvent) -> str:
+    """ "2 of 4 GPUs are on machines that are drained or gone"."""
+    if each.measure is None or each.bar is None:
+        return "others are on machines that are drained or gone"
+    are = "is on a machine that is" if each.measure == 1 else "are on machines that are"
+    return f"{each.measure:,.0f} of {gpus(round(each.bar))} {are} drained or gone"
+
+
 PARTS: Mapping[str, Callable[[StoryEvent], str]] = {
     "needs": asked,
     "needs_itself": _needs_itself,
@@ -210,6 +221,7 @@ PARTS: Mapping[str, Callable[[StoryEvent], str]] = {
     "its_queue": _its_queue,
     "of_queue": _of_queue,
     "uses": _uses,
+    "drained": _drained,
     "short_of_cpus": partial(_short_of, "CPUs"),
     "short_of_memory": partial(_short_of, "memory"),
     "jobs_before": _jobs_before,
