@@ -104,6 +104,8 @@ def ratings_from_frame(
     "movie", "stars". Ids are whole numbers or text. If a user rated an item twice, the last row
     counts, and a note says so. Raises BadInput.
     """
+    if not hasattr(frame, "columns"):
+        raise BadInput(f"frame={frame!r:.60}: give a DataFrame with a row per rating")
     names = list(frame.columns)
     columns = [
         _column(names, role, given, found)

@@ -53,7 +53,8 @@ class Engine:
 
     `policy`: the one in force. `decision` and `changes`: the decision of the last step and all
     actions that follow from it, including those that wait for slots; None and empty if the step
-    made no decision. `recheck_at_us`: when a `Tick` is due.
+    made no decision. `recheck_at_us`: when a `Tick` is due. `policy_error`: what the last step
+    raised because of the policy; its events are folded, and nothing else has changed.
     """
 
     def __init__(
@@ -66,18 +67,22 @@ class Engine:
         measurements: Measurements | None = None,
         monitor: MachineMonitor | None = None,
         limits: PreemptionLimits = NO_LIMITS,
+        *,
+        checks_places: bool = False,
     ) -> None:
         """`name_of`: the job id for a job number, used in messages.
 
         `measurements`: with the fitters that a policy which declares `wants_estimates` needs, this
         policy or a later one. `monitor`: for a policy that declares `wants_machine_speeds`; without
         it a later policy that declares this starts without known speeds. `limits`: of preemptions,
-        under this policy.
+        under this policy. `checks_places`: whether the machines that a policy names are tried
+        before anything changes: for drivers that go on after a `policy_error`.
         """
         self.policy = policy
         self._name_of = name_of
         self._journal = journal
         self._limits = limits
+        self._checks_places = checks_places
         self._planner = planner
         self.state = state
         self._requests = Requests(state.cluster.gpus.tolist())
@@ -88,10 +93,13 @@ class Engine:
         self._reducer = self._new_reducer()
         self.decision: Decision | None = None
         self.changes: Sequence[Action] = ()
+        self.policy_error: Exception | None = None
         self.recheck_at_us = NEVER_US
 
-    def step(self, now_us: int, events: Sequence[Event]) -> list[Action]:
+    def step(self, now_us: int, events: Sequence[Event], *, may_ask: bool = True) -> list[Action]:
         """Fold the events of one instant; call the policy if one of them requires a decision.
+
+        `may_ask`: False: the policy is not called, and no `Tick` is due.
 
         Returns the actions that can be executed now. An action whose slots a job still holds is
         returned by the step that receives the event of their release. Raises BrokenPolicy for an
@@ -100,7 +108,7 @@ class Engine:
         self.state.advance(now_us)
         if self._journal is not None:
             self._journal.received(now_us, events)
-        self.decision, self.changes = None, ()
+        self.decision, self.changes, self.policy_error = None, (), None
         is_due = False
         for event in events:
             if isinstance(event, PolicyChanged):
@@ -108,28 +116,27 @@ class Engine:
                 is_due = True
             else:
                 is_due |= self._reducer.fold(event)
-        if is_due:
+        if not may_ask:
+            self.recheck_at_us = NEVER_US
+        elif is_due:
             self._decide()
         return self._requests.take()
 
     # -- a decision --------------------------------------------------------------------------------
 
     def _decide(self) -> None:
-        state, closed = self.state, self.state.machines.closed
-        staying = StayingJobs.of(state.snapshot(), closed)
+        state = self.state
+        staying = StayingJobs.of(state.snapshot(), state.machines.closed)
         seen = self._completed(staying.hidden(), self.policy, self._monitor)
-        decision = staying.joined(self._asked(seen), seen.jobs)
         snapshot = staying.whole if len(staying.rows) else seen
-        state.remember(decision.memory)
-        if state.has_delays:
-            delays = state.table.column("not_before_us")
-            decision = without_delayed(decision, snapshot, delays)
         try:
-            decision, partners = self._feasible(decision, snapshot, staying)
-            if len(closed):
-                sizes = state.cluster.gpus
-                decision = naming_closed_machines(decision, snapshot, sizes, closed)
-            changes = self._changes(decision, snapshot, partners)
+            decision, partners = self._checked(staying, seen, snapshot)
+        except Exception as error:
+            self.policy_error = error
+            raise
+        state.remember(decision.memory)
+        changes = self._changes(decision, snapshot, partners)
+        try:
             self.changes = self._slots.carry_out(changes, decision, snapshot, partners)
         except Overcommitted as error:
             raise self._broken(error.problem, snapshot, self.policy) from None
@@ -137,6 +144,27 @@ class Engine:
         self.decision, self.recheck_at_us = decision, decision.recheck_at_us
         if self._journal is not None:
             self._journal.decided(snapshot.now_us, snapshot, decision, self.changes)
+
+    def _checked(
+        self, staying: StayingJobs, seen: Snapshot, snapshot: Snapshot
+    ) -> tuple[Decision, Mapping[int, Sequence[int]]]:
+        """What the policy decides, within all limits, and the jobs that share GPUs.
+
+        `seen`: what the policy is asked about; `snapshot`: with the jobs on closed machines, too.
+        Changes nothing. Raises what the policy raises, BrokenPolicy.
+        """
+        state, closed = self.state, self.state.machines.closed
+        decision = staying.joined(self._asked(seen), seen.jobs)
+        if state.has_delays:
+            delays = state.table.column("not_before_us")
+            decision = without_delayed(decision, snapshot, delays)
+        try:
+            decision, partners = self._feasible(decision, snapshot, staying)
+        except Overcommitted as error:
+            raise self._broken(error.problem, snapshot, self.policy) from None
+        if len(closed):
+            decision = naming_closed_machines(decision, snapshot, state.cluster.gpus, closed)
+        return decision, partners
 
     def _asked(self, snapshot: Snapshot) -> Decision:
         """The policy's decision. Raises BrokenPolicy."""
@@ -183,12 +211,14 @@ class Engine:
     def _fitted(self, decision: Decision, snapshot: Snapshot) -> Decision:
         """Raises Overcommitted."""
         state = self.state
-        if not (state.has_demands or len(state.machines.closed)):
+        has_limits = state.has_demands or len(state.machines.closed) > 0
+        if not (has_limits or (self._checks_places and decision.places)):
             return decision
         partners = partners_of(decision, snapshot)
         changes = self._changes(decision, snapshot, partners)
         closed = state.machines.closed
-        return Fitting(snapshot, decision, self._planner, closed).fit(changes, partners)
+        fitted = Fitting(snapshot, decision, self._planner, closed).fit(changes, partners)
+        return fitted if has_limits else decision
 
     def try_policy(self, policy: Policy) -> None:
         """Ask a policy for a decision about the present state, which changes nothing.

@@ -30,6 +30,12 @@ class ClusterWait(Enum):
         sentence="the cluster cannot be reached: {refusal}",
         advice="nothing to do: it starts when the cluster is back; see motet doctor",
     )
+    POLICY_FAILED = ReasonWords(
+        name="PolicyFailed",
+        title="a policy that had failed",
+        sentence="{failure}",
+        advice="an admin chooses another policy: motet policy set",
+    )
     SLOTS_BEING_FREED = ReasonWords(
         name="SlotsBeingFreed",
         title="slots that others had not left",

@@ -158,7 +158,8 @@ def test_memory_is_bytes_or_a_text(given: str | int, expected: int) -> None:
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ({"memory": "4XB"}, "memory: could not interpret byte unit: XB"),
+        ({"memory": "4XB"}, "memory: '4XB'; give bytes, or a number with a unit such as 4GB"),
+        ({"memory": "lots"}, "memory: 'lots'; give bytes, or a number with a unit such as 4GB"),
         ({"memory": "12"}, "memory: "),
         ({"memory": "1000TB"}, "memory: "),
         ({"cpus": 0}, "cpus: "),

@@ -169,3 +169,13 @@ def test_no_job_is_accepted_if_one_could_never_start(tmp_path: Path) -> None:
         _submit(cluster, matrix={"n": [1, 2, 3]}, processes="{{n}}")
     assert not cluster.master.state.jobs
     cluster.close()
+
+
+def test_processes_of_an_array_are_those_that_run_or_else_all(cluster: ScriptedCluster) -> None:
+    array = _submit(cluster, array="0-1", processes=4)
+    state = cluster.master.state
+    assert array_page(state, array)["processes"] == 4
+    for job in (2, 3):
+        cluster.ask(cluster.launcher.ended(f"{job}.1"))
+    assert _states(cluster, array) == ["SUCCEEDED"] * 2
+    assert array_page(state, array)["processes"] == 8

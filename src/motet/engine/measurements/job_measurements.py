@@ -57,6 +57,7 @@ class Measurements:
         self._jobs: dict[int, _Measured] = {}
         self._fitted: LossForecasts | None = None
         self._has_subtasks = False
+        self._last: tuple[bytes, Estimates] | None = None
 
     def arrived(
         self,
@@ -69,7 +70,7 @@ class Measurements:
 
         `data`: of a job that reports COMP and COMM.
         """
-        self._jobs[job] = _Measured(target_loss, planned_steps)
+        self._jobs[job], self._last = _Measured(target_loss, planned_steps), None
         if data is not None:
             self._jobs[job].subtasks = MeasuredSubtasks(data)
             self._has_subtasks = True
@@ -80,10 +81,11 @@ class Measurements:
     def left(self, job: int) -> None:
         """Remove a job."""
         self._jobs.pop(job, None)
+        self._last = None
 
     def trained(self, job: int, steps_done: float, points: Sequence[tuple[float, float]]) -> None:
         """Record the progress of a job. `points`: new (step, loss), ascending."""
-        known = self._jobs[job]
+        known, self._last = self._jobs[job], None
         known.steps_done = steps_done
         for step, loss in points:
             _note_loss(known, step, loss)
@@ -97,6 +99,7 @@ class Measurements:
         sample = (workers, servers, steps_per_s)
         if sample in known.speeds:
             return
+        self._last = None
         known.speeds = [each for each in known.speeds if each[:2] != sample[:2]] + [sample]
         known.has_new_speed = True
 
@@ -107,7 +110,13 @@ class Measurements:
             known.subtasks.add(machines, comp_s, comm_s)
 
     def estimates(self, jobs: JobTable) -> Estimates:
-        """Estimates of these jobs, in their order."""
+        """Estimates of these jobs, in their order; the last ones if nothing has changed since."""
+        numbers = jobs.number.tobytes()
+        if self._last is None or self._last[0] != numbers:
+            self._last = numbers, self._new_estimates(jobs)
+        return self._last[1]
+
+    def _new_estimates(self, jobs: JobTable) -> Estimates:
         rows = [self._jobs.get(number) for number in jobs.number.tolist()]
         known = [row for row in rows if row is not None]
         self._fit_speeds(known)

@@ -38,7 +38,7 @@ _NICENESS = 10
 def predict_starts(journal: FollowedJournal, store: PredictionStore, now_us: int) -> dict[str, Any]:
     """One round: settle what was predicted before, and predict all waits and ends.
 
-    While a joined cluster is out of reach nothing is predicted.
+    While a joined cluster is out of reach, or the policy has failed, nothing is predicted.
     """
     journal.read()
     state, engine = journal.cluster.state, journal.cluster.engine
@@ -46,7 +46,7 @@ def predict_starts(journal: FollowedJournal, store: PredictionStore, now_us: int
     store.settle(state.jobs)
     starts: dict[int, ExpectedStart] = {}
     ends: dict[int, ExpectedEnd] = {}
-    if not state.refusal:
+    if not (state.refusal or state.policy_failure):
         futures = PossibleFutures(journal.cluster, now_us, journal.position)
         simulated = simulated_futures(futures, futures.waiting, within(BUDGET_S, time.process_time))
         starts = starts_in(futures, futures.waiting, simulated)

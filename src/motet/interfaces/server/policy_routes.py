@@ -9,14 +9,12 @@ from typing import Annotated, Any
 from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, Field
 
-from motet.engine.policy_loading.catalogue import parameters_of
-from motet.engine.policy_loading.engine_settings import engine_parameters
 from motet.interfaces.server.accounts.caller_of_request import RequestCaller
 from motet.interfaces.server.kernels.compiled import Kernels
 from motet.interfaces.server.views import iso
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.loop import MasterLoop
-from motet.live.master.policy_choice import policy_of
+from motet.live.master.policy_choice import parameters_in_force, policy_of
 from motet.live.master.state import LiveState
 
 
@@ -50,11 +48,12 @@ def add_policy_routes(app: FastAPI, master: MasterLoop, kernels: Kernels) -> Non
 
 
 def policy_document(state: LiveState) -> dict[str, Any]:
-    """The policy in force: `settings` as they were given, `parameters` with all defaults."""
+    """The policy in force: `settings` as they were given, `parameters` with all defaults.
+
+    `failure`: why it decides no more; None: it does.
+    """
     since_us, chosen = state.policies[-1]
-    policy = policy_of(chosen.policy, chosen.settings)
-    names = [each.name for each in parameters_of(type(policy))]
-    values = {name: getattr(policy, name) for name in names} | engine_parameters(chosen.settings)
+    values = parameters_in_force(state)
     parameters = {name: _plain(value) for name, value in values.items()}
     return {
         "policy": chosen.policy,
@@ -63,6 +62,7 @@ def policy_document(state: LiveState) -> dict[str, Any]:
         "since": iso(since_us),
         "user": chosen.user or None,
         "needs_durations": chosen.needs_durations,
+        "failure": state.policy_failure or None,
     }
 
 

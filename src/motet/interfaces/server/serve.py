@@ -41,6 +41,7 @@ from motet.interfaces.server.predictions.program import ForecastProgram
 from motet.interfaces.server.predictions.routes import add_forecast_routes
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.state_folder import open_state_folder, server_token
+from motet.interfaces.server.stories.moments import policy_text
 from motet.interfaces.server.web.changes import Changes
 from motet.interfaces.server.web.renderer import PageRenderer
 from motet.interfaces.server.web.routes import WebPages
@@ -63,6 +64,7 @@ from motet.live.master.intake import ChoosePolicy
 from motet.live.master.launcher_process import local_launcher
 from motet.live.master.loop import MasterLoop
 from motet.live.master.requests import Workplace
+from motet.live.master.state import LiveState
 from motet.live.queues.queue_changes import DefineQueues
 from motet.live.read_tables.read_tables import ReadTables
 from motet.live.upkeep.idle_attempts import IdleWatch, mark_idle
@@ -106,14 +108,15 @@ class ServerOptions:
 
 def serve(
     options: ServerOptions,
-    on_ready: Callable[[str], None],
+    on_ready: Callable[[str, str], None],
     on_end: Callable[[int], None],
     on_compile: Callable[[str], None],
 ) -> int:
     """Serve until SIGTERM or Ctrl-C; returns the exit status.
 
-    `on_ready`: called with the URL; `on_end`: with the number of jobs that run on; `on_compile`:
-    with a policy that has to be compiled first. Raises BadInput, JournalInUse.
+    `on_ready`: called with the URL and the policy in force; `on_end`: with the number of jobs that
+    run on; `on_compile`: with a policy that has to be compiled first. Raises BadInput,
+    JournalInUse.
     """
     open_state_folder(options.folder)
     _require_whole(options.folder)
@@ -241,6 +244,15 @@ class _ServerParts:
         DecisionPage(master, program, renderer).add_to(app)
         return RootPath(app, place.root_path)
 
+    def policy_in_force(self) -> str:
+        """Its name and parameters, and that it has failed."""
+
+        def told(state: LiveState) -> str:
+            failed = " (it has failed: motet doctor)" if state.policy_failure else ""
+            return policy_text(state.policy) + failed
+
+        return self._master.read(told).result()
+
     def running_jobs(self) -> int:
         """Those that start, too."""
         counts = self._tables.counts()
@@ -255,7 +267,7 @@ class _ServerParts:
 def _serve(
     options: ServerOptions,
     token: str,
-    on_ready: Callable[[str], None],
+    on_ready: Callable[[str, str], None],
     on_end: Callable[[int], None],
     kernels: Kernels,
 ) -> int:
@@ -280,7 +292,8 @@ def _serve(
     parts.start()
     try:
         parts.open_accounts()
-        _announce(options, listener.getsockname()[1], on_ready)
+        policy = parts.policy_in_force()
+        _announce(options, listener.getsockname()[1], lambda url: on_ready(url, policy))
         server.run(sockets=[listener])
     finally:
         parts.close()

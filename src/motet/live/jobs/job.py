@@ -123,9 +123,11 @@ class JobArray:
 
     @property
     def processes(self) -> int:
-        """Of the jobs that hold slots."""
-        attempts = (job.attempt for job in self.jobs)
-        return sum(attempt.processes for attempt in attempts if attempt is not None)
+        """Of the jobs that hold slots; while none does, what all jobs request."""
+        attempts = [job.attempt for job in self.jobs if job.attempt is not None]
+        if not attempts:
+            return sum(job.spec.processes for job in self.jobs)
+        return sum(attempt.processes for attempt in attempts)
 
     @property
     def ended_us(self) -> int | None:

@@ -19,6 +19,8 @@ from motet.domain.events import (
     event_to_json,
 )
 from motet.domain.units import SECOND_US
+from motet.engine.policy_loading.faults import failure_text
+from motet.engine.rehearsal import rehearse
 from motet.live.jobs.job import LiveJob
 from motet.live.journal.record import Record
 from motet.live.journal.store import JournalStore
@@ -29,10 +31,11 @@ from motet.live.master.facts import (
     ClusterDeclared,
     Fact,
     JobFact,
+    PolicyFailed,
     facts_to_json,
 )
 from motet.live.master.intake import ChoosePolicy, Input, intake
-from motet.live.master.policy_choice import policy_of, remaining_times
+from motet.live.master.policy_choice import is_in_force, policy_of, remaining_times
 from motet.live.master.replay import FIRST_POLICY, ReplayedCluster, actions_text, declared_by
 from motet.live.master.requests import Workplace, requests_of, requests_of_job
 from motet.live.master.submissions.submission import release_held
@@ -128,15 +131,24 @@ class Master:
     def choose_first(self, policy: ChoosePolicy | None, queues: DefineQueues | None = None) -> None:
         """Put queues and policy in force with which the server was started. Raises BadInput.
 
-        None: those that were in force before; in a new journal, FIRST_POLICY.
+        None: those that were in force before; in a new journal, FIRST_POLICY. A policy that is in
+        force, but has failed, is tried again; if it fails again, it stays failed.
         """
         if policy is None and not self.state.policy.policy:
             policy = self.policy_at_start(None)
         first: list[Input] = [each for each in (queues, policy) if each is not None]
         for given in first:
             (answer,), _ = self.handle([given])
-            if answer.error is not None:
+            if answer.error is not None and not self._has_failed(given):
                 raise answer.error
+
+    def _has_failed(self, given: Input) -> bool:
+        """Whether this is the policy in force, which decides no more."""
+        state = self.state
+        is_same = isinstance(given, ChoosePolicy) and is_in_force(
+            state, given.policy, given.settings
+        )
+        return is_same and bool(state.policy_failure)
 
     def handle(self, inputs: Sequence[Input]) -> tuple[list[Answer], list[LauncherRequest]]:
         """One step: replies in the order of the inputs, and requests for the launcher.
@@ -175,7 +187,10 @@ class Master:
         """Make a step durable; returns the jobs whose processes it concerns."""
         events[:0] = self._remaining_times(now_us, events)
         began_s = self._timer_s()
-        actions = self._replayed.step(now_us, events)
+        try:
+            actions = self._replayed.step(now_us, events)
+        except Exception as error:
+            actions = self._step_without_policy(now_us, facts, error)
         decided_s = self._timer_s()
         record = self._record(now_us, facts, events, actions)
         self._store.append([record])
@@ -186,6 +201,20 @@ class Master:
         # A job that is moved begins its next attempt when the one before is over.
         over = {fact.job for fact in facts if isinstance(fact, AttemptOver)}
         return over | {action.job for action in actions}
+
+    def _step_without_policy(
+        self, now_us: int, facts: list[Fact], error: Exception
+    ) -> list[Action]:
+        """The rest of a step in which the policy failed: jobs keep their slots, none gets others.
+
+        Raises an error that is not the policy's.
+        """
+        if error is not self._engine.policy_error:
+            raise error
+        failed = PolicyFailed(failure_text(error))
+        self.state.fold(now_us, failed)
+        facts.append(failed)
+        return self._replayed.step(now_us, [])
 
     # -- one step ----------------------------------------------------------------------------------
 
@@ -200,7 +229,7 @@ class Master:
             try:
                 found = intake(self.state, now_us, each)
                 if found.facts and isinstance(each, ChoosePolicy):
-                    self._engine.try_policy(policy_of(each.policy, each.settings))
+                    self._try_policy(now_us, each)
             except MotetError as error:
                 replies.append(Answer(error=error))
                 continue
@@ -211,6 +240,13 @@ class Master:
             replies.append(Answer(found.reply))
         self._release_held(now_us, facts, events)
         return facts, events, replies
+
+    def _try_policy(self, now_us: int, chosen: ChoosePolicy) -> None:
+        """Raises what stands against putting it in force."""
+        policy, state = policy_of(chosen.policy, chosen.settings), self._engine.state
+        if not len(state.jobs):
+            rehearse(policy, state.cluster, now_us)
+        self._engine.try_policy(policy)
 
     def _release_held(self, now_us: int, facts: list[Fact], events: list[Event]) -> None:
         """A job that is cancelled with its dependency may be the dependency of others."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadInput, MotetError
 from motet.domain.events import PolicyChanged, RemainingMeasured
 from motet.domain.policy import Policy
 from motet.domain.snapshot import JobTable
 from motet.domain.units import NEVER_US, microseconds
-from motet.engine.policy_loading.catalogue import find_policy, make_policy
-from motet.engine.policy_loading.engine_settings import split_settings
+from motet.engine.policy_loading.catalogue import find_policy, make_policy, parameters_of
+from motet.engine.policy_loading.engine_settings import engine_parameters, split_settings
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import JobSpec
 from motet.live.master.facts import PolicyChosen
@@ -40,11 +41,33 @@ def choose_policy(
 ) -> Intake:
     """Put a policy in force, unless it is. Raises BadInput if it needs to know more of the jobs."""
     chosen = PolicyChosen(policy, dict(settings), user, policy_of(policy, settings).needs_durations)
-    if (chosen.policy, chosen.settings) == (state.policy.policy, state.policy.settings):
+    if is_in_force(state, policy, settings) and not state.policy_failure:
         return Intake()
     if chosen.needs_durations:
         _check_active(policy, state.jobs.values())
     return Intake((chosen,), (PolicyChanged(policy, dict(settings)),))
+
+
+def is_in_force(state: LiveState, policy: str, settings: Mapping[str, str]) -> bool:
+    """Whether this policy with these parameters is in force; it may have failed."""
+    return (policy, dict(settings)) == (state.policy.policy, dict(state.policy.settings))
+
+
+def parameters_in_force(state: LiveState) -> dict[str, Any]:
+    """The parameters of the policy in force and the engine's, with defaults, as values.
+
+    Of a policy that has failed, and whose file cannot be read any more: as they were given.
+    """
+    chosen = state.policy
+    try:
+        policy = policy_of(chosen.policy, chosen.settings)
+    except MotetError:
+        if not state.policy_failure:
+            raise
+        return dict(chosen.settings)
+    names = [each.name for each in parameters_of(type(policy))]
+    values = {name: getattr(policy, name) for name in names}
+    return values | engine_parameters(chosen.settings)
 
 
 def check_duration(policy: PolicyChosen, spec: JobSpec) -> None:

@@ -38,7 +38,9 @@ class ReplayedCluster:
         state = ClusterState(cluster.spec(), dict(policy.memory_columns), {}, Queues())
         log = DecisionLog(self.state.history.add)
         measurements = late_fitted_measurements()
-        self.engine = Engine(policy, CountPlanner(), state, log, measurements=measurements)
+        self.engine = Engine(
+            policy, CountPlanner(), state, log, measurements=measurements, checks_places=True
+        )
 
     def replay(self, record: Record) -> None:
         """Apply the next record. Raises JournalDamaged, JournalDiverged."""
@@ -56,7 +58,8 @@ class ReplayedCluster:
 
     def step(self, now_us: int, events: Sequence[Event]) -> list[Action]:
         """One step of the engine, and what its actions mean for the jobs."""
-        actions = self.engine.step(now_us, events)
+        may_ask = not self.state.policy_failure
+        actions = self.engine.step(now_us, events, may_ask=may_ask)
         for action in actions:
             partners = self.engine.state.sharing.others(action.job)
             self.state.acted(now_us, action, partners)

@@ -116,6 +116,9 @@ def test_a_job_file_and_options_beside_it(run: Shell, tmp_path: Path) -> None:
     job = run("submit", "-f", str(path), "--processes", "2", "--env", "B=two").stdout.strip()
     assert run("logs", job, "-f").stdout == f"one two 2\n{tmp_path}/sub\n"
     assert json.loads(run("describe", job, "--json").stdout)["name"] == "train"
+    shown = run("describe", job).stdout
+    assert "command" in shown
+    assert "echo $A $B $WORLD_SIZE; pwd" in shown
 
 
 @pytest.mark.parametrize("words", [["job.yaml"], ["job.yml", "--fast"], ["job.sbatch", "more"]])

@@ -189,9 +189,9 @@ def server_command(
         if is_told:
             compiling(policy)
 
-    def ready(url: str) -> None:
+    def ready(url: str, policy: str) -> None:
         if is_told:
-            started(url, options)
+            started(url, policy, options)
         if demo:
             submit_demo_jobs(None, options.folder, echo_note)
 

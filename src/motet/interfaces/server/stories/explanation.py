@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from motet.domain.errors import MotetError
 from motet.domain.log_entry import is_wait
 from motet.domain.units import SECOND_US
 from motet.domain.wait import WAITS, wait_named
@@ -14,6 +15,7 @@ from motet.insight.cluster_wait import ClusterWait
 from motet.insight.job_story import JobStory, RulesInForce, queue_rules
 from motet.insight.log_events import story_event
 from motet.insight.meanwhile import HeldGpus, Meanwhile
+from motet.insight.policy_failure import policy_failure_words
 from motet.insight.sentences import Rules
 from motet.insight.story import JobRecord, Story
 from motet.insight.story_event import StoryEvent
@@ -74,10 +76,16 @@ def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
     if state.refusal and job.attempt is None and not (job.is_suspended or job.state.is_final):
         words = ClusterWait.CLUSTER_UNREACHABLE.value
         return words.name, words.sentence.format(refusal=state.refusal)
-    if not entries or job.is_suspended or job.state.is_final:
+    if job.is_suspended or job.state.is_final:
         return "", ""
-    if entries[-1].event in _GETS_SLOTS and job.attempt is None:
+    if entries and entries[-1].event in _GETS_SLOTS and job.attempt is None:
         return _slots_being_freed(state)
+    if state.policy_failure and job.attempt is None:
+        words = ClusterWait.POLICY_FAILED.value
+        failure = policy_failure_words(state.policy_failure)
+        return words.name, words.sentence.format(failure=failure)
+    if not entries:
+        return "", ""
     if not is_wait(entries[-1]):
         return "", ""
     sentence = wait_sentence(story_event(entries[-1], str, _machines(state)))
@@ -150,6 +158,10 @@ def rules_in_force(state: LiveState) -> RulesInForce:
 
 
 def _rules_of(chosen: PolicyChosen) -> Rules:
-    policy = policy_of(chosen.policy, chosen.settings)
+    """Of a policy whose file is gone or broken: none are known."""
+    try:
+        policy = policy_of(chosen.policy, chosen.settings)
+    except MotetError:
+        return Rules()
     names = [each.name for each in parameters_of(type(policy))]
     return queue_rules({name: getattr(policy, name) for name in names})

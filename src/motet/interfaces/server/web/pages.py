@@ -8,6 +8,7 @@ from typing import Any
 
 from motet.domain.units import seconds
 from motet.insight.expected_start import expected_start_words
+from motet.insight.policy_failure import policy_failure_words
 from motet.interfaces.server.stories.moments import policy_text
 from motet.interfaces.server.views import array_line, job_explanation, job_line, job_page
 from motet.interfaces.server.web.drawings import MachineSlots, colour_of, machine_slots
@@ -27,6 +28,7 @@ def common(state: LiveState, machines: list[MachineSlots] | None = None) -> dict
     return {
         "policy": policy_text(state.policy),
         "refusal": state.refusal,
+        "policy_failure": policy_failure_words(state.policy_failure),
         "slots": sum(len(each.jobs) for each in usable),
         "taken": sum(len(each.jobs) - each.free for each in machines),
         "machine_count": len(machines),

@@ -77,8 +77,10 @@ def list_command(
     if is_watching:
         _watch(client, wanted, row_format)
         return
+    from motet.insight.policy_failure import policy_failure_words
     from motet.interfaces.cli.live.screens import jobs_table
     from motet.interfaces.cli.shell.streams.results import print_result
+    from motet.interfaces.cli.shell.streams.visible import echo_note
 
     jobs, hidden = _found(client, wanted)
     if row_format != "table":
@@ -89,6 +91,8 @@ def list_command(
         click.echo("no jobs meet this", err=True)
     elif not hidden:
         click.echo("no jobs; submit one: motet submit -- python train.py", err=True)
+    if row_format == "table" and (failure := policy_failure_words(_policy_failure(client))):
+        echo_note(f"warning: {failure}")
     if hidden:
         click.echo(f"{hidden:,} that ended more than a day ago: motet list --all", err=True)
 
@@ -101,6 +105,10 @@ def _found(client: LiveClient, wanted: ListedJobs) -> tuple[list[dict[str, Any]]
         jobs += page["jobs"]
         hidden += page["hidden"]
     return [*jobs], hidden
+
+
+def _policy_failure(client: LiveClient) -> str:
+    return client.policy().get("failure") or ""
 
 
 def _more(wanted: ListedJobs) -> dict[str, str | None]:

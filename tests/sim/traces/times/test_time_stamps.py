@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from motet.sim.traces.time_stamps import TimeStamps, zone_named
+from motet.sim.traces.times.time_stamps import TimeStamps, zone_named
 
 HOUR_US = 3_600_000_000
 MOMENT_US = int(datetime(2024, 3, 1, 10, 0, tzinfo=UTC).timestamp()) * 1_000_000

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from motet.sim.traces.durations import duration_us
+from motet.sim.traces.times.durations import duration_us
 
 DURATIONS = {
     "0": 0,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from motet.domain.errors import BadInput, nearest_name
+from motet.sim.traces.times.clock_forms import read_iso
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LOCAL_EPOCH = _EPOCH.replace(tzinfo=None)
@@ -32,9 +34,9 @@ def zone_named(name: str) -> tzinfo:
             "tzdata, or give an offset such as +02:00"
         )
     near = nearest_name(name, known)
-    hint = f"did you mean {near}? " if near else ""
+    hint = f"did you mean {near}? Or give " if near else "give "
     raise BadInput(
-        f"--timezone {name[:40]}: no such zone; {hint}Give a name such as Europe/Berlin or "
+        f"--timezone {name[:40]}: no such zone; {hint}a name such as Europe/Berlin or "
         "America/New_York, or an offset such as +02:00"
     )
 
@@ -52,17 +54,14 @@ def _fixed_offset(text: str) -> tzinfo:
 class TimeStamps:
     """Converts time stamps to microseconds and counts what had to be assumed."""
 
-    def __init__(self, zone: tzinfo | None) -> None:
-        """`zone`: of time stamps without one; None: UTC."""
-        self._zone = zone
+    def __init__(self, zone: tzinfo | None, read: Callable[[str], datetime] = read_iso) -> None:
+        """`zone`: of time stamps without one; None: UTC. `read`: raises ValueError."""
+        self._zone, self._read = zone, read
         self._without_zone = self._repeated = self._skipped = 0
 
     def microseconds(self, cell: str) -> int:
-        """A date and time of ISO 8601 in microseconds since 1970. Raises ValueError."""
-        try:
-            moment = datetime.fromisoformat(cell.strip())
-        except ValueError:
-            raise ValueError("which is not a time like 2017-10-09 07:01:55") from None
+        """A date and time in microseconds since 1970. Raises ValueError."""
+        moment = self._read(cell)
         if moment.tzinfo is not None:
             return (moment - _EPOCH) // _MICROSECOND
         self._without_zone += 1
