@@ -20,6 +20,7 @@ from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import NEVER_US, exact_seconds
 from motet.engine.actions.checks import DecisionProblem, problem_of
+from motet.engine.actions.closed_machines import naming_closed_machines
 from motet.engine.actions.delays import without_delayed
 from motet.engine.actions.diff import SlotChange, changes_of, partners_of
 from motet.engine.actions.fitting import Fitting, Overcommitted
@@ -32,6 +33,7 @@ from motet.engine.actions.preemption_limits import (
 from motet.engine.actions.queue_limits import within_queue_limits
 from motet.engine.actions.requests import Requests
 from motet.engine.actions.slots import Slots
+from motet.engine.actions.staying_jobs import StayingJobs
 from motet.engine.capture import CapturedEngine
 from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.measurements.machine_monitor import MachineMonitor
@@ -123,9 +125,12 @@ class Engine:
     # -- a decision --------------------------------------------------------------------------------
 
     def _decide(self) -> None:
-        snapshot, state = self._snapshot(self.policy, self._monitor), self.state
+        state = self.state
+        staying = StayingJobs.of(state.snapshot(), state.machines.closed)
+        seen = self._completed(staying.hidden(), self.policy, self._monitor)
+        snapshot = staying.whole if len(staying.rows) else seen
         try:
-            decision, partners = self._checked(snapshot)
+            decision, partners = self._checked(staying, seen, snapshot)
         except Exception as error:
             self.policy_error = error
             raise
@@ -140,25 +145,37 @@ class Engine:
         if self._journal is not None:
             self._journal.decided(snapshot.now_us, snapshot, decision, self.changes)
 
-    def _checked(self, snapshot: Snapshot) -> tuple[Decision, Mapping[int, Sequence[int]]]:
+    def _checked(
+        self, staying: StayingJobs, seen: Snapshot, snapshot: Snapshot
+    ) -> tuple[Decision, Mapping[int, Sequence[int]]]:
         """What the policy decides, within all limits, and the jobs that share GPUs.
 
+        `seen`: what the policy is asked about; `snapshot`: with the jobs on closed machines, too.
         Changes nothing. Raises what the policy raises, BrokenPolicy.
         """
-        decision, state = _ask(self.policy, snapshot), self.state
-        problem = problem_of(decision, snapshot, has_elastic=state.has_elastic)
-        if problem is not None:
-            raise self._broken(problem, snapshot, self.policy)
+        state, closed = self.state, self.state.machines.closed
+        decision = staying.joined(self._asked(seen), seen.jobs)
         if state.has_delays:
             delays = state.table.column("not_before_us")
             decision = without_delayed(decision, snapshot, delays)
         try:
-            return self._feasible(decision, snapshot)
+            decision, partners = self._feasible(decision, snapshot, staying)
         except Overcommitted as error:
             raise self._broken(error.problem, snapshot, self.policy) from None
+        if len(closed):
+            decision = naming_closed_machines(decision, snapshot, state.cluster.gpus, closed)
+        return decision, partners
+
+    def _asked(self, snapshot: Snapshot) -> Decision:
+        """The policy's decision. Raises BrokenPolicy."""
+        decision = _ask(self.policy, snapshot)
+        problem = problem_of(decision, snapshot, has_elastic=self.state.has_elastic)
+        if problem is not None:
+            raise self._broken(problem, snapshot, self.policy)
+        return decision
 
     def _feasible(
-        self, wanted: Decision, snapshot: Snapshot
+        self, wanted: Decision, snapshot: Snapshot, staying: StayingJobs
     ) -> tuple[Decision, Mapping[int, Sequence[int]]]:
         """The decision within the limits of preemptions, queues and machines, and the jobs that
         share GPUs.
@@ -168,7 +185,7 @@ class Engine:
         """
         excluded = set[int]()
         while True:
-            decision = self._limited(wanted, snapshot, excluded)
+            decision = self._limited(wanted, snapshot, staying, excluded)
             fitted = self._fitted(decision, snapshot)
             if not snapshot.queues.are_limited:
                 return fitted, partners_of(fitted, snapshot)
@@ -178,11 +195,15 @@ class Engine:
             excluded |= {*np.flatnonzero(lacks).tolist()}
 
     def _limited(
-        self, decision: Decision, snapshot: Snapshot, excluded: Container[int]
+        self,
+        decision: Decision,
+        snapshot: Snapshot,
+        staying: StayingJobs,
+        excluded: Container[int],
     ) -> Decision:
         if snapshot.queues.are_limited:
             protection = self._protection(snapshot)
-            return within_queue_limits(decision, snapshot, protection, excluded)
+            return within_queue_limits(decision, snapshot, protection, staying, excluded)
         if self._limits:
             return without_early_preemptions(decision, snapshot, self._protection(snapshot))
         return decision
@@ -205,7 +226,8 @@ class Engine:
         Raises what stands against putting it in force: BadInput, BrokenPolicy.
         """
         monitor = self._monitor or MachineMonitor(self.state.cluster.size)
-        snapshot = self._snapshot(policy, monitor)
+        staying = StayingJobs.of(self.state.snapshot(), self.state.machines.closed)
+        snapshot = self._completed(staying.hidden(), policy, monitor)
         rows = len(snapshot.jobs)
         memory = {name: np.full(rows, value) for name, value in policy.memory_columns.items()}
         snapshot = replace(snapshot, memory=memory)
@@ -213,8 +235,10 @@ class Engine:
         if problem is not None:
             raise self._broken(problem, snapshot, policy)
 
-    def _snapshot(self, policy: Policy, monitor: MachineMonitor | None) -> Snapshot:
-        snapshot = self.state.snapshot()
+    def _completed(
+        self, snapshot: Snapshot, policy: Policy, monitor: MachineMonitor | None
+    ) -> Snapshot:
+        """With the estimates and measurements that the policy declares."""
         if self._measurements is not None and policy.wants_estimates:
             snapshot = replace(snapshot, estimates=self._measurements.estimates(snapshot.jobs))
         if monitor is not None and policy.wants_machine_speeds:

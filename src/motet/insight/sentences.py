@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from motet.domain.units import SECOND_US
-from motet.domain.wait import wait_named
+from motet.insight.cluster_wait import reason_words
 from motet.insight.story import UNKNOWN_REASON, Chapter
 from motet.insight.story_event import StoryEvent
 from motet.insight.waits import wait_sentence
@@ -58,7 +58,7 @@ def account(each: StoryEvent, rules: Rules) -> str:
 
 def reason_title(key: str) -> str:
     """Short title of a wait reason, as in `Story.waiting_us`."""
-    return UNKNOWN_REASON if key == UNKNOWN_REASON else wait_named(key).reason.title
+    return UNKNOWN_REASON if key == UNKNOWN_REASON else reason_words(key).title
 
 
 def _begun(verb: str) -> Callable[[StoryEvent, Rules], str]:
@@ -155,6 +155,16 @@ def _evicted(each: StoryEvent, rules: Rules) -> str:
     return f"lost {where(each.machines)}: a machine left the cluster"
 
 
+def _cancelled(each: StoryEvent, rules: Rules) -> str:
+    del rules
+    return f"cancelled: {each.told}" if each.told else "cancelled by its user"
+
+
+def _finished(each: StoryEvent, rules: Rules) -> str:
+    del rules
+    return f"finished: {each.told}" if each.told else "finished"
+
+
 def _constant(text: str) -> Callable[[StoryEvent, Rules], str]:
     def describe(each: StoryEvent, rules: Rules) -> str:
         del each, rules
@@ -174,7 +184,7 @@ _EVENTS: Mapping[str, Callable[[StoryEvent, Rules], str]] = {
     "evict": _evicted,
     "suspend": _constant("suspended by its user"),
     "unsuspend": _constant("no longer suspended"),
-    "finish": _constant("finished"),
-    "cancel": _constant("cancelled by its user"),
+    "finish": _finished,
+    "cancel": _cancelled,
     "fail": _constant("failed"),
 }

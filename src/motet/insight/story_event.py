@@ -39,7 +39,11 @@ class StoryEvent:
     `measure`, `bar`: of a wait, the compared quantity and its value for the last chosen job.
     `left`: the machine that the job left because computing took `times_as_long` there. `job_queue`:
     of a wait for limits of the job's queue, its name. `forecast`: of the jobs on the same machines;
-    `on_disk`: the part of the job's input that is kept there.
+    `on_disk`: the part of the job's input that is kept there; `told`: of an end, its cause
+    in words, empty: the usual one.
+
+    Reasons of `ClusterWait`: `others`: the jobs that have to succeed; `bar`: how many jobs of the
+    array may be open.
 
     Of elastic jobs: `least_gpus`: the minimum of a waiting job; `usable_gpus`: free GPUs with
     sufficient CPUs and memory beside them; `team`: the new size; `team_before`: the size before a
@@ -73,3 +77,4 @@ class StoryEvent:
     job_queue: str = ""
     forecast: GroupForecast | None = None
     on_disk: float = 0.0
+    told: str = ""

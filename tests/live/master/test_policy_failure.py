@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from motet.interfaces.server.explanation import POLICY_FAILED, why_waiting
 
 from motet.domain.errors import MotetError
-from motet.interfaces.server.explanation import POLICY_FAILED, why_waiting
 from motet.interfaces.server.policy_routes import policy_document
 from motet.live.jobs.job_state import JobState
 from motet.live.master.intake import Change, ChoosePolicy

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from motet.apps.inputs.centred import Centred
-from motet.apps.optimisers.gram_descent import descend_coordinates
 from motet.domain.arrays import Array, Indices
 from motet.runtime.core.application import Step
 
@@ -93,6 +92,8 @@ class WorkingSets:
 
     def _descended(self, model: Array, l1: float) -> Array:
         """The coefficients after a descent on the working set, `(keys,)`."""
+        from motet.apps.optimisers.coordinate_descent import descend_coordinates
+
         chosen, gram = self._unpacked(model)
         weights = model[:, _W].copy()
         if len(chosen):

@@ -14,6 +14,7 @@ from motet.domain.units import NEVER_US
 from motet.domain.wait import FOR_GPUS, WAITS, BlockerRule, Wait
 from motet.engine.actions.preemption_limits import Protection
 from motet.engine.actions.roles import JobSize, roles_of, smaller_size
+from motet.engine.actions.staying_jobs import StayingJobs
 
 _NOTHING = JobSize(0, 0, 0)
 _BEHIND = frozenset(w for w in WAITS if w.reason.blockers is BlockerRule.HEAD_OF_LINE)
@@ -33,11 +34,14 @@ class QueueFilling:
         snapshot: Snapshot,
         protection: Protection,
         excluded: Container[int],
+        staying: StayingJobs,
     ) -> None:
-        """`excluded`: rows that get nothing unless the policy chose them."""
+        """`excluded`: rows that get nothing unless the policy chose them. `staying`: they hold GPUs
+        of their queues, but none that others can get.
+        """
         jobs = snapshot.jobs
         self._decision, self._jobs, self._protection = decision, jobs, protection
-        self._excluded = excluded
+        self._excluded, self._staying = excluded, frozenset(staying.rows.tolist())
         self._limits: Sequence[QueueLimits] = (*snapshot.queues.limits, QueueLimits())
         known = (jobs.queue >= 0) & (jobs.queue < len(snapshot.queues.limits))
         self._queue: list[int] = np.where(known, jobs.queue, len(self._limits) - 1).tolist()
@@ -60,7 +64,7 @@ class QueueFilling:
         return self._room
 
     def fill(self) -> None:
-        """First what may not be preempted, then every queue up to its guarantee, then the rest of
+        """First what is not preempted, then every queue up to its guarantee, then the rest of
         what the policy chose, then, on what limits have left over, jobs behind in its order.
         """
         order = _order(self._decision, self._jobs.number)
@@ -73,7 +77,9 @@ class QueueFilling:
 
     def _keep_protected(self, order: Sequence[int]) -> None:
         for row in order:
-            if self._runs[row] and self._protection.code[row] != Wait.RUNS:
+            if row in self._staying:
+                self._admit(row, self._size_wanted(row))
+            elif self._runs[row] and self._protection.code[row] != Wait.RUNS:
                 self._admit(row, self._size_of_running(row))
                 self._protected.append(row)
 
@@ -184,7 +190,7 @@ class QueueFilling:
         for other in reversed(later):
             if self._queue[other] != self._queue[row] or other not in self.sizes:
                 continue
-            if other in self._protected:
+            if other in self._protected or other in self._staying:
                 continue
             released[other] = self.sizes[other]
             self._release(other)

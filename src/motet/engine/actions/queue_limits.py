@@ -20,12 +20,14 @@ from motet.domain.wait import COMPARISONS, Wait
 from motet.engine.actions.preemption_limits import Protection
 from motet.engine.actions.queue_filling import QueueFilling
 from motet.engine.actions.roles import roles_of
+from motet.engine.actions.staying_jobs import StayingJobs
 
 
 def within_queue_limits(
     decision: Decision,
     snapshot: Snapshot,
     protection: Protection,
+    staying: StayingJobs,
     excluded: Container[int] = (),
 ) -> Decision:
     """The decision within the limits of `snapshot.queues`; unchanged if it is within them already.
@@ -34,7 +36,7 @@ def within_queue_limits(
     because they lack something other than GPUs. If limits change anything, running jobs stay on
     their machines, and jobs start on machines that the policy named only if these are free now.
     """
-    filling = QueueFilling(decision, snapshot, protection, excluded)
+    filling = QueueFilling(decision, snapshot, protection, excluded, staying)
     filling.fill()
     gpus = np.zeros_like(decision.gpus)
     for row, size in filling.sizes.items():

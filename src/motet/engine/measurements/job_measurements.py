@@ -56,8 +56,8 @@ class Measurements:
         self._curve_fitter, self._speed_fitter = curve_fitter, speed_fitter
         self._jobs: dict[int, _Measured] = {}
         self._fitted: LossForecasts | None = None
-        self._last: tuple[bytes, Estimates] | None = None
         self._has_subtasks = False
+        self._last: tuple[bytes, Estimates] | None = None
 
     def arrived(
         self,

@@ -10,10 +10,11 @@ from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, Field
 
 from motet.interfaces.server.accounts.caller_of_request import RequestCaller
+from motet.interfaces.server.kernels.compiled import Kernels
 from motet.interfaces.server.views import iso
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.loop import MasterLoop
-from motet.live.master.policy_choice import parameters_in_force
+from motet.live.master.policy_choice import parameters_in_force, policy_of
 from motet.live.master.state import LiveState
 
 
@@ -26,16 +27,19 @@ class PolicyRequest(BaseModel):
     settings: dict[str, str] = Field(default_factory=dict)
 
 
-def add_policy_routes(app: FastAPI, master: MasterLoop) -> None:
-    """Add the routes."""
+def add_policy_routes(app: FastAPI, master: MasterLoop, kernels: Kernels) -> None:
+    """Add the routes. `kernels`: those of a policy are compiled before it is put in force."""
 
     async def show() -> dict[str, Any]:
         """The policy in force."""
         return await asyncio.wrap_future(master.read(policy_document))
 
     async def choose(wanted: PolicyRequest, caller: RequestCaller) -> dict[str, Any]:
-        """Put another policy in force, or the same one with other parameters."""
+        """Put another policy in force, or the same one with other parameters. The first time after
+        an installation this may take a minute, in which the policy before decides."""
         given = ChoosePolicy(wanted.policy, wanted.settings, caller.user)
+        await asyncio.to_thread(policy_of, given.policy, given.settings)
+        await asyncio.to_thread(kernels.prepare, given)
         await asyncio.wrap_future(master.ask(given))
         return await show()
 

@@ -121,14 +121,21 @@ class Master:
         """Everything that a new launcher has to do."""
         return requests_of(self.state, self._workplace)
 
+    def policy_at_start(self, policy: ChoosePolicy | None) -> ChoosePolicy:
+        """The policy that `choose_first` leaves in force."""
+        present = self.state.policy
+        if policy is None and present.policy:
+            return ChoosePolicy(present.policy, present.settings)
+        return policy or ChoosePolicy(FIRST_POLICY)
+
     def choose_first(self, policy: ChoosePolicy | None, queues: DefineQueues | None = None) -> None:
         """Put queues and policy in force with which the server was started. Raises BadInput.
 
         None: those that were in force before; in a new journal, FIRST_POLICY. A policy that is in
         force, but has failed, is tried again; if it fails again, it stays failed.
         """
-        if policy is None:
-            policy = None if self.state.policy.policy else ChoosePolicy(FIRST_POLICY)
+        if policy is None and not self.state.policy.policy:
+            policy = self.policy_at_start(None)
         first: list[Input] = [each for each in (queues, policy) if each is not None]
         for given in first:
             (answer,), _ = self.handle([given])

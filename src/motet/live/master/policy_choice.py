@@ -20,7 +20,10 @@ from motet.live.master.facts import PolicyChosen
 from motet.live.master.intake_result import Intake
 from motet.live.master.state import LiveState
 
-_REMEDY = "submit jobs with duration_s, or use a policy that needs no durations (tiresias-las)"
+_REMEDY = (
+    "submit jobs with duration_s (--duration), or use a policy that needs no durations "
+    "(tiresias-las)"
+)
 LEAST_US = 1
 """Remaining time of a job that has run longer than its `duration_s`."""
 
@@ -72,14 +75,15 @@ def check_duration(policy: PolicyChosen, spec: JobSpec) -> None:
     if policy.needs_durations and spec.duration_s is None:
         raise BadInput(
             f"duration_s is missing: the policy in force, {policy.policy}, compares jobs by the "
-            f"time that they still need; give duration_s: SECONDS"
+            "time that they still need; give duration_s: SECONDS in the job file, or --duration"
         )
 
 
 def _check_active(policy: str, jobs: Iterable[LiveJob]) -> None:
     lacking = [job for job in jobs if not job.state.is_final and job.spec.duration_s is None]
     if lacking:
-        more = f" and {len(lacking) - 1} others" if len(lacking) > 1 else ""
+        others = len(lacking) - 1
+        more = f" and {others} other{'' if others == 1 else 's'}" if others else ""
         raise BadInput(
             f"{policy} compares jobs by the time that they still need, which is not known of job "
             f"{lacking[0].number}{more}; {_REMEDY}"

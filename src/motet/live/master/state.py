@@ -181,7 +181,7 @@ class LiveState:
             case AttemptIdle(number, attempt, since_us):
                 self.jobs[number].attempts[attempt - 1].idle_since_us = since_us
             case JobProgressed(number, steps_done, loss):
-                self._progressed(self.jobs[number], steps_done, loss)
+                self._progressed(at_us, self.jobs[number], steps_done, loss)
             case AttemptOver():
                 self._over(at_us, fact)
 
@@ -260,10 +260,12 @@ class LiveState:
         if attempt.phase is AttemptPhase.REQUESTED:
             attempt.phase = AttemptPhase.RUNNING
 
-    def _progressed(self, job: LiveJob, steps_done: float, loss: float | None) -> None:
+    def _progressed(self, at_us: int, job: LiveJob, steps_done: float, loss: float | None) -> None:
         if loss is None and job.progress is not None:
             loss = job.progress.loss
         job.progress = ReportedProgress(steps_done, loss)
+        if job.attempts:
+            job.attempts[-1].reported_us = at_us
 
     def _over(self, at_us: int, fact: AttemptOver) -> None:
         job = self.jobs[fact.job]

@@ -59,7 +59,7 @@ def _chapter(explained: JobStory, chapter: Chapter) -> dict[str, Any]:
         "to": _seconds(chapter.to_us),
         "duration_s": _seconds(story.lasted_us(chapter)),
         "event": chapter.because.event,
-        "sentence": sentence(chapter, explained.rules, story.until_us),
+        "sentence": sentence(chapter, explained.rules.at(chapter.from_us), story.until_us),
         **_details(chapter.because),
     }
 

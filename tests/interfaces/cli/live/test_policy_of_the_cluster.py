@@ -29,7 +29,8 @@ def server(tmp_path: Path) -> Iterator[LiveServer]:
 
 
 def run(server: LiveServer, *words: str) -> Result:
-    arguments = [*words, "--state-dir", str(server.folder)]
+    place = words.index("--") if "--" in words else len(words)
+    arguments = [*words[:place], "--state-dir", str(server.folder), *words[place:]]
     return CliRunner().invoke(motet, arguments, catch_exceptions=False, standalone_mode=False)
 
 
@@ -124,6 +125,8 @@ def test_the_policy_is_changed_while_jobs_wait_and_the_change_is_explained(
     assert "the policy was changed to srtf by" in told
     with pytest.raises(BadInput, match="duration_s is missing"):
         client.submit({"name": "third", **job})
+    third = run(server, "submit", "--duration", "2m", "--", "true").stdout.strip()
+    assert client.job(third)["spec"]["duration_s"] == 120
     with pytest.raises(BadInput, match="parameter of tiresias-las"):
         run(server, "policy", "set", "tiresias-las", "--set", "quantum=1")
     shown = run(server, "policy", "set", "tiresias-las", "--set", "quantum_s=2").stdout

@@ -131,6 +131,12 @@ def started(url: str, policy: str, options: ServerOptions) -> None:
     click.echo(f"next     motet submit{where} -- python train.py", err=True)
 
 
+def compiling(policy: str) -> None:
+    """Tell the user why the server is not ready yet."""
+    name = Path(policy).name
+    click.echo(f"compile  policy {name}, once after an installation, for up to a minute", err=True)
+
+
 def ended(jobs: int) -> None:
     """Tell the user what a server that ends leaves: `jobs` run on."""
     if jobs:

@@ -72,6 +72,8 @@ def _level(fact: Fact) -> int:
 
 
 def _name(fact: Fact) -> str:
+    if isinstance(fact, ClusterReached) and fact.refusal:
+        return "cluster_unreachable"
     return _WORDS.sub("_", type(fact).__name__).lower()
 
 

@@ -10,9 +10,15 @@ import pytest
 from motet.domain.errors import NotFound
 from motet.insight.job_story import JobStory
 from motet.insight.wording import in_slots
-from motet.interfaces.server.explanation import explained, why_waiting
+from motet.interfaces.server.stories.explanation import explained, why_waiting
+from motet.interfaces.server.views import job_explanation
+from motet.interfaces.server.web.decided import decided
+from motet.live.jobs.array_file import array_spec
 from motet.live.jobs.job_state import JobState
+from motet.live.launcher.messages import AttemptRunning
 from motet.live.master.intake import Change, ChoosePolicy
+from motet.live.master.submissions.submission import SubmitArray
+from motet.report.simulation.story_document import story_document
 from scripted_cluster import SECOND_US, ScriptedCluster
 
 
@@ -40,6 +46,8 @@ def test_a_job_that_waits_for_slots_says_for_how_many_and_who_holds_them(
     assert name == "InsufficientSlots"
     assert sentence.startswith("needs 2 slots, 1 was free at its turn (place 1 in line)")
     assert sentence.endswith("ran ahead of it: job 1 (3 slots)")
+    document = job_explanation(cluster.master.state, waits, cluster.now_us)
+    assert document["advice"].startswith("with fewer slots it may start earlier")
 
 
 def test_a_job_that_runs_or_has_ended_waits_for_nothing(cluster: ScriptedCluster) -> None:
@@ -110,7 +118,19 @@ def test_a_preemption_names_the_job_that_got_the_slots(tmp_path: Path) -> None:
     events = {each.because.event: each.because for each in found.story.chapters}
     assert [(other.job, other.gpus) for other in events["preempt"].others] == [(str(short), 4)]
     assert events["demote"].queue == 2
-    assert found.rules.thresholds_gpu_s == (10.0,)
+    assert found.rules.last.thresholds_gpu_s == (10.0,)
+    demoted = [each for each in told(cluster, long) if each.startswith("demoted")]
+    assert demoted == ["demoted to queue 2: used up the 10 slot-seconds of queue 1"]
+    cluster.ask(ChoosePolicy("tiresias-las", {"thresholds": "5"}))
+    cluster.ask(ChoosePolicy("fifo"))
+    assert [each for each in told(cluster, long) if each.startswith("demoted")] == demoted
+    (line,) = (
+        each["sentence"]
+        for found in decided(cluster.master.state, 1)["rounds"]
+        for each in found["changes"]
+        if each["sentence"].startswith("demoted")
+    )
+    assert line == demoted[0]
     cluster.close()
 
 
@@ -133,6 +153,76 @@ def test_a_cancelled_job_has_a_whole_story(cluster: ScriptedCluster) -> None:
     assert cluster.job(waits).state is JobState.CANCELLED
     kinds = [each.because.event for each in story_of(cluster, waits).story.chapters]
     assert kinds == ["wait", "cancel"]
+
+
+def told(cluster: ScriptedCluster, job: int) -> list[str]:
+    """Sentences of the story, as `motet explain` prints them."""
+    return [
+        each["sentence"]
+        for each in job_explanation(cluster.master.state, job, cluster.now_us)["chapters"]
+    ]
+
+
+def test_a_job_that_waits_for_others_is_explained_before_and_after_its_release(
+    cluster: ScriptedCluster,
+) -> None:
+    first, second = cluster.submit(), cluster.submit(processes=2)
+    last = cluster.submit(processes=4, after=[first, second])
+    cluster.now_us += 60 * SECOND_US
+    assert told(cluster, last) == ["has waited 1 min: until jobs 1 and 2 have succeeded"]
+    (wait,) = story_document(story_of(cluster, last))["chapters"]
+    assert wait["reason"] == "dependency"
+    assert wait["blockers"] == [{"job": "1", "gpus": 1}, {"job": "2", "gpus": 2}]
+    cluster.ask(cluster.launcher.ended("1.1"))
+    cluster.submit()
+    cluster.ask(cluster.launcher.ended("2.1"))
+    wait, slots = told(cluster, last)
+    assert wait == "waited 1 min 3 s: until jobs 1 and 2 have succeeded"
+    assert slots.startswith("has waited 0 s: needs 4 slots, 3 were free")
+    now_us = cluster.now_us
+    cluster.begin()
+    assert story_of(cluster, last).story.chapters[0].to_us == now_us
+
+
+def test_a_job_beyond_the_limit_of_its_array_is_explained(cluster: ScriptedCluster) -> None:
+    first = cluster.submit()
+    spec = {"name": "sweep", "run": "true", "workdir": "/", "array": "0-1%1", "after": first}
+    array = cluster.ask(SubmitArray(array_spec(spec), "ann"))
+    cluster.now_us += 9 * SECOND_US
+    cluster.ask(cluster.launcher.ended("1.1"))
+    cluster.now_us += 20 * SECOND_US
+    needs_first = "waited 10 s: until job 1 has succeeded"
+    assert told(cluster, array + 2) == [
+        needs_first,
+        "has waited 20 s: until no other jobs of its array are open",
+    ]
+    assert told(cluster, array + 1)[0] == needs_first
+
+
+@pytest.mark.parametrize("end", ["cancel", "dependency"])
+def test_a_job_that_was_cancelled_while_it_was_held_has_a_whole_story(
+    cluster: ScriptedCluster, end: str
+) -> None:
+    first = cluster.submit()
+    held = cluster.submit(after=first)
+    cluster.now_us += 9 * SECOND_US
+    cluster.ask(Change(held if end == "cancel" else first, "cancel", "ann"))
+    why = "by its user" if end == "cancel" else "it waits for job 1 to succeed, which is CANCELLED"
+    assert told(cluster, held) == [
+        "waited 10 s: until job 1 has succeeded",
+        f"cancelled{' ' if end == 'cancel' else ': '}{why}",
+    ]
+
+
+def test_a_trial_and_the_job_that_waits_for_it_are_explained(cluster: ScriptedCluster) -> None:
+    job = cluster.submit(processes=2, trial={"limit_s": 30})
+    cluster.until_started(job - 1)
+    assert told(cluster, job)[0].endswith(": until job 1 has succeeded")
+    cluster.handle(AttemptRunning("1.1", 0.0))
+    cluster.now_us += 60 * SECOND_US
+    cluster.handle()
+    assert cluster.job(job - 1).state is JobState.SUCCEEDED
+    assert told(cluster, job - 1)[-1] == "finished: ran for 30 s without an error"
 
 
 def test_an_unknown_job_is_an_error(cluster: ScriptedCluster) -> None:

@@ -29,10 +29,16 @@ _HEADING_AND_REST = 3
 
 
 class WatchedJobs:
-    """Jobs as they were last seen. `states`: only jobs in one of these; empty: all."""
+    """Jobs as they were last seen. `states`: only jobs in one of these; empty: all.
 
-    def __init__(self, client: LiveClient, states: Sequence[str], array: str | None) -> None:
+    `more`: see `LiveClient.job_pages`.
+    """
+
+    def __init__(
+        self, client: LiveClient, states: Sequence[str], array: str | None, **more: str | None
+    ) -> None:
         self._client, self._states, self._array = client, frozenset(states), array
+        self._more = more
         self._rows: dict[str, Row] = {}
 
     @property
@@ -53,9 +59,10 @@ class WatchedJobs:
     def _found(self) -> dict[str, Row]:
         """Jobs that are new, those that have not ended, and those that have ended meanwhile."""
         last = max(self._rows, key=int, default="0")
-        rows = [*self._client.jobs(_OPEN, self._array)] if self._rows else []
+        more = self._more
+        rows = [*self._client.jobs(_OPEN, self._array, "0", **more)] if self._rows else []
         chosen = (*self._states, *_OPEN) if self._states else ()
-        rows += self._client.jobs(chosen, self._array, after=last)
+        rows += self._client.jobs(chosen, self._array, last, **more)
         found: dict[str, Row] = {row["id"]: row for row in rows}
         for job, row in self._rows.items():
             if job not in found and row["state"] in _OPEN:
@@ -65,6 +72,8 @@ class WatchedJobs:
 
     def _is_shown(self, job: str) -> bool:
         row = self._rows[job]
+        if (queue := self._more.get("queue")) and row["kind"] != "array" and row["queue"] != queue:
+            return False  # It was moved to another queue.
         return not self._states or not self._states.isdisjoint(row.get("counts", [row["state"]]))
 
 
@@ -102,14 +111,16 @@ class ChangeListener:
 
 def watch_jobs(
     client: LiveClient,
-    states: Sequence[str],
-    array: str | None,
+    watched: WatchedJobs,
     row_format: str,
     columns: Sequence[str],
+    *,
+    redraws: bool = True,
 ) -> None:
-    """Print jobs and their changes until the user interrupts it. `columns`: of CSV."""
-    watched, changes = WatchedJobs(client, states, array), ChangeListener(client)
-    if row_format == "table" and is_live_terminal(sys.stdout):
+    """Print jobs and their changes until the user interrupts it. `columns`: of CSV. `redraws`: a
+    terminal shows the list anew."""
+    changes = ChangeListener(client)
+    if redraws and row_format == "table" and is_live_terminal(sys.stdout):
         try:
             _redraw(watched, changes)
         except Interrupted as end:  # It is how a watch ends: no error to tell.

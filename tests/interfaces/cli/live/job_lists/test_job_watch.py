@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from live_server import LiveServer, running_server
 from marked_process import MarkedProcess, motet_process
 from motet.interfaces.cli.commands import motet
-from motet.interfaces.cli.live.job_watch import Row, WatchedJobs
+from motet.interfaces.cli.live.job_lists.job_watch import Row, WatchedJobs
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
 from waiting import wait_until
@@ -86,6 +86,15 @@ def test_changes_are_json_lines_or_rows_of_csv(server: LiveServer, client: LiveC
     assert next(csv.DictReader([header, processes[1].first_line()]))["state"] == "CANCELLED"
     for process in processes:
         interrupted(process)
+
+
+def test_events_are_changes_from_now_on(server: LiveServer, client: LiveClient) -> None:
+    before = submit(client, "before")
+    wait_until(lambda: client.job(before)["state"] == "RUNNING")
+    process = motet_process("events", "-o", "json", "--state-dir", server.folder)
+    submit(client, "again", "exit 3", retry={"max_attempts": 1000})
+    assert json.loads(process.first_line())["name"] == "again"
+    interrupted(process)
 
 
 def test_a_terminal_shows_the_list_anew(server: LiveServer, client: LiveClient) -> None:
