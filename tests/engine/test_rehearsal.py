@@ -12,7 +12,7 @@ from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
 from motet.engine.policy_loading.catalogue import built_in_policies, make_policy
 from motet.engine.policy_loading.faults import BrokenPolicy
-from motet.engine.rehearsal import rehearse
+from motet.engine.rehearsal import rehearse_policy
 from motet.policies.fifo import Fifo
 
 NOW_US = 1_700_000_000_000_000
@@ -34,13 +34,13 @@ class HalfOfGangs(Policy):
 @pytest.mark.parametrize("gpus", [1, 4])
 def test_every_policy_passes(name: str, gpus: int) -> None:
     policy = make_policy(name, built_in_policies()[name], {})
-    rehearse(policy, ClusterSpec.uniform(2, gpus), NOW_US)
+    rehearse_policy(policy, ClusterSpec.uniform(2, gpus), NOW_US)
 
 
 def test_an_error_that_needs_a_running_job_is_found() -> None:
     with pytest.raises(BrokenPolicy, match="a rigid job gets all or none"):
-        rehearse(HalfOfGangs(), ClusterSpec.uniform(2, 2), NOW_US)
+        rehearse_policy(HalfOfGangs(), ClusterSpec.uniform(2, 2), NOW_US)
 
 
 def test_nothing_is_tried_without_gpus() -> None:
-    rehearse(HalfOfGangs(), ClusterSpec.of((), names=()), NOW_US)
+    rehearse_policy(HalfOfGangs(), ClusterSpec.of((), names=()), NOW_US)

@@ -15,7 +15,7 @@ from motet.placement.planners import CountPlanner
 _REMAINING_US = 60 * SECOND_US
 
 
-def rehearse(policy: Policy, cluster: ClusterSpec, now_us: int) -> None:
+def rehearse_policy(policy: Policy, cluster: ClusterSpec, now_us: int) -> None:
     """Let a policy decide about jobs of one GPU and of all GPUs: that come, wait and end.
 
     An empty cluster rehearses nothing. Raises what the policy raises, BrokenPolicy.

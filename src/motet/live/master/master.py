@@ -20,7 +20,7 @@ from motet.domain.events import (
 )
 from motet.domain.units import SECOND_US
 from motet.engine.policy_loading.faults import failure_text
-from motet.engine.rehearsal import rehearse
+from motet.engine.rehearsal import rehearse_policy
 from motet.live.jobs.job import LiveJob
 from motet.live.journal.record import Record
 from motet.live.journal.store import JournalStore
@@ -245,7 +245,7 @@ class Master:
         """Raises what stands against putting it in force."""
         policy, state = policy_of(chosen.policy, chosen.settings), self._engine.state
         if not len(state.jobs):
-            rehearse(policy, state.cluster, now_us)
+            rehearse_policy(policy, state.cluster, now_us)
         self._engine.try_policy(policy)
 
     def _release_held(self, now_us: int, facts: list[Fact], events: list[Event]) -> None:
