@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from motet.interfaces.server.explanation import why_waiting
 
 from motet.domain.errors import BadInput, UnknownName
 from motet.domain.log_entry import LogEntry
 from motet.interfaces.server.machine_routes import machines_document
+from motet.interfaces.server.stories.explanation import why_waiting
 from motet.live.jobs.job_state import JobState
 from motet.live.launcher.messages import ClusterSeen, MachineSeen
 from motet.live.master.cluster_changes import DrainMachine, ResumeMachine

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from motet.interfaces.server.explanation import POLICY_FAILED, why_waiting
 
 from motet.domain.errors import MotetError
+from motet.insight.cluster_wait import ClusterWait
 from motet.interfaces.server.policy_routes import policy_document
+from motet.interfaces.server.stories.explanation import why_waiting
 from motet.live.jobs.job_state import JobState
 from motet.live.master.intake import Change, ChoosePolicy
 from scripted_cluster import SECOND_US, ScriptedCluster
@@ -77,7 +78,7 @@ def test_a_policy_that_overallocates_leaves_the_master_and_all_jobs_as_they_are(
     failure = cluster.master.state.policy_failure
     assert failure.startswith(f"{file}:10 in decide: at 1700000005 s: 9 GPUs allocated of 4")
     name, sentence = why_waiting(cluster.master.state, cluster.job(waits))
-    assert name == POLICY_FAILED
+    assert name == ClusterWait.POLICY_FAILED.value.name
     assert sentence == (
         f"the policy failed: {failure}; jobs run on, but no further one starts until you choose "
         "another with motet policy set"
