@@ -21,6 +21,7 @@ from starlette.responses import JSONResponse, Response
 from motet import __version__
 from motet.domain.errors import BadInput, MotetError, NotFound
 from motet.domain.units import SECOND_US
+from motet.engine.policy_loading.faults import BrokenPolicy
 from motet.interfaces.server.access import Access, problem
 from motet.interfaces.server.accounts.caller_of_request import RequestCaller, note_target
 from motet.interfaces.server.accounts.job_access import require_use
@@ -55,6 +56,7 @@ _LOG = logging.getLogger("motet.server")
 _STATUS: dict[type[MotetError], int] = {
     KeyReused: 409,
     BadInput: 422,
+    BrokenPolicy: 422,
     Forbidden: 403,
     MasterStopped: 503,
     NotFound: 404,

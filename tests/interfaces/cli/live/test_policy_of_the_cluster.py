@@ -74,8 +74,11 @@ def test_a_policy_that_fails_is_told_everywhere_and_replaced_after_a_restart(
     server: LiveServer, tmp_path: Path
 ) -> None:
     own = tmp_path / "own.py"
-    own.write_text(OVER_ALLOCATES)
+    own.write_text(OVER_ALLOCATES.replace("> 1", "> 0"))
     client = server.start()
+    with pytest.raises(BadInput, match=r"own.py:8 in decide: .* 3 GPUs allocated of 2"):
+        run(server, "policy", "set", str(own))
+    own.write_text(OVER_ALLOCATES)
     running = client.submit({"name": "one", "run": "exec sleep 1000", "workdir": "/"})["id"]
     wait_until(lambda: client.job(running)["state"] == "RUNNING")
     run(server, "policy", "set", str(own))
