@@ -94,7 +94,8 @@ def check_dataset(
     file, chosen = _file_and_format(source, format, options)
     if not file.path.is_dir():
         chosen.check(file, options)
-    if kind == "labelled" and named is None and chosen.has_columns:
+    needs_name = chosen.has_columns and not chosen.holds_target
+    if kind == "labelled" and named is None and needs_name:
         raise lack_of_target(source, LabelledMatrix.target_remedy)
 
 

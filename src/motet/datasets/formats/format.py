@@ -56,7 +56,7 @@ class Format(ABC):
 
     `kinds`: the data sets it can become, the natural one first. `has_columns`: whether the options
     `target`, `drop` and `na` apply to it; `has_labels`, `has_ratings`: the same for `labels` and
-    `columns`.
+    `columns`. `holds_target`: whether a file may hold the target without `target`.
     """
 
     name: ClassVar[str]
@@ -66,6 +66,7 @@ class Format(ABC):
     has_columns: ClassVar[bool] = False
     has_labels: ClassVar[bool] = False
     has_ratings: ClassVar[bool] = False
+    holds_target: ClassVar[bool] = False
 
     @abstractmethod
     def sniff(self, head: Head) -> Guess:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.datasets.kinds.ids import is_missing_value
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument
 
 ClassValue: TypeAlias = str | bool | int
 Classes: TypeAlias = tuple[ClassValue, ...]
@@ -61,7 +61,7 @@ def _numbered(values: NDArray[Any]) -> Target:
 def _typed(values: list[Any], what: str) -> NDArray[Any]:
     """Python objects as an array of one type: booleans, numbers or else words."""
     if any(map(is_missing_value, values)):
-        raise BadInput(f"{what}: holds missing values; remove those rows first")
+        raise BadArgument(f"{what}: holds missing values; remove those rows first")
     if all(isinstance(value, bool | np.bool_) for value in values):
         return np.array(values, dtype=np.bool_)
     kinds = bool | np.bool_ | str | bytes

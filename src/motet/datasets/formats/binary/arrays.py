@@ -43,6 +43,7 @@ class NpzFormat(Format):
     summary = "NumPy arrays X and y, or a SciPy sparse matrix"
     kinds = (LabelledMatrix, Ratings, Corpus)
     has_columns = True
+    holds_target = True
 
     def sniff(self, head: Head) -> Guess:
         """A zip archive, or the suffix `.npz`."""
@@ -131,6 +132,8 @@ def _target(file: InputFile, name: str, array: NDArray[Any]) -> Target:
     if array.dtype.kind not in "biufUS":
         remedy = "save numbers, booleans or words"
         raise file.complaint(f"{name} holds {array.dtype}, not numbers or words", remedy)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
     _check_shape(file, name, array, 1)
     if array.dtype.kind == "f":
         _require_finite(file, name, array)
