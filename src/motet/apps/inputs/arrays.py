@@ -11,7 +11,7 @@ from motet.apps.inputs.number_types import require_real, require_real_columns
 from motet.apps.user_warnings.column_vector import warn_of_column_vector
 from motet.datasets.kinds import Corpus, Dataset, LabelledMatrix, Ratings
 from motet.datasets.kinds.ids import as_ids
-from motet.datasets.kinds.target import Target, target_of
+from motet.datasets.kinds.target import TargetColumn, target_of
 from motet.datasets.rating_frames import LONG_WIDTHS, rating_columns, ratings_from_frame
 from motet.domain.arrays import Array
 from motet.domain.errors import BadArgument, BadInput
@@ -219,7 +219,7 @@ def _entries(matrix: Any) -> tuple[Array, Array, NDArray[np.float64]]:
     return coordinates.row, coordinates.col, coordinates.data
 
 
-def _target_of(y: Any, row_count: int) -> Target:
+def _target_of(y: Any, row_count: int) -> TargetColumn:
     require_real(y, "y")
     target = np.asarray(y)
     require_real(target, "y")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from motet.datasets.kinds import LabelledMatrix
-from motet.datasets.kinds.target import Target, holds_words, target_of
+from motet.datasets.kinds.target import TargetColumn, holds_words, target_of
 from motet.domain.arrays import Array
 from motet.domain.errors import BadArgument
 
@@ -64,7 +64,7 @@ def accuracy(classes: Array, predicted: Array, y: Any) -> float:
     known = np.asarray(y)
     if known.ndim == 2 and known.shape[1] == 1:
         known = known[:, 0]
-    target = target_of(known, "y") if known.ndim == 1 else Target(known)
+    target = target_of(known, "y") if known.ndim == 1 else TargetColumn(known)
     if holds_words(target.classes) != (classes.dtype.kind == "U"):
         held = ("words", "numbers") if holds_words(target.classes) else ("numbers", "words")
         raise BadArgument(

@@ -24,7 +24,7 @@ class LabelledMatrix(Dataset):
     """Instances as rows of numbers, with one target value each if the source had a target.
 
     `features`: (rows, columns) float64, a dense array or a SciPy CSR matrix with sorted columns.
-    `target`: (rows,) float64, with `classes` as in `Target`: the word, boolean or large whole
+    `target`: (rows,) float64, with `classes` as in `TargetColumn`: the word, boolean or large whole
     number that target value k stands for. `target_remedy`: how to give a target, for error
     messages. `kept`: which rows of the source these are; None: all, or unknown.
     """
