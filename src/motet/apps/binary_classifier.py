@@ -11,7 +11,7 @@ from motet.apps.inputs.class_labels import accuracy, class_numbers, learn_classe
 from motet.apps.linear_model import LinearModel
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument
 from motet.runtime.core.rows import Rows
 
 
@@ -26,7 +26,7 @@ class BinaryClassifier(LinearModel):
         """-1 or +1; raises BadInput unless there are exactly two classes."""
         self.classes_, numbers = learn_classes(dataset)
         if len(self.classes_) != 2:
-            raise BadInput(
+            raise BadArgument(
                 f"{dataset.source}: {len(self.classes_)} classes; {self.name} separates two. "
                 "Use mlr for more"
             )

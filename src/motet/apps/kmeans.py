@@ -22,7 +22,7 @@ from motet.apps.inputs.spread_rows import spread_rows
 from motet.apps.optimisers.whole_batch import require_whole_batch
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Rows
 
@@ -68,7 +68,7 @@ class KMeans(Estimator):
         del seed
         self.check_number("n_clusters", at_least=1, at_most=dataset.row_count, whole=True)
         if self.init not in ("k-means++", "first"):
-            raise BadInput(f"kmeans: init={self.init!r} must be k-means++ or first")
+            raise BadArgument(f"kmeans: init={self.init!r} must be k-means++ or first")
         self._require_memory(dataset)
         features = training_features(dataset)
         self.learn_features(dataset)

@@ -49,7 +49,7 @@ from motet.apps.optimisers.whole_batch import require_whole_batch
 from motet.apps.optimisers.working_set import WorkingSets
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Rows
 
@@ -248,7 +248,7 @@ class Lasso(Estimator):
         else:
             self.check_number("l1", at_least=0)
         if self.solver not in get_args(LassoSolver):
-            raise BadInput(f"lasso: solver={self.solver!r} must be auto, gram, active or fista")
+            raise BadArgument(f"lasso: solver={self.solver!r} must be auto, gram, active or fista")
 
     def _require_memory(self, dataset: LabelledMatrix) -> None:
         columns = self.n_features_in_

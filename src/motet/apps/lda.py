@@ -29,7 +29,7 @@ from motet.apps.inputs.memory import MODEL_COPIES, float64_bytes, require_memory
 from motet.apps.kernels.topic_counts import count_topics, first_topics, word_log_likelihood
 from motet.datasets.kinds import Corpus
 from motet.domain.arrays import Array, Counts, Floats
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.changes import add_changes, compile_change_kernels
 from motet.runtime.core.rows import Ragged, Rows
@@ -86,7 +86,7 @@ class LDA(AutomaticBatches):
         """One instance per document: its tokens' `words` and `topics` (both ragged)."""
         self._check_parameters()
         if not dataset.token_count:
-            raise BadInput(f"{dataset.source}: holds no words; lda needs at least one")
+            raise BadArgument(f"{dataset.source}: holds no words; lda needs at least one")
         self._require_memory(dataset.vocabulary_size, dataset.document_count)
         self.word_count_ = dataset.vocabulary_size
         self.token_count_ = dataset.token_count
@@ -199,7 +199,7 @@ class LDA(AutomaticBatches):
         corpus = self._corpus_of(X)
         seen, hidden = _halves(corpus)
         if not len(hidden[1]):
-            raise BadInput(f"{corpus.source}: no document has two words with training data")
+            raise BadArgument(f"{corpus.source}: no document has two words with training data")
         topic_words = self._topic_words()
         shares = fold_in_documents(*seen, topic_words, self._alpha)
         return token_log_likelihood(*hidden, shares, topic_words) / len(hidden[1])
@@ -250,7 +250,7 @@ class LDA(AutomaticBatches):
         Raises BadInput for another shape, which the compiled kernels do not check.
         """
         if self.components_.shape != (self.topics, self.word_count_):
-            raise BadInput(
+            raise BadArgument(
                 f"lda: components_ has shape {self.components_.shape}, but the model has "
                 f"{self.topics} topics and {self.word_count_} words; train or load it again"
             )

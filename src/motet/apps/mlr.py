@@ -40,7 +40,7 @@ from motet.apps.optimisers.softmax_start import FrequencyModel, expand_equal_row
 from motet.apps.optimisers.whole_batch import require_whole_batch
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Rows
 
@@ -258,7 +258,7 @@ class MLR(Estimator):
         if self.learning_rate is not None:
             self.check_number("learning_rate", above=0)
         if self.solver not in ("auto", "lbfgs", "saga"):
-            raise BadInput(f"mlr: solver={self.solver!r} must be auto, lbfgs or saga")
+            raise BadArgument(f"mlr: solver={self.solver!r} must be auto, lbfgs or saga")
 
     def _choose_solver(self) -> None:
         self._lbfgs = LBFGS(self.n_features_in_ + 1, len(self.classes_))

@@ -35,6 +35,7 @@ def open_dataset(
     labels: PathOrName | None = None,
     only: Words = None,
     columns: str | Mapping[str, str | int] | Iterable[str] | None = None,
+    stop_words: PathOrName | None = None,
     role: SplitRole = "train",
 ) -> Dataset:
     """Read a file (or a folder of texts), or load a bundled or generated data set by its name.
@@ -47,7 +48,8 @@ def open_dataset(
     images that are in another folder. `only`: the features to read of a table with a header,
     which must name them; `("user", "item")` of a rating file: no ratings; of texts the words that
     count. `columns`: those of a rating file that its header names otherwise, as
-    "user=reviewerID,item=asin,rating=overall" or a mapping. `role`: generators draw other data for
+    "user=reviewerID,item=asin,rating=overall" or a mapping. `stop_words`: a file of words of texts
+    that do not count, instead of frequent English ones. `role`: generators draw other data for
     "test".
 
     A name takes precedence over a file of the same name; `./digits` is the file. Raises `BadInput`
@@ -62,6 +64,7 @@ def open_dataset(
         labels=None if labels is None else InputFile(Path(labels)),
         only=_words(only),
         columns=RatingColumns.of(columns),
+        stop_words=None if stop_words is None else InputFile(Path(stop_words)),
     )
     try:
         dataset = _load(source, format, options, kind, role)
@@ -94,7 +97,8 @@ def check_dataset(
     file, chosen = _file_and_format(source, format, options)
     if not file.path.is_dir():
         chosen.check(file, options)
-    if kind == "labelled" and named is None and chosen.has_columns:
+    needs_name = chosen.has_columns and not chosen.holds_target
+    if kind == "labelled" and named is None and needs_name:
         raise lack_of_target(source, LabelledMatrix.target_remedy)
 
 
@@ -107,6 +111,8 @@ def _load(
     file, chosen = _file_and_format(source, format_name, options)
     if options.columns.names and not chosen.has_ratings:
         raise _meaningless(source, "--columns", chosen.name)
+    if options.stop_words is not None and not chosen.has_words:
+        raise _meaningless(source, "--stop-words", chosen.name)
     return chosen.read(file, options)
 
 
@@ -117,6 +123,8 @@ def _refuse_other_kind(source: str, options: ReadOptions, need: str | None) -> N
     _refuse_meaningless(source, name, options, False, False)
     if options.columns.names:
         raise _meaningless(source, "--columns", name)
+    if options.stop_words is not None:
+        raise _meaningless(source, "--stop-words", name)
 
 
 def _file_and_format(

@@ -11,7 +11,7 @@ import numpy as np
 
 from motet.datasets.kinds import Ratings
 from motet.datasets.kinds.ids import as_ids
-from motet.domain.errors import BadInput, UnknownName
+from motet.domain.errors import BadArgument, UnknownName
 
 _USER = (
     *("user", "customer", "client", "member", "reader", "uid", "reviewer", "account", "visitor"),
@@ -52,7 +52,7 @@ class RatingColumns:
             if role not in known:
                 raise UnknownName("column of ratings", role, known)
             if [each for each, _ in pairs].count(role) > 1:
-                raise BadInput(f"--columns {role}={name}: {role} is given twice; give it once")
+                raise BadArgument(f"--columns {role}={name}: {role} is given twice; give it once")
         return cls(**dict(pairs))
 
     def named(self, role: str) -> str | None:
@@ -70,7 +70,7 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     for part in filter(None, map(str.strip, text.split(","))):
         role, _, name = (each.strip() for each in part.partition("="))
         if not role or not name:
-            raise BadInput(
+            raise BadArgument(
                 f"--columns {text[:80]}: {part[:40]!r} is not ROLE=NAME; write for example "
                 "user=reviewerID,item=asin,rating=overall"
             )
@@ -141,7 +141,7 @@ def _column(names: list[Any], role: str, given: str | None, found: int | None) -
         return _only_one(names, given)
     if found is None:
         shown = ", ".join(map(str, names[:8]))
-        raise BadInput(
+        raise BadArgument(
             f"X: no column is known as the {role} (columns: {shown}); name it with "
             f"motet.ratings_from_frame(X, {role}=...)"
         )
@@ -150,21 +150,21 @@ def _column(names: list[Any], role: str, given: str | None, found: int | None) -
 
 def _only_one(names: list[Any], chosen: Any) -> Any:
     if names.count(chosen) > 1:
-        raise BadInput(f"X: {names.count(chosen)} columns are called {chosen!r}; rename them")
+        raise BadArgument(f"X: {names.count(chosen)} columns are called {chosen!r}; rename them")
     return chosen
 
 
 def _values(frame: Any, name: Any) -> Any:
     found = frame[name].to_numpy()
     if np.iscomplexobj(found):
-        raise BadInput(f"column {name!r}: ratings are numbers, not complex ones")
+        raise BadArgument(f"column {name!r}: ratings are numbers, not complex ones")
     try:
         values = np.asarray(found, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise BadInput(f"column {name!r}: ratings are numbers ({error!s:.100})") from None
+        raise BadArgument(f"column {name!r}: ratings are numbers ({error!s:.100})") from None
     wrong = np.flatnonzero(~np.isfinite(values))
     if len(wrong):
-        raise BadInput(
+        raise BadArgument(
             f"column {name!r}: row {wrong[0]} is {values[wrong[0]]}; remove rows without a rating"
         )
     return values

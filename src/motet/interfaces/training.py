@@ -124,6 +124,7 @@ class Cluster:
         format: str | None = None,
         exclude: PathArgument | None = None,
         columns: RatingNames = None,
+        stop_words: PathArgument | None = None,
         labels: PathArgument | None = None,
         test_labels: PathArgument | None = None,
         consistency: ConsistencyName = "bsp",
@@ -143,8 +144,8 @@ class Cluster:
         `data`, `test`: a path, the name of a built-in data set, arrays (`X` or `(X, y)`), SciPy
         sparse matrices, DataFrames, or Motet data sets. `target`, `drop`: of a table in a file or a
         DataFrame, the column to predict and columns to leave out, by name or index. `na`: texts for
-        a missing value; `format`, `exclude`, `labels`, `test_labels`: as with `motet train`.
-        `columns`: those of ratings that are not found by name: {"user": "buyer", "item": "asin"}.
+        a missing value; `format`, `exclude`, `labels`, `test_labels`, `stop_words`: as with
+        `motet train`. `columns`: of ratings, if not found by name: {"user": "buyer", "item": "id"}.
 
         `workers`, `servers`: numbers of machines in that role; by default every machine has both.
         `epochs`: by default the application's. `seed`: by default the application's
@@ -177,6 +178,7 @@ class Cluster:
             format=format,
             exclude=exclude,
             columns=columns,
+            stop_words=stop_words,
             labels=labels,
             test_labels=test_labels,
             consistency=consistency,

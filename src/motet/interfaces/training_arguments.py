@@ -84,6 +84,7 @@ class TrainArguments:
     format: str | None = None
     exclude: PathArgument | None = None
     columns: RatingNames = None
+    stop_words: PathArgument | None = None
     labels: PathArgument | None = None
     test_labels: PathArgument | None = None
     consistency: str = "bsp"
@@ -121,6 +122,7 @@ class TrainArguments:
             self.exclude,
             self.labels,
             self.columns,
+            self.stop_words,
         )
         observers = observers_of(self.callbacks)
         return CheckedTraining(

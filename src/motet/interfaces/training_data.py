@@ -35,6 +35,7 @@ class DataArguments:
     exclude: PathArgument | None = None
     labels: PathArgument | None = None
     columns: RatingNames = None
+    stop_words: PathArgument | None = None
 
     def dataset(self, kind: str, data: Any, role: Literal["train", "test"]) -> Dataset:
         """The data set that an application needs. `kind`: see `open_dataset`. Raises BadInput."""
@@ -46,7 +47,7 @@ class DataArguments:
         return dataset if is_named else replace(dataset, source=role)
 
     def _of_object(self, kind: str, data: Any, role: Literal["train", "test"]) -> Dataset:
-        self._require_none("a file", "format", "na", "exclude", "labels")
+        self._require_none("a file", "format", "na", "exclude", "labels", "stop_words")
         if _is_frame(data):
             return self._of_frame(kind, data)
         self._require_none("a file or a DataFrame", "target", "drop", "columns")
@@ -71,6 +72,7 @@ class DataArguments:
             exclude=self.exclude,
             labels=self.labels,
             columns=self.columns,
+            stop_words=self.stop_words,
             role=role,
         )
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from motet.datasets.kinds import LabelledMatrix
-from motet.datasets.kinds.target import Target, holds_words, target_of
+from motet.datasets.kinds.target import TargetColumn, holds_words, target_of
 from motet.domain.arrays import Array
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument
 
 _MANY_CLASSES = 20
 _LEAST_OF_64_BITS = 2.0**63
@@ -31,9 +31,9 @@ def learn_classes(dataset: LabelledMatrix) -> tuple[Array, Array]:
     present = len(np.unique(numbers))
     if present < 2:
         only = classes[numbers[0]] if present else "none"
-        raise BadInput(f"{dataset.source}: a classifier needs two classes; all rows are {only}")
+        raise BadArgument(f"{dataset.source}: a classifier needs two classes; all rows are {only}")
     if present > max(_MANY_CLASSES, len(target) / 2):
-        raise BadInput(
+        raise BadArgument(
             f"{dataset.source}: {present} classes in {len(target)} rows; this looks like a "
             "regression: use linear_regression or lasso, or name another column with --target"
         )
@@ -49,7 +49,7 @@ def class_numbers(dataset: LabelledMatrix, classes: Array) -> Array:
     unknown = np.flatnonzero(numbers < 0)
     if len(unknown):
         row = unknown[0]
-        raise BadInput(
+        raise BadArgument(
             f"{dataset.source}: row {row} is of class {values[rows[row]]}, which training data did "
             f"not have (it had {', '.join(map(str, classes[:8]))}); remove such rows"
         )
@@ -62,10 +62,12 @@ def accuracy(classes: Array, predicted: Array, y: Any) -> float:
     Raises BadInput if `y` holds words and the classes are numbers, or the reverse.
     """
     known = np.asarray(y)
-    target = target_of(known, "y") if known.ndim == 1 else Target(known)
+    if known.ndim == 2 and known.shape[1] == 1:
+        known = known[:, 0]
+    target = target_of(known, "y") if known.ndim == 1 else TargetColumn(known)
     if holds_words(target.classes) != (classes.dtype.kind == "U"):
         held = ("words", "numbers") if holds_words(target.classes) else ("numbers", "words")
-        raise BadInput(
+        raise BadArgument(
             f"y holds {held[0]}, the model's classes are {held[1]} "
             f"({', '.join(map(str, classes[:8]))}); give y as in training"
         )
@@ -92,14 +94,14 @@ def _require_whole(target: Array, source: str) -> None:
     large = np.flatnonzero(np.abs(target) >= _LEAST_OF_64_BITS)
     if len(large):
         row = large[0]
-        raise BadInput(
+        raise BadArgument(
             f"{source}: the target of row {row} is {target[row]:g}; classes are words or whole "
             "numbers of at most 64 bits"
         )
     fractional = np.flatnonzero(target != np.floor(target))
     if len(fractional):
         row = fractional[0]
-        raise BadInput(
+        raise BadArgument(
             f"{source}: the target of row {row} is {target[row]:g}; classes must be whole numbers "
             "or words. For a target of real numbers use linear_regression or lasso"
         )

@@ -39,7 +39,8 @@ class ReadOptions:
     for tables, see `columns`. `labels`: the labels of idx images that are in another folder.
     `only`: the features to read of a table with a header, which must name them (empty: all); of
     rating files `ratings.PAIR`, users and items without ratings; of texts the words that count.
-    `columns`: the columns of rating files that are not found by their names.
+    `stop_words`: a file of words of texts that do not count. `columns`: the columns of rating
+    files that are not found by their names.
     """
 
     kind: type[Dataset] | None = None
@@ -48,6 +49,7 @@ class ReadOptions:
     na: tuple[str, ...] = ()
     labels: InputFile | None = None
     only: tuple[str, ...] = ()
+    stop_words: InputFile | None = None
     columns: RatingColumns = field(default_factory=RatingColumns)
 
 
@@ -55,8 +57,9 @@ class Format(ABC):
     """One file format.
 
     `kinds`: the data sets it can become, the natural one first. `has_columns`: whether the options
-    `target`, `drop` and `na` apply to it; `has_labels`, `has_ratings`: the same for `labels` and
-    `columns`.
+    `target`, `drop` and `na` apply to it; `has_labels`, `has_ratings`, `has_words`: the same for
+    `labels`, `columns` and `stop_words`. `holds_target`: whether a file may hold the target
+    without `target`.
     """
 
     name: ClassVar[str]
@@ -66,6 +69,8 @@ class Format(ABC):
     has_columns: ClassVar[bool] = False
     has_labels: ClassVar[bool] = False
     has_ratings: ClassVar[bool] = False
+    has_words: ClassVar[bool] = False
+    holds_target: ClassVar[bool] = False
 
     @abstractmethod
     def sniff(self, head: Head) -> Guess:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from motet.datasets.kinds.base import Dataset, RowSelection, of_same_kind
 from motet.datasets.kinds.target import Classes, holds_words
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument, BadInput
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -24,7 +24,7 @@ class LabelledMatrix(Dataset):
     """Instances as rows of numbers, with one target value each if the source had a target.
 
     `features`: (rows, columns) float64, a dense array or a SciPy CSR matrix with sorted columns.
-    `target`: (rows,) float64, with `classes` as in `Target`: the word, boolean or large whole
+    `target`: (rows,) float64, with `classes` as in `TargetColumn`: the word, boolean or large whole
     number that target value k stands for. `target_remedy`: how to give a target, for error
     messages. `kept`: which rows of the source these are; None: all, or unknown.
     """
@@ -115,12 +115,12 @@ class LabelledMatrix(Dataset):
 
 def lack_of_target(source: str, remedy: str) -> BadInput:
     """Return the error for data without a target. `remedy`: how to give one."""
-    return BadInput(f"{source}: this application needs a target, found none; {remedy}")
+    return BadArgument(f"{source}: this application needs a target, found none; {remedy}")
 
 
 def lack_of_columns(source: str, missing: Sequence[str], count: int) -> BadInput:
     """Return the error for data without some of the `count` columns of the training data."""
-    return BadInput(
+    return BadArgument(
         f"{source}: no column {missing[0]!r}, which the training data has "
         f"({len(missing)} of {count} are missing); give both files the same columns"
     )
@@ -137,7 +137,7 @@ def _same_columns(test: LabelledMatrix, train: LabelledMatrix) -> LabelledMatrix
     if test.feature_count == train.feature_count:
         return test
     if isinstance(test.features, np.ndarray):
-        raise BadInput(
+        raise BadArgument(
             f"{test.source}: {test.feature_count} feature columns, but training data "
             f"{train.source} has {train.feature_count}; give both files the same columns"
         )
@@ -179,7 +179,7 @@ def _same_classes(test: LabelledMatrix, train: LabelledMatrix) -> LabelledMatrix
     if test.target is None or test.classes == train.classes:
         return test
     if holds_words(test.classes) != holds_words(train.classes):
-        raise BadInput(
+        raise BadArgument(
             f"{test.source}: the target holds {_held(test)}, in training data {train.source} "
             f"{_held(train)}; write both the same way"
         )
@@ -187,7 +187,7 @@ def _same_classes(test: LabelledMatrix, train: LabelledMatrix) -> LabelledMatrix
         return test
     unknown = [name for name in test.classes if name not in train.classes]
     if unknown:
-        raise BadInput(
+        raise BadArgument(
             f"{test.source}: class {unknown[0]!r} does not occur in training data "
             f"{train.source} (it has {', '.join(map(str, train.classes[:8]))}); remove those rows"
         )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.datasets.kinds.ids import is_missing_value
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument
 
 ClassValue: TypeAlias = str | bool | int
 Classes: TypeAlias = tuple[ClassValue, ...]
@@ -20,7 +20,7 @@ MOST_EXACT = 2**53
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
+class TargetColumn:
     """The target of all rows.
 
     `values`: (rows,) float64. `classes`: what value k stands for: words, False and True, or
@@ -31,7 +31,7 @@ class Target:
     classes: Classes | None = None
 
 
-def target_of(values: NDArray[Any], what: str) -> Target:
+def target_of(values: NDArray[Any], what: str) -> TargetColumn:
     """Convert a column `(rows,)` of numbers, booleans or words.
 
     Raises BadInput for missing values; `what` names the column.
@@ -39,13 +39,13 @@ def target_of(values: NDArray[Any], what: str) -> Target:
     if values.dtype == object:
         values = _typed(values.tolist(), what)
     if values.dtype == np.bool_:
-        return Target(values.astype(np.float64), TRUTH_CLASSES)
+        return TargetColumn(values.astype(np.float64), TRUTH_CLASSES)
     is_whole = values.dtype.kind in "iu"
     if is_whole and (values.max(initial=0) > MOST_EXACT or values.min(initial=0) < -MOST_EXACT):
         return _numbered(values)
     if values.dtype.kind in "US":
         return _numbered(values.astype(np.str_))
-    return Target(values.astype(np.float64))
+    return TargetColumn(values.astype(np.float64))
 
 
 def holds_words(classes: Sequence[ClassValue] | None) -> bool:
@@ -53,15 +53,15 @@ def holds_words(classes: Sequence[ClassValue] | None) -> bool:
     return bool(classes) and isinstance(classes[0], str)  # type: ignore[index]
 
 
-def _numbered(values: NDArray[Any]) -> Target:
+def _numbered(values: NDArray[Any]) -> TargetColumn:
     classes, numbers = np.unique(values, return_inverse=True)
-    return Target(numbers.astype(np.float64), tuple(classes.tolist()))
+    return TargetColumn(numbers.astype(np.float64), tuple(classes.tolist()))
 
 
 def _typed(values: list[Any], what: str) -> NDArray[Any]:
     """Python objects as an array of one type: booleans, numbers or else words."""
     if any(map(is_missing_value, values)):
-        raise BadInput(f"{what}: holds missing values; remove those rows first")
+        raise BadArgument(f"{what}: holds missing values; remove those rows first")
     if all(isinstance(value, bool | np.bool_) for value in values):
         return np.array(values, dtype=np.bool_)
     kinds = bool | np.bool_ | str | bytes

@@ -17,7 +17,7 @@ from motet.datasets.files import Head, InputFile
 from motet.datasets.formats.format import CERTAIN, NAMED, Format, Guess, ReadOptions
 from motet.datasets.formats.tables.columns import choose_columns
 from motet.datasets.kinds import Corpus, Dataset, LabelledMatrix, Ratings
-from motet.datasets.kinds.target import Target, target_of
+from motet.datasets.kinds.target import TargetColumn, target_of
 from motet.domain.bounded_reading.array_files import load_arrays
 from motet.domain.errors import BadInput
 
@@ -43,6 +43,7 @@ class NpzFormat(Format):
     summary = "NumPy arrays X and y, or a SciPy sparse matrix"
     kinds = (LabelledMatrix, Ratings, Corpus)
     has_columns = True
+    holds_target = True
 
     def sniff(self, head: Head) -> Guess:
         """A zip archive, or the suffix `.npz`."""
@@ -126,11 +127,13 @@ def _numbers(
     return values
 
 
-def _target(file: InputFile, name: str, array: NDArray[Any]) -> Target:
+def _target(file: InputFile, name: str, array: NDArray[Any]) -> TargetColumn:
     """The target after checking; words and booleans are classes."""
     if array.dtype.kind not in "biufUS":
         remedy = "save numbers, booleans or words"
         raise file.complaint(f"{name} holds {array.dtype}, not numbers or words", remedy)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
     _check_shape(file, name, array, 1)
     if array.dtype.kind == "f":
         _require_finite(file, name, array)
@@ -156,7 +159,7 @@ def _labelled(
     file: InputFile,
     options: ReadOptions,
     features: NDArray[np.float64],
-    target: Target | None,
+    target: TargetColumn | None,
 ) -> LabelledMatrix:
     if target is not None and len(target.values) != len(features):
         problem = f"{len(features):,} rows of features, {len(target.values):,} targets"
@@ -165,7 +168,7 @@ def _labelled(
         width = features.shape[1]
         columns = choose_columns(file, None, width, options.target, options.drop)
         if columns.target is not None:
-            target = Target(features[:, columns.target].copy())
+            target = TargetColumn(features[:, columns.target].copy())
         features = np.ascontiguousarray(features[:, columns.features])
     if target is None:
         return LabelledMatrix(features, target_remedy=_TARGET_REMEDY, source=str(file))

@@ -61,7 +61,7 @@ def ids_of(cells: NDArray[np.str_]) -> Ids:
         return cells
 
 
-def ratings_of(
+def rating_numbers(
     cells: NDArray[np.str_], separator: Separator
 ) -> tuple[NDArray[np.float64], DecimalCommas | None]:
     """The numbers of a column, and the decimal commas if it has some. Raises ValueError."""

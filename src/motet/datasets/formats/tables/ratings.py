@@ -31,7 +31,7 @@ from motet.datasets.formats.tables.layout import CellLayout, layout_of
 from motet.datasets.formats.tables.rating_cells import (
     ids_of,
     is_rating,
-    ratings_of,
+    rating_numbers,
     read_cells,
     read_texts,
 )
@@ -218,7 +218,7 @@ def _parse_text(layout: CellLayout, columns: _Columns) -> _RatingRows:
         users, items = (ids_of(cells[:, column]) for column in (0, 1))
         values, commas = np.zeros(len(cells)), None
         if columns.value is not None:
-            values, commas = ratings_of(cells[:, 2], layout.separator)
+            values, commas = rating_numbers(cells[:, 2], layout.separator)
     except (ValueError, OverflowError) as error:
         raise _first_fault(layout, columns) or layout.file.complaint(str(error), _REMEDY) from None
     if not (np.all(users != "") and np.all(items != "")):

@@ -12,7 +12,7 @@ from motet.datasets.formats.numbers import is_number, is_whole
 from motet.datasets.formats.tables.cells import NumberTable
 from motet.datasets.formats.tables.columns import Columns
 from motet.datasets.formats.tables.layout import CellLayout
-from motet.datasets.formats.tables.text_cells import is_missing, is_of_words, unclear_numbers
+from motet.datasets.formats.tables.text_cells import is_missing_cell, is_of_words, unclear_numbers
 from motet.datasets.kinds.target import MOST_EXACT, TRUTH_CLASSES, Classes, target_of
 
 _Reader: TypeAlias = Callable[
@@ -26,7 +26,7 @@ _TRUTH |= {word.upper(): is_true for word, is_true in _TRUTH.items()}
 def read_target(
     layout: CellLayout, columns: Columns, na: tuple[str, ...]
 ) -> tuple[NDArray[np.float64] | None, Classes | None]:
-    """Return the target and, as in `Target`, what its values stand for; nan if rows are dropped.
+    """Return the target, and its classes as in `TargetColumn`; nan where rows are dropped.
 
     Raises BadInput.
     """
@@ -57,7 +57,7 @@ def _read_classes(
     """
     words = _words(layout, column)
     names, codes = np.unique(words, return_inverse=True)
-    missing = np.array([is_missing(name, na) for name in names])
+    missing = np.array([is_missing_cell(name, na) for name in names])
     for wrong in [name for name in names[~missing] if is_number(name)][:1]:
         row = int(np.argmax(codes == np.searchsorted(names, wrong)))
         raise layout.file.complaint(

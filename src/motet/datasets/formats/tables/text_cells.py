@@ -18,7 +18,7 @@ _MOST_SHOWN = 8
 _DATE_OR_TIME = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}:\d\d")
 
 
-def is_missing(cell: str, na: tuple[str, ...]) -> bool:
+def is_missing_cell(cell: str, na: tuple[str, ...]) -> bool:
     """Whether a cell is empty, nan or one of the texts for a missing value."""
     text = cell.strip()
     return text == "" or text in na or text.lower() == "nan"
@@ -90,7 +90,7 @@ def _first_rows(layout: CellLayout) -> list[list[str]]:
 
 def _present(rows: list[list[str]], column: int, na: tuple[str, ...]) -> list[str]:
     cells = (cells[column] for cells in rows if len(cells) > column)
-    return [cell for cell in cells if not is_missing(cell, na)]
+    return [cell for cell in cells if not is_missing_cell(cell, na)]
 
 
 def _are_words(cells: list[str]) -> bool:
@@ -105,7 +105,7 @@ def _looks_like_words(cell: str) -> bool:
 
 
 def _is_value(cell: str, na: tuple[str, ...]) -> bool:
-    return is_number(cell) or is_missing(cell, na) or cell.strip().lower() in TRUTH
+    return is_number(cell) or is_missing_cell(cell, na) or cell.strip().lower() in TRUTH
 
 
 def _no_number(layout: CellLayout, column: int, cell: str, number: int) -> BadInput:

@@ -38,6 +38,7 @@ class TextTableFormat(Format):
     name = "text-table"
     summary = "a table with a column of texts, a document per row (--target names it)"
     kinds = (Corpus,)
+    has_words = True
     aliases = ("text-csv",)
     has_columns = True
 
@@ -60,7 +61,7 @@ class TextTableFormat(Format):
                 raise BadInput(f"{file}: {flag} does not apply to texts; leave it out")
         layout, column = _layout_and_column(file, options)
         note = f"a document per row, the text of {layout.column_name(column)}"
-        return read_corpus(file, _cells(layout, column), options.only, *file.notes, note)
+        return read_corpus(file, _cells(layout, column), options, *file.notes, note)
 
 
 def _layout_and_column(file: InputFile, options: ReadOptions) -> tuple[CellLayout, int]:

@@ -68,6 +68,11 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     metavar="ROLE=NAME,...",
     help="Ratings: columns that are not found by their names, as in user=reviewerID,item=asin.",
 )
+@data_option(
+    "--stop-words",
+    metavar="FILE",
+    help="Texts: words that do not count, instead of frequent English ones.",
+)
 @data_option("--labels", metavar="FILE", help="idx images: their labels, if not beside them.")
 @data_option("--test-labels", metavar="FILE", help="The same for the images of --test.")
 @cluster_option(

@@ -57,6 +57,7 @@ class TrainFlags:
     test: str | None = None
     exclude: str | None = None
     columns: Sequence[str] = ()
+    stop_words: str | None = None
     target: str | None = None
     drop: Sequence[str] = ()
     na: str | None = None
@@ -250,6 +251,7 @@ def _datasets(flags: TrainFlags, kind: str) -> tuple[Dataset, Dataset | None]:
         drop=flags.drop,
         na=flags.na,
         columns=flags.columns,
+        stop_words=flags.stop_words,
     )
     dataset = read(flags.data, exclude=flags.exclude, labels=flags.labels)
     if flags.test is None:
