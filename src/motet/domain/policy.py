@@ -53,6 +53,10 @@ class Policy(ABC):
     wants_machine_speeds: ClassVar[bool] = False
     """`snapshot.machine_speeds` is filled where the driver measures machines."""
 
+    may_overtake: ClassVar[bool] = False
+    """A job that fits may start before one that precedes it in the policy's order and does not fit.
+    Under limits of queues this holds also for a job that does not fit into its queue's limits."""
+
     equal_shares_of: ClassVar[Literal["", "jobs", "queues"]] = ""
     """Between what the policy divides the GPUs evenly by resizing elastic jobs. A simulation whose
     jobs are all rigid reports that there is nothing to divide."""

@@ -203,7 +203,10 @@ class Engine:
     ) -> Decision:
         if snapshot.queues.are_limited:
             protection = self._protection(snapshot)
-            return within_queue_limits(decision, snapshot, protection, staying, excluded)
+            may_overtake = self.policy.may_overtake
+            return within_queue_limits(
+                decision, snapshot, protection, staying, excluded, may_overtake=may_overtake
+            )
         if self._limits:
             return without_early_preemptions(decision, snapshot, self._protection(snapshot))
         return decision

@@ -30,6 +30,8 @@ class Fifo(Policy):
 class BestEffort(Policy):
     """As `fifo`, but a job that fits overtakes jobs that do not fit."""
 
+    may_overtake: ClassVar[bool] = True
+
     def decide(self, snapshot: Snapshot) -> Decision:
         """Keep running jobs; start every waiting job that fits, in order of submission."""
         return _by_submission(snapshot, may_overtake=True)

@@ -52,6 +52,7 @@ class Slaq(Policy):
 
     memory_columns: ClassVar[dict[str, int]] = {"served_us": UNKNOWN, "executed_then_us": 0}
     wants_estimates: ClassVar[bool] = True
+    may_overtake: ClassVar[bool] = True
     needed_inputs: ClassVar[dict[JobInput, str]] = {
         JobInput.LOSS: "all progress alike, so small jobs go first",
         JobInput.SPEED: "jobs keep the GPUs that they request",

@@ -80,6 +80,7 @@ class Themis(Policy):
     memory_columns: ClassVar[dict[str, int]] = {**MEMORY, **_OWN_MEMORY}
     knows_durations: ClassVar[bool] = True
     wants_estimates: ClassVar[bool] = True
+    may_overtake: ClassVar[bool] = True
     useful_inputs: ClassVar[dict[JobInput, str]] = {
         JobInput.DURATION: "the time that a job ran in the log counts as all that it needs",
     }

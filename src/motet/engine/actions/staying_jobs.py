@@ -112,7 +112,7 @@ class StayingJobs:
         if not len(self.rows):
             return decision
         jobs, workers, servers = self.whole.jobs, decision.workers, decision.servers
-        if workers is None and jobs.is_elastic[self.rows].any():
+        if workers is None and self._has_own_roles():
             workers, servers = roles_of(decision, seen)
         return replace(
             decision,
@@ -129,6 +129,12 @@ class StayingJobs:
             },
             exclude=self._by_row(decision.exclude),
         )
+
+    def _has_own_roles(self) -> bool:
+        """Whether one of these elastic jobs runs with other workers or servers than it requests."""
+        jobs, rows = self.whole.jobs, self.rows
+        differs = (jobs.held_workers != jobs.workers) | (jobs.held_servers != jobs.servers)
+        return bool((differs & jobs.is_elastic)[rows].any())
 
     def _reasons(self, reasons: Reasons) -> Reasons:
         after = int(reasons.position.max(initial=UNKNOWN)) + 1
