@@ -105,7 +105,7 @@ def ratings_from_frame(
     counts, and a note says so. Raises BadInput.
     """
     if not hasattr(frame, "columns"):
-        raise BadInput(f"frame={frame!r:.60}: give a DataFrame with a row per rating")
+        raise BadArgument(f"frame={frame!r:.60}: give a DataFrame with a row per rating")
     names = list(frame.columns)
     columns = [
         _column(names, role, given, found)
