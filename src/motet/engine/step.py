@@ -190,9 +190,10 @@ class Engine:
             if not snapshot.queues.are_limited:
                 return fitted, partners_of(fitted, snapshot)
             lacks = (decision.gpus > 0) & (fitted.gpus == 0) & (wanted.gpus == 0)
-            if not lacks.any():
+            more = {*np.flatnonzero(lacks).tolist()} - excluded
+            if not more:  # Also if the limits let a job run that is excluded.
                 return fitted, partners_of(fitted, snapshot)
-            excluded |= {*np.flatnonzero(lacks).tolist()}
+            excluded |= more
 
     def _limited(
         self,
