@@ -97,8 +97,10 @@ def run_with_kills(
     for kind in kinds:
         await_steps(server, client, draw.randint(0, 400))
         client = kill_one(server, kind, draw) or client
+    sizes = list(accepted.values())
     for number in range(jobs):  # A client that lost the answer repeats its request.
-        repeated = client.submit(job_of(f"j{number}", 1, steps), key=f"key-{number}")
+        again = job_of(f"j{number}", sizes[number], steps)
+        repeated = client.submit(again, key=f"key-{number}")
         assert repeated["id"] in accepted
     for job in (*accepted, *trained):
         while client.wait(job, 30.0)["state"] not in FINAL:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from motet.domain.cluster import ClusterSpec
+from motet.domain.errors import BadInput
 from motet.domain.events import Finished, Submitted, Tick
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Queues
@@ -15,20 +18,24 @@ from motet.placement.planners import CountPlanner
 _REMAINING_US = 60 * SECOND_US
 
 
-def rehearse_policy(policy: Policy, cluster: ClusterSpec, now_us: int) -> None:
+def rehearse_policy(
+    policy: Policy, cluster: ClusterSpec, now_us: int, queues: Queues | None = None
+) -> None:
     """Let a policy decide about jobs of one GPU and of all GPUs: that come, wait and end.
 
-    An empty cluster rehearses nothing. Raises what the policy raises, BrokenPolicy.
+    `queues`: of the cluster; the jobs are in the first one. An empty cluster rehearses nothing.
+    Raises what the policy raises, BrokenPolicy.
     """
     gpus = int(cluster.gpus.sum())
     if not gpus:
         return
-    state = ClusterState(cluster, dict(policy.memory_columns), {}, Queues())
+    state = ClusterState(cluster, dict(policy.memory_columns), {}, queues or Queues())
     measurements = late_fitted_measurements()
     engine = Engine(policy, CountPlanner(), state, measurements=measurements, checks_places=True)
     sizes = {1: 1, 2: gpus, 3: 1}
-    for number, size in sizes.items():
-        columns = {"gpus": size, "submit_us": now_us, "remaining_us": _REMAINING_US}
-        engine.step(now_us, [Submitted(number, columns)])
-    engine.step(now_us + SECOND_US, [Tick()])
-    engine.step(now_us + 2 * SECOND_US, [Finished(1)])
+    with suppress(BadInput):  # Its limits refuse these jobs, not those of users.
+        for number, size in sizes.items():
+            columns = {"gpus": size, "submit_us": now_us, "remaining_us": _REMAINING_US}
+            engine.step(now_us, [Submitted(number, columns)])
+        engine.step(now_us + SECOND_US, [Tick()])
+        engine.step(now_us + 2 * SECOND_US, [Finished(1)])

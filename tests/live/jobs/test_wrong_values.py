@@ -6,10 +6,13 @@ from enum import Enum
 from typing import Annotated, Any, Literal, get_args
 
 import pytest
-from pydantic import AwareDatetime, BaseModel, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ByteSize, Field, TypeAdapter, ValidationError
 from pydantic_core.core_schema import ErrorType
 
 from motet.live.jobs.wrong_values import _WANTED, wrong_value
+
+_OF_BYTE_SIZE = ("byte_size", "byte_size_unit")
+"""Types of errors that are not in the list of the core."""
 
 
 class Colour(Enum):
@@ -62,4 +65,11 @@ def test_a_wrong_value_is_shown_with_what_to_give(values: dict[str, Any], told: 
 
 
 def test_the_table_names_types_that_pydantic_has() -> None:
-    assert set(_WANTED) <= set(get_args(ErrorType))
+    assert set(_WANTED) <= {*get_args(ErrorType), *_OF_BYTE_SIZE}
+
+
+@pytest.mark.parametrize(("value", "kind"), zip(["lots", "3 parsecs"], _OF_BYTE_SIZE, strict=True))
+def test_the_table_names_types_that_sizes_have(value: str, kind: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        TypeAdapter(ByteSize).validate_python(value)
+    assert refused.value.errors()[0]["type"] == kind

@@ -78,7 +78,8 @@ def test_an_idle_job_is_marked_until_it_writes_or_ends(cluster: ScriptedCluster)
 
 def about_message(cluster: ScriptedCluster, job: int) -> str:
     """What the page of the job says before its sentence."""
-    document = job_page(cluster.master.state, job, cluster.master._workplace, now_us=cluster.now_us)
+    workplace, now_us = cluster.master._workplace, cluster.now_us
+    document = job_page(cluster.master.state, job, workplace, now_us, ())
     return str(document["about_message"])
 
 

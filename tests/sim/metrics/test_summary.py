@@ -151,7 +151,7 @@ def test_waits_for_quota_are_fair_share_delay_and_waits_for_locality_fragmentati
     assert causes["fair_share"] == sum(2**code for code in queues)
     beside = 2**Wait.TOO_FEW_CPUS + 2**Wait.TOO_LITTLE_MEMORY + 2**Wait.GROUP_MEMORY
     near = 2**Wait.LOCALITY + 2**Wait.BEHIND_LOCALITY
-    assert causes["fragmentation"] == near + beside
+    assert causes["fragmentation"] == near + beside + 2**Wait.MACHINES_DRAINED
     guessed = Wait.LEFT_UNKNOWN, Wait.FALL_UNKNOWN
     compared = Wait.LESS_PROGRESS, Wait.MORE_LEFT, Wait.OUTBID, Wait.LEASE_OVER, *guessed
     delayed = Wait.RESTART_DELAYED, Wait.MIN_RUNTIME, Wait.PREEMPTION_RATE, Wait.QUEUE_HELD

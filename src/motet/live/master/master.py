@@ -245,7 +245,7 @@ class Master:
         """Raises what stands against putting it in force."""
         policy, state = policy_of(chosen.policy, chosen.settings), self._engine.state
         if not len(state.jobs):
-            rehearse_policy(policy, state.cluster, now_us)
+            rehearse_policy(policy, state.cluster, now_us, state.queues)
         self._engine.try_policy(policy)
 
     def _release_held(self, now_us: int, facts: list[Fact], events: list[Event]) -> None:

@@ -26,6 +26,7 @@ def simulate(folder: Path, policies: str, *, logged: bool = True, **others: Any)
         "throughputs": None,
         "column_texts": (),
         "timezone": None,
+        "time_format": None,
         "encoding": None,
         "skip_bad_rows": False,
         "machine_events": None,

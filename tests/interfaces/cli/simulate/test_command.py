@@ -83,6 +83,7 @@ def flags(trace: Path, **others: Any) -> SimulateFlags:
         "throughputs": None,
         "column_texts": (),
         "timezone": None,
+        "time_format": None,
         "encoding": None,
         "skip_bad_rows": False,
         "cluster": "1x2",
@@ -640,6 +641,7 @@ def test_columns_and_zones_are_for_files_and_are_recorded(
     setup = json.loads((tmp_path / "run" / "summary.json").read_text())["setup"]
     assert (setup["columns"]["num_gpus"], setup["timezone"]) == ("GPUs", "Europe/Berlin")
     with pytest.raises(
-        BadInput, match=r"is not a file; .* --timezone, --encoding and --skip-bad-rows need a file"
+        BadInput,
+        match=r"is not a file; .* --timezone, --encoding, --time-format and --skip-bad-rows need a file",
     ):
         run_simulations(flags(Path("tiresias-480"), **given))

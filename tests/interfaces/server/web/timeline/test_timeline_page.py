@@ -60,7 +60,7 @@ def lane(page: httpx.Client, job: str, minutes: int = 60) -> str:
 def test_a_known_future_is_hatched(client: LiveClient, page: httpx.Client) -> None:
     runs = submit(client, "runs", duration_s=300, processes=2)
     waits = submit(client, "waits", duration_s=300)
-    wait_until(lambda: "url(#sure" in lane(page, waits))
+    wait_until(lambda: "url(#likely" in lane(page, waits))
     assert re.search(r"; expected start \d\d:\d\d:\d\d.*; expected end \d\d:", lane(page, waits))
     drawn = lane(page, runs)
     assert "url(#sure" in drawn
