@@ -14,7 +14,7 @@ import numpy as np
 
 from motet.domain.actions import Action
 from motet.domain.decision import Decision
-from motet.domain.errors import BadInput, MotetError
+from motet.domain.errors import BadInput
 from motet.domain.events import Event, PolicyChanged
 from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Snapshot
@@ -35,9 +35,10 @@ from motet.engine.actions.slots import Slots
 from motet.engine.capture import CapturedEngine
 from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.measurements.machine_monitor import MachineMonitor
+from motet.engine.policy_loading.asking import ask
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
 from motet.engine.policy_loading.engine_settings import split_settings
-from motet.engine.policy_loading.faults import BrokenPolicy, fault, place_of_decide
+from motet.engine.policy_loading.faults import BrokenPolicy, place_of_decide
 from motet.engine.ports import Journal
 from motet.engine.reduce import Reducer
 from motet.engine.state.cluster_state import ClusterState
@@ -72,7 +73,7 @@ class Engine:
         it a later policy that declares this starts without known speeds. `limits`: of preemptions,
         under this policy.
         """
-        self.policy = policy
+        self._policy = policy
         self._name_of = name_of
         self._journal = journal
         self._limits = limits
@@ -95,26 +96,47 @@ class Engine:
         returned by the step that receives the event of their release. Raises BrokenPolicy for an
         invalid decision, BadInput for an invalid event.
         """
-        self.state.advance(now_us)
         if self._journal is not None:
             self._journal.received(now_us, events)
+        if self._folded(now_us, events, self._change_policy):
+            self._decide()
+        return self._requests.take()
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self._policy
+
+    def _folded(
+        self, now_us: int, events: Sequence[Event], change_policy: Callable[[PolicyChanged], None]
+    ) -> bool:
+        """Fold the events of one instant; returns whether one of them requires a decision."""
+        self.state.advance(now_us)
         self.decision, self.changes = None, ()
         is_due = False
         for event in events:
             if isinstance(event, PolicyChanged):
-                self._change_policy(event)
+                change_policy(event)
                 is_due = True
             else:
                 is_due |= self._reducer.fold(event)
-        if is_due:
-            self._decide()
-        return self._requests.take()
+        return is_due
 
     # -- a decision --------------------------------------------------------------------------------
 
     def _decide(self) -> None:
-        snapshot = self._snapshot(self.policy, self._monitor)
-        decision = _ask(self.policy, snapshot)
+        snapshot, decision = self._asked()
+        self._carry_out(snapshot, decision)
+        self._tell(snapshot)
+
+    def _tell(self, snapshot: Snapshot) -> None:
+        if self._journal is not None and self.decision is not None:
+            self._journal.decided(snapshot.now_us, snapshot, self.decision, self.changes)
+
+    def _asked(self) -> tuple[Snapshot, Decision]:
+        """Ask the policy, and store its memory."""
+        snapshot = self._snapshot(self.policy, self._monitor, self._measurements)
+        decision = ask(self.policy, snapshot)
         state = self.state
         problem = problem_of(decision, snapshot, has_elastic=state.has_elastic)
         if problem is not None:
@@ -123,6 +145,11 @@ class Engine:
         if state.has_delays:
             delays = state.table.column("not_before_us")
             decision = without_delayed(decision, snapshot, delays)
+        return snapshot, decision
+
+    def _carry_out(self, snapshot: Snapshot, decision: Decision) -> Mapping[int, Sequence[int]]:
+        """Allocate slots and request actions; returns the jobs that share GPUs."""
+        state = self.state
         try:
             decision, partners = self._feasible(decision, snapshot)
             changes = self._changes(decision, snapshot, partners)
@@ -131,8 +158,7 @@ class Engine:
             raise self._broken(error.problem, snapshot, self.policy) from None
         state.table.column("wait_code")[:] = decision.reasons.code
         self.decision, self.recheck_at_us = decision, decision.recheck_at_us
-        if self._journal is not None:
-            self._journal.decided(snapshot.now_us, snapshot, decision, self.changes)
+        return partners
 
     def _feasible(
         self, wanted: Decision, snapshot: Snapshot
@@ -180,18 +206,20 @@ class Engine:
         Raises what stands against putting it in force: BadInput, BrokenPolicy.
         """
         monitor = self._monitor or MachineMonitor(self.state.cluster.size)
-        snapshot = self._snapshot(policy, monitor)
+        snapshot = self._snapshot(policy, monitor, deepcopy(self._measurements))
         rows = len(snapshot.jobs)
         memory = {name: np.full(rows, value) for name, value in policy.memory_columns.items()}
         snapshot = replace(snapshot, memory=memory)
-        problem = problem_of(_ask(policy, snapshot), snapshot, has_elastic=self.state.has_elastic)
+        problem = problem_of(ask(policy, snapshot), snapshot, has_elastic=self.state.has_elastic)
         if problem is not None:
             raise self._broken(problem, snapshot, policy)
 
-    def _snapshot(self, policy: Policy, monitor: MachineMonitor | None) -> Snapshot:
+    def _snapshot(
+        self, policy: Policy, monitor: MachineMonitor | None, measurements: Measurements | None
+    ) -> Snapshot:
         snapshot = self.state.snapshot()
-        if self._measurements is not None and policy.wants_estimates:
-            snapshot = replace(snapshot, estimates=self._measurements.estimates(snapshot.jobs))
+        if measurements is not None and policy.wants_estimates:
+            snapshot = replace(snapshot, estimates=measurements.estimates(snapshot.jobs))
         if monitor is not None and policy.wants_machine_speeds:
             snapshot = replace(snapshot, machine_speeds=monitor.speeds)
         return snapshot
@@ -219,6 +247,13 @@ class Engine:
         return BrokenPolicy(f"{place_of_decide(type(policy))}: {when}: {problem.text}")
 
     def _change_policy(self, event: PolicyChanged) -> None:
+        policy, limits = self._made(event)
+        self.state.change_memory(dict(policy.memory_columns))
+        self._policy, self._limits = policy, limits
+        if policy.wants_machine_speeds:
+            self._watch_machines()
+
+    def _made(self, event: PolicyChanged) -> tuple[Policy, PreemptionLimits]:
         name, kind = find_policy(event.policy)
         own, limits = split_settings(event.settings)
         policy = make_policy(name, kind, own)
@@ -227,9 +262,11 @@ class Engine:
                 f"{name} requires estimates, but goals and losses of jobs were not kept so far; "
                 "create the engine with measurements (fitted_measurements())"
             )
-        self.state.change_memory(dict(policy.memory_columns))
-        self.policy, self._limits = policy, limits
-        if policy.wants_machine_speeds and self._monitor is None:
+        return policy, limits
+
+    def _watch_machines(self) -> None:
+        """Keep speeds of machines, from now on if they were not kept so far."""
+        if self._monitor is None:
             self._monitor = MachineMonitor(self.state.cluster.size)
             self._reducer = self._new_reducer()
 
@@ -259,16 +296,3 @@ class Engine:
         for job, placement in self.state.placements.items():
             self._requests.adopt(job, placement, self.state.sharing.others(job))
         self._reducer = self._new_reducer()
-
-
-def _ask(policy: Policy, snapshot: Snapshot) -> Decision:
-    """Call the policy. Errors in a user's policy file, including sys.exit(), name the line."""
-    try:
-        return policy.decide(snapshot)
-    except MotetError:
-        raise
-    except (Exception, SystemExit) as error:
-        found = fault(error, type(policy))
-        if found is None:
-            raise
-        raise found from error

@@ -14,6 +14,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, OperationalError
 
 from motet.domain.errors import BadInput, MotetError
+from motet.live.journal.migrations import copy_before_migration
 
 _LOGIN = re.compile("//[^/@]*@")
 _PSYCOPG = "postgresql+psycopg"
@@ -45,6 +46,24 @@ class JournalDatabase:
         if self._url.get_backend_name() == "postgresql":
             return _AdvisoryLock(self)
         return _FileLock(Path(str(self._url.database)))
+
+    def prepare(self) -> Path | None:
+        """Before a master opens the database, which it has locked: the file of a SQLite database is
+        closed to other users, and copied if its format is an earlier one; returns the copy.
+
+        Raises BadInput.
+        """
+        if self._url.get_backend_name() == "postgresql":
+            return None
+        path = Path(str(self._url.database))
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            for each in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
+                if each.exists():
+                    each.chmod(0o600)
+        except OSError as error:
+            raise BadInput(f"--database {path}: {error.strerror}; give another path") from error
+        return copy_before_migration(path)
 
     def engine(self) -> Engine:
         """Connections whose commits are on the disk when they return."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, get_args
@@ -18,7 +19,7 @@ from motet.domain.events import (
     Tick,
     event_to_json,
 )
-from motet.domain.units import SECOND_US
+from motet.domain.units import NEVER_US, SECOND_US
 from motet.live.jobs.job import LiveJob
 from motet.live.journal.record import Record
 from motet.live.journal.store import JournalStore
@@ -33,7 +34,8 @@ from motet.live.master.facts import (
 )
 from motet.live.master.intake import ChoosePolicy, Input, intake
 from motet.live.master.policy_choice import policy_of, remaining_times
-from motet.live.master.replay import FIRST_POLICY, ReplayedCluster, actions_text, declared_by
+from motet.live.master.recorded_step import actions_text, decision_text
+from motet.live.master.replay import FIRST_POLICY, Divergence, ReplayedCluster, declared_by
 from motet.live.master.requests import Workplace, requests_of, requests_of_job
 from motet.live.master.submissions.submission import release_held
 from motet.live.queues.queue_changes import DefineQueues
@@ -85,7 +87,7 @@ class Master:
         """Continue a journal, or begin one. `clock_us`: Unix time. `drain_after`: see LiveState.
         `timer_s`: measures steps; by default they take no time.
 
-        Raises BadInput if the journal is of another cluster, JournalDiverged.
+        Raises BadInput if the journal is of another cluster, JournalDamaged.
         """
         records = store.records()
         first = next(records, None)
@@ -108,6 +110,11 @@ class Master:
             self._begin(cluster)
 
     @property
+    def divergence(self) -> Divergence | None:
+        """What the records of earlier formats say otherwise than this version."""
+        return self._replayed.divergence
+
+    @property
     def recheck_at_us(self) -> int:
         """When `handle` is due even without inputs."""
         others = self.state.drains.next_due_us, self.state.trials.next_due_us
@@ -123,11 +130,12 @@ class Master:
 
         None: those that were in force before; in a new journal, FIRST_POLICY.
         """
-        if policy is None:
-            policy = None if self.state.policy.policy else ChoosePolicy(FIRST_POLICY)
+        if policy is None and not self.state.policy.policy:
+            policy = ChoosePolicy(FIRST_POLICY)
         first: list[Input] = [each for each in (queues, policy) if each is not None]
-        for given in first:
-            (answer,), _ = self.handle([given])
+        self._require_policy(first)
+        answers = self.handle(first)[0] if first else []
+        for answer in answers:
             if answer.error is not None:
                 raise answer.error
 
@@ -138,7 +146,7 @@ class Master:
         """
         now_us = max(self._clock_us(), self._engine.state.now_us)
         touched: set[int] = set()
-        due_us = self._engine.recheck_at_us
+        due_us = self._engine.recheck_at_us if self._has_policy else NEVER_US
         if now_us - _LATEST_TICK_US <= due_us < now_us:
             touched |= self._record_step(due_us, [], [Tick()])
         due: list[Input] = [BeginDrain(name) for name in self.state.drains.due(now_us)]
@@ -163,6 +171,28 @@ class Master:
         """The steps since the last call."""
         steps, self._steps = self._steps, []
         return steps
+
+    @property
+    def _has_policy(self) -> bool:
+        """Whether the policy in force is there to decide."""
+        with suppress(MotetError):
+            return self._engine.policy is not None
+        return False
+
+    def _require_policy(self, first: Sequence[Input]) -> None:
+        """Raises BadInput if the policy that the journal has in force cannot decide, and no other
+        one is chosen. A user's file may have changed since it decided last."""
+        if any(isinstance(each, ChoosePolicy) for each in first):
+            return
+        try:
+            policy = self._engine.policy
+            if self.state.policy.policy.endswith(".py"):
+                self._engine.try_policy(policy)
+        except MotetError as error:
+            raise BadInput(
+                f"{error}; this policy is in force in the journal: put the file in order, or start "
+                "the server with another one, --policy NAME"
+            ) from error
 
     def _record_step(self, now_us: int, facts: list[Fact], events: list[Event]) -> set[int]:
         """Make a step durable; returns the jobs whose processes it concerns."""
@@ -233,6 +263,7 @@ class Master:
             facts_to_json(facts),
             actions_text(actions),
             __version__,
+            decision_text(self._replayed.decision, actions),
         )
 
     # -- the journal -------------------------------------------------------------------------------

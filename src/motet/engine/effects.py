@@ -1,0 +1,78 @@
+"""What a decision changes in an engine: enough to repeat the change without the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from motet.domain.actions import Action
+from motet.domain.arrays import Ints
+from motet.domain.policy import Policy
+from motet.engine.state.cluster_state import ClusterState
+
+
+@dataclass(frozen=True)
+class DeclaredPolicy:
+    """The capabilities of a policy that change the engine's state; see `Policy`."""
+
+    memory_columns: Mapping[str, int]
+    wants_estimates: bool
+    wants_machine_speeds: bool
+
+    @classmethod
+    def of(cls, policy: Policy) -> Self:
+        """Of a policy."""
+        return cls(dict(policy.memory_columns), policy.wants_estimates, policy.wants_machine_speeds)
+
+
+@dataclass(frozen=True)
+class DecisionEffects:
+    """The effects of one decision.
+
+    `actions`: all that follow from it, including those that wait for slots. `partners`: by job that
+    starts, the jobs with which it shares GPUs. `memory`: the policy's own columns, by name, and
+    `waits`: wait codes; both by job, only values that changed. `recheck_at_us`: time of the next
+    decision that the policy requested. `declared`: None: as at the decision before.
+    """
+
+    actions: tuple[Action, ...]
+    partners: Mapping[int, Sequence[int]]
+    memory: Mapping[str, Mapping[int, int]]
+    waits: Mapping[int, int]
+    recheck_at_us: int
+    declared: DeclaredPolicy | None = None
+
+
+class ColumnsBefore:
+    """The columns that a decision writes, as they were before it."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._memory = {name: state.table.column(name).copy() for name in state.memory_columns}
+        self._codes = state.table.column("wait_code").copy()
+
+    def effects(
+        self,
+        actions: tuple[Action, ...],
+        partners: Mapping[int, Sequence[int]],
+        recheck_at_us: int,
+        declared: DeclaredPolicy | None,
+    ) -> DecisionEffects:
+        """The effects of the decision, which has been carried out."""
+        memory = {name: self._changed(name, before) for name, before in self._memory.items()}
+        return DecisionEffects(
+            actions,
+            {action.job: partners[action.job] for action in actions if action.job in partners},
+            {name: values for name, values in memory.items() if values},
+            self._changed("wait_code", self._codes),
+            recheck_at_us,
+            declared,
+        )
+
+    def _changed(self, name: str, before: Ints) -> dict[int, int]:
+        now, numbers = self._state.table.column(name), self._state.jobs.number
+        rows = np.flatnonzero(now != before)
+        return dict(zip(numbers[rows].tolist(), now[rows].tolist(), strict=True))
