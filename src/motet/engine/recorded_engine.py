@@ -92,6 +92,8 @@ class RecordedEngine(Engine):
         if is_due:
             with suppress(Exception):  # A policy file raises anything; it had decided nevertheless.
                 wanted = self._asked()
+        if not (is_due or recorded) and self._requests.are_settled:
+            return True
         before = Savepoint(self.state, self._requests)
         if (wanted is not None or not is_due) and self._leads_to(recorded, wanted):
             return True

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-
 from motet.engine.actions.requests import Requests
 from motet.engine.state.cluster_state import ClusterState
 
@@ -13,18 +11,17 @@ class Savepoint:
 
     def __init__(self, state: ClusterState, requests: Requests) -> None:
         self._state, self._requests = state, requests
-        self._columns = state.table.columns()
+        self._values = state.table.values()
         self._placements = dict(state.placements)
         room = state.room
         self._room = room.gpus.copy(), room.cpus.copy(), room.memory_bytes.copy()
-        self._sharing, self._has_shared = deepcopy(state.sharing), state.has_shared
+        self._sharing, self._has_shared = state.sharing.copy(), state.has_shared
         self._pending = requests.copy()
 
     def restore(self) -> None:
         """Undo what has happened since; once."""
         state = self._state
-        for name, values in self._columns.items():
-            state.table.column(name)[:] = values
+        state.table.put_back(self._values)
         state.placements.clear()
         state.placements.update(self._placements)
         room = state.room
