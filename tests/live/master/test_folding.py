@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from golden_journal import GOLDEN_CLUSTER, GoldenLife
+from golden_journal import GoldenLife
 from motet.domain.errors import BadInput
 from motet.engine.recorded_engine import RecordedEngine
 from motet.live.jobs.attempt import AttemptPhase
@@ -92,3 +91,134 @@ def test_a_fold_leads_to_the_same_state_without_a_decision(
     assert measured is not None
     again, first = found.engine._measurements.estimates(jobs), measured.estimates(jobs)
     assert repr(plain(again)) == repr(plain(first))
+
+
+OWN = """
+from dataclasses import dataclass
+from typing import ClassVar
+import numpy as np
+from motet.allocation.fill import fill
+from motet.domain.decision import Decision
+from motet.domain.policy import Policy
+
+@dataclass(frozen=True)
+class Own(Policy):
+    memory_columns: ClassVar[dict[str, int]] = {columns}
+
+    def decide(self, snapshot):
+        order = np.argsort({order} * snapshot.jobs.number)
+        filled = fill(order, snapshot.jobs.gpus, snapshot.gpu_count, may_overtake=True)
+        memory = {{name: column + 1 for name, column in snapshot.memory.items()}}
+        return Decision(filled.gpus, filled.reasons, memory=memory)
+
+POLICIES = {{"own": Own}}
+"""
+
+
+def own_policy(path: Path, order: int = 1, columns: str = "{'seen': 0}") -> ChoosePolicy:
+    """Runs the oldest (1) or newest (-1) jobs, and counts the decisions about every job."""
+    path.write_text(OWN.format(order=order, columns=columns))
+    return ChoosePolicy(str(path))
+
+
+def running_cluster(folder: Path, policy: ChoosePolicy) -> ScriptedCluster:
+    """Jobs 1 and 2 run on all slots, job 3 waits."""
+    cluster = ScriptedCluster(folder, policy)
+    for _ in range(3):
+        cluster.submit(processes=2)
+    cluster.handle(cluster.launcher.started("1.1"), cluster.launcher.started("2.1"))
+    return cluster
+
+
+def restarted(cluster: ScriptedCluster, policy: ChoosePolicy | None = None) -> None:
+    """As `motet server`, without or with --policy."""
+    cluster.replay()
+    cluster.master.choose_first(policy)
+    cluster.launcher.receive(cluster.master.pending_requests)
+
+
+def test_jobs_go_on_when_their_policy_has_been_edited(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    cluster = running_cluster(tmp_path, own_policy(path))
+    own_policy(path, order=-1)
+    restarted(cluster)
+    phases = [cluster.job(job).attempts[-1].phase for job in (1, 2)]
+    assert phases == [AttemptPhase.RUNNING] * 2
+    assert cluster.launcher.stopping == set()
+    assert cluster.master.divergence is None
+    assert cluster.master._engine.state.table.column("seen").tolist() == [3, 2, 1]
+    cluster.handle(cluster.launcher.ended("2.1"))  # From now on the newest jobs come first.
+    cluster.submit(processes=2)
+    assert cluster.launcher.stopping == {"1.1"}
+    restarted(cluster)
+    assert cluster.job(4).state is JobState.PENDING
+    cluster.close()
+
+
+def test_a_policy_whose_columns_were_edited_keeps_those_that_stay(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    cluster = running_cluster(tmp_path, own_policy(path))
+    own_policy(path, columns="{'seen': 0, 'other': 7}")
+    restarted(cluster)
+    cluster.submit()
+    columns = cluster.master._engine.state.table
+    assert columns.column("seen").tolist() == [4, 3, 2, 1]
+    assert columns.column("other").tolist() == [8, 8, 8, 8]
+    before = contents(cluster.master._replayed)
+    cluster.replay()
+    path.unlink()
+    found = cluster.master._replayed
+    assert plain(found.engine.state.table.columns()) == before["columns"]
+    cluster.close()
+
+
+def test_a_deleted_policy_is_needed_only_to_decide(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    cluster = running_cluster(tmp_path, own_policy(path))
+    path.unlink()
+    cluster.replay()
+    with pytest.raises(BadInput, match=r"mine\.py: no such file; .* --policy NAME"):
+        cluster.master.choose_first(None)
+    restarted(cluster, ChoosePolicy("fifo"))
+    assert [cluster.job(job).state for job in (1, 2, 3)] == [
+        JobState.RUNNING,
+        JobState.RUNNING,
+        JobState.PENDING,
+    ]
+    cluster.handle(cluster.launcher.ended("1.1"))
+    assert cluster.job(3).state is JobState.STARTING
+    restarted(cluster)
+    assert cluster.launcher.stopping == set()
+    cluster.close()
+
+
+def test_a_policy_that_no_longer_works_is_refused_at_the_start(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    cluster = running_cluster(tmp_path, own_policy(path))
+    path.write_text(path.read_text().replace("filled.gpus,", "filled.gpus + 99,"))
+    cluster.replay()
+    with pytest.raises(BadInput, match=r"mine\.py.* --policy NAME"):
+        cluster.master.choose_first(None)
+    cluster.close()
+
+
+def test_an_earlier_format_needs_no_policy_either(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    cluster = running_cluster(tmp_path, own_policy(path))
+    before = [(job.state, job.attempts) for job in cluster.master.state.jobs.values()]
+    assert cluster.store is not None
+    records = [*cluster.store.records()]
+    cluster.close()
+    path.unlink()
+    earlier = tmp_path / "earlier"
+    with JournalStore(str(earlier / "journal.db")) as store:
+        store.append([replace(record, decision=None) for record in records])
+        master = Master(store, cluster.declared, Workplace(earlier, {}), lambda: 2 * 10**15)
+        after = [(job.state, job.attempts) for job in master.state.jobs.values()]
+        assert after == before
+        assert master.divergence is not None
+        master.choose_first(ChoosePolicy("fifo"))
+    assert plain(folded(earlier / "journal.db").engine.state.placements) == {
+        "1": [[0], [2]],
+        "2": [[1], [2]],
+    }

@@ -20,6 +20,7 @@ from motet.live.master.intake import ChoosePolicy, Input
 from motet.live.master.launcher_process import LauncherProcess
 from motet.live.master.master import Answer, DurableStep, Master
 from motet.live.master.requests import Workplace
+from motet.live.master.start_notices import log_notices
 from motet.live.master.state import LiveState
 from motet.live.queues.queue_changes import DefineQueues
 
@@ -168,6 +169,7 @@ class MasterLoop:
         master = Master(
             store, self._cluster, self._workplace, _unix_us, self._drain_after, time.perf_counter
         )
+        log_notices(store, master)
         for each in self._observers:
             each.began(master.state)
         master.choose_first(policy, self._queues)
