@@ -33,14 +33,15 @@ class DecisionEffects:
     """The effects of one decision.
 
     `actions`: all that follow from it, including those that wait for slots. `partners`: by job that
-    starts, the jobs with which it shares GPUs. `memory`: the policy's own columns, by name, and
-    `waits`: wait codes; both by job, only values that changed. `recheck_at_us`: time of the next
-    decision that the policy requested. `declared`: None: as at the decision before.
+    starts, the jobs with which it shares GPUs. `memory`: changes of the policy's own columns, by
+    name: by how much, and of which jobs, ascending. `waits`: by job, wait codes that changed.
+    `recheck_at_us`: time of the next decision that the policy requested. `declared`: None: as at
+    the decision before.
     """
 
     actions: tuple[Action, ...]
     partners: Mapping[int, Sequence[int]]
-    memory: Mapping[str, Mapping[int, int]]
+    memory: Mapping[str, Sequence[tuple[int, Sequence[int]]]]
     waits: Mapping[int, int]
     recheck_at_us: int
     declared: DeclaredPolicy | None = None
@@ -62,17 +63,24 @@ class ColumnsBefore:
         declared: DeclaredPolicy | None,
     ) -> DecisionEffects:
         """The effects of the decision, which has been carried out."""
-        memory = {name: self._changed(name, before) for name, before in self._memory.items()}
+        codes, numbers = self._state.table.column("wait_code"), self._state.jobs.number
+        rows = np.flatnonzero(codes != self._codes)
+        memory = {name: self._changes(name, before) for name, before in self._memory.items()}
         return DecisionEffects(
             actions,
             {action.job: partners[action.job] for action in actions if action.job in partners},
             {name: values for name, values in memory.items() if values},
-            self._changed("wait_code", self._codes),
+            dict(zip(numbers[rows].tolist(), codes[rows].tolist(), strict=True)),
             recheck_at_us,
             declared,
         )
 
-    def _changed(self, name: str, before: Ints) -> dict[int, int]:
-        now, numbers = self._state.table.column(name), self._state.jobs.number
-        rows = np.flatnonzero(now != before)
-        return dict(zip(numbers[rows].tolist(), now[rows].tolist(), strict=True))
+    def _changes(self, name: str, before: Ints) -> list[tuple[int, list[int]]]:
+        """Many jobs change by the same amount: those behind one that left, or all by the time."""
+        more, numbers = self._state.table.column(name) - before, self._state.jobs.number
+        rows = np.flatnonzero(more)
+        rows = rows[np.argsort(numbers[rows])]
+        found: dict[int, list[int]] = {}
+        for amount, number in zip(more[rows].tolist(), numbers[rows].tolist(), strict=True):
+            found.setdefault(amount, []).append(number)
+        return [*found.items()]

@@ -31,10 +31,15 @@ class Folding:
         """Apply the effects of a decision. `has_estimates`: the policy was given estimates."""
         if has_estimates and measurements is not None:
             measurements.note_fits(self._state.jobs)
-        for name, values in effects.memory.items():
-            self._set(name, [*values], [*values.values()])
+        table = self._state.table
+        for name, changes in effects.memory.items():
+            column = table.column(name)
+            for amount, jobs in changes:
+                column[[table.row_of(job) for job in jobs]] += amount
         self._slots.repeat(effects.actions, effects.partners)
-        self._set("wait_code", [*effects.waits], [*effects.waits.values()])
+        codes = table.column("wait_code")
+        for job, code in effects.waits.items():
+            codes[table.row_of(job)] = code
 
     def force(self, actions: Sequence[Action]) -> None:
         """Apply actions that were executed, whatever is pending: decided starts that were not
@@ -90,10 +95,6 @@ class Folding:
             return ()
         placements = self._state.placements.items()
         return tuple(other for other, place in placements if other != job and place == placement)
-
-    def _set(self, column: str, jobs: Sequence[int], values: Sequence[int]) -> None:
-        table = self._state.table
-        table.column(column)[[table.row_of(job) for job in jobs]] = values
 
 
 def are_same(found: Sequence[Action], recorded: Sequence[Action]) -> bool:

@@ -15,6 +15,7 @@ from sqlalchemy.exc import ArgumentError, OperationalError
 
 from motet.domain.errors import BadInput, MotetError
 from motet.live.journal.migrations import copy_before_migration
+from motet.live.journal.private_file import close_to_others
 
 _LOGIN = re.compile("//[^/@]*@")
 _PSYCOPG = "postgresql+psycopg"
@@ -57,10 +58,7 @@ class JournalDatabase:
             return None
         path = Path(str(self._url.database))
         try:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            for each in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
-                if each.exists():
-                    each.chmod(0o600)
+            close_to_others(path)
         except OSError as error:
             raise BadInput(f"--database {path}: {error.strerror}; give another path") from error
         return copy_before_migration(path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
 
 
@@ -25,8 +25,8 @@ class Record:
     def checksum(self, previous: str) -> str:
         """Of this record after the one with the checksum `previous`: a missing record shows too."""
         digest = sha256(previous.encode())
-        for value in astuple(self):
-            if value is None:
+        for name in self.__slots__:
+            if (value := getattr(self, name)) is None:
                 continue
             content = str(value).encode()
             digest.update(f"{len(content)}:".encode() + content)

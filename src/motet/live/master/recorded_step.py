@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
@@ -43,7 +44,10 @@ def decision_text(decision: RecordedDecision, actions: Sequence[Action]) -> str:
     values: dict[str, Any] = {"entries": [_entry_values(each) for each in decision.entries]}
     if effects is not None:
         parts = {
-            "memory": {name: [*column.items()] for name, column in effects.memory.items()},
+            "memory": {
+                name: [[amount, _gaps(jobs)] for amount, jobs in changes]
+                for name, changes in effects.memory.items()
+            },
             "waits": [*effects.waits.items()],
             "partners": [*effects.partners.items()],
         }
@@ -70,12 +74,20 @@ def decision_of(text: str, at_us: int, actions: Sequence[Action]) -> RecordedDec
     effects = DecisionEffects(
         tuple(actions if others is None else [_action(*each) for each in others]),
         {job: tuple(jobs) for job, jobs in values.get("partners", ())},
-        {name: dict(column) for name, column in values.get("memory", {}).items()},
+        {
+            name: [(amount, [*accumulate(gaps)]) for amount, gaps in changes]
+            for name, changes in values.get("memory", {}).items()
+        },
         dict(values.get("waits", ())),
         values["recheck_us"],
         None if policy is None else DeclaredPolicy(*policy),
     )
     return RecordedDecision(effects, entries)
+
+
+def _gaps(ascending: Sequence[int]) -> list[int]:
+    """The first number, then the distances to the next ones: they have fewer digits."""
+    return [later - sooner for sooner, later in zip((0, *ascending), ascending, strict=False)]
 
 
 def _action(name: str, job: int, *more: Any) -> Action:
