@@ -22,6 +22,7 @@ from motet.live.journal.store import JournalStore
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.master import Master
 from motet.live.master.requests import Workplace
+from motet.live.master.start_notices import log_notices
 
 GOLDEN = Path(__file__).parent / "golden"
 FORMATS = tuple(sorted(path.stem for path in GOLDEN.glob("*.sql")))
@@ -60,7 +61,7 @@ def test_a_golden_journal_is_read_without_being_changed(name: str, tmp_path: Pat
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_golden_journal_does_not_depend_on_what_policies_decide_now(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The newest jobs first, as many as fit, is not what any of the recorded policies decided."""
 
@@ -73,6 +74,7 @@ def test_a_golden_journal_does_not_depend_on_what_policies_decide_now(
     path = restored(name, tmp_path)
     with JournalStore(str(path)) as store:
         master = Master(store, GOLDEN_CLUSTER, Workplace(tmp_path, {}), lambda: 0)
+        log_notices(store, master)
     found, wanted = json.loads(json.dumps(told(master))), expected(name)
     # With a decision that gives slots to further jobs once others have left them, they are theirs.
     executed = {str(job) for job in master.state.active}
@@ -82,7 +84,9 @@ def test_a_golden_journal_does_not_depend_on_what_policies_decide_now(
         }
     assert found == wanted
     assert len(wanted["placements"]) > 1
-    assert (master.divergence is None) == (name not in ("format-1", "format-2"))
+    notices = ["journal_migrated", "journal_decided_otherwise"] if name == "format-2" else []
+    assert [each.message for each in caplog.records] == notices
+    assert (master.divergence is not None) == (name == "format-2")
 
 
 def test_a_journal_of_an_earlier_format_is_copied_before_it_is_written(tmp_path: Path) -> None:
