@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
 from motet.domain.actions import Action
 from motet.domain.decision import Decision
@@ -14,8 +13,12 @@ from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
 from motet.engine.effects import ColumnsBefore, DecisionEffects, DeclaredPolicy
 from motet.engine.folding import Folding, are_same
+from motet.engine.measurements.job_measurements import Measurements
+from motet.engine.ports import Journal
 from motet.engine.savepoint import Savepoint
+from motet.engine.state.cluster_state import ClusterState
 from motet.engine.step import Engine
+from motet.placement.planner import Planner
 
 
 class RecordedEngine(Engine):
@@ -25,13 +28,20 @@ class RecordedEngine(Engine):
     loaded when it is to decide.
     """
 
-    def __init__(self, *parts: Any, **options: Any) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        planner: Planner,
+        state: ClusterState,
+        journal: Journal,
+        measurements: Measurements,
+    ) -> None:
         """See Engine."""
-        super().__init__(*parts, **options)
+        super().__init__(policy, planner, state, journal, measurements=measurements)
         self.effects: DecisionEffects | None = None
         self._folding = Folding(self.state, self._slots, self._requests)
         self._unloaded: PolicyChanged | None = None
-        self._is_adopted = True
+        self._is_adopted, self._is_lost = True, False
         self._declared: DeclaredPolicy | None = None
 
     @property
@@ -89,7 +99,7 @@ class RecordedEngine(Engine):
         is_due = self._folded(now_us, events, self._try_change)
         self._declared = None
         wanted: tuple[Snapshot, Decision] | None = None
-        if is_due:
+        if is_due and not self._is_lost:
             with suppress(Exception):  # A policy file raises anything; it had decided nevertheless.
                 wanted = self._asked()
         if not (is_due or recorded) and self._requests.are_settled:
@@ -153,10 +163,12 @@ class RecordedEngine(Engine):
 
     def _try_change(self, event: PolicyChanged) -> None:
         """Put a policy in force that may be gone."""
+        self._is_lost = False
         try:
             self._change_policy(event)
         except MotetError:
             self._choose(event, {})
+            self._is_lost = True
 
     def _adopt(self, declared: DeclaredPolicy) -> None:
         """The policy in force declares this; columns that it keeps keep their values."""

@@ -61,9 +61,7 @@ class ReplayedCluster:
         policy = make_policy(*find_policy(FIRST_POLICY), {})
         state = ClusterState(cluster.spec(), dict(policy.memory_columns), {}, Queues())
         self._log, measurements = RepeatedLog(self._note), late_fitted_measurements()
-        self.engine = RecordedEngine(
-            policy, CountPlanner(), state, self._log, measurements=measurements
-        )
+        self.engine = RecordedEngine(policy, CountPlanner(), state, self._log, measurements)
 
     def replay(self, record: Record) -> None:
         """Apply the next record. Raises JournalDamaged."""
