@@ -17,12 +17,12 @@ from motet.domain.decision import Decision
 from motet.domain.errors import BadInput
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
+from motet.live.journal.divergence import log_notices
 from motet.live.journal.reading import JournalReader
 from motet.live.journal.store import JournalStore
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.master import Master
 from motet.live.master.requests import Workplace
-from motet.live.master.start_notices import log_notices
 
 GOLDEN = Path(__file__).parent / "golden"
 FORMATS = tuple(sorted(path.stem for path in GOLDEN.glob("*.sql")))
@@ -74,7 +74,7 @@ def test_a_golden_journal_does_not_depend_on_what_policies_decide_now(
     path = restored(name, tmp_path)
     with JournalStore(str(path)) as store:
         master = Master(store, GOLDEN_CLUSTER, Workplace(tmp_path, {}), lambda: 0)
-        log_notices(store, master)
+        log_notices(store.copy_of_former, master.divergence)
     found, wanted = json.loads(json.dumps(told(master))), expected(name)
     # With a decision that gives slots to further jobs once others have left them, they are theirs.
     executed = {str(job) for job in master.state.active}

@@ -11,7 +11,7 @@ from motet.insight.record_words import action_words, event_words
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.simulation_start import SimulationStart
 from motet.live.journal.record import Record
-from motet.live.master.recorded_step import actions_of, actions_text
+from motet.live.journal.recorded_step import actions_of, actions_text
 from motet.live.master.replay import ReplayedCluster, events_of
 
 MOST_JOBS, MOST_LINES = 200, 100

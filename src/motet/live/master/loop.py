@@ -14,13 +14,13 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from motet.domain.errors import MotetError
 from motet.domain.units import NEVER_US
 from motet.live.jobs.job import LiveJob
+from motet.live.journal.divergence import log_notices
 from motet.live.journal.store import JournalStore
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy, Input
 from motet.live.master.launcher_process import LauncherProcess
 from motet.live.master.master import Answer, DurableStep, Master
 from motet.live.master.requests import Workplace
-from motet.live.master.start_notices import log_notices
 from motet.live.master.state import LiveState
 from motet.live.queues.queue_changes import DefineQueues
 
@@ -169,7 +169,7 @@ class MasterLoop:
         master = Master(
             store, self._cluster, self._workplace, _unix_us, self._drain_after, time.perf_counter
         )
-        log_notices(store, master)
+        log_notices(store.copy_of_former, master.divergence)
         for each in self._observers:
             each.began(master.state)
         master.choose_first(policy, self._queues)

@@ -21,7 +21,9 @@ from motet.domain.events import (
 )
 from motet.domain.units import NEVER_US, SECOND_US
 from motet.live.jobs.job import LiveJob
+from motet.live.journal.divergence import Divergence
 from motet.live.journal.record import Record
+from motet.live.journal.recorded_step import actions_text, decision_text
 from motet.live.journal.store import JournalStore
 from motet.live.launcher.messages import LauncherRequest
 from motet.live.master.cluster_changes import BeginDrain
@@ -34,8 +36,7 @@ from motet.live.master.facts import (
 )
 from motet.live.master.intake import ChoosePolicy, Input, intake
 from motet.live.master.policy_choice import policy_of, remaining_times
-from motet.live.master.recorded_step import actions_text, decision_text
-from motet.live.master.replay import FIRST_POLICY, Divergence, ReplayedCluster, declared_by
+from motet.live.master.replay import FIRST_POLICY, ReplayedCluster, declared_by
 from motet.live.master.requests import Workplace, requests_of, requests_of_job
 from motet.live.master.submissions.submission import release_held
 from motet.live.queues.queue_changes import DefineQueues

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from motet import __version__
 from motet.domain.actions import Action
 from motet.domain.errors import BadInput, MotetError
 from motet.domain.events import Event, event_from_json
@@ -21,32 +19,15 @@ from motet.engine.measurements.late_fitters import late_fitted_measurements
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
 from motet.engine.recorded_engine import RecordedEngine
 from motet.engine.state.cluster_state import ClusterState
+from motet.live.journal.divergence import Divergence
 from motet.live.journal.record import Record
+from motet.live.journal.recorded_step import RecordedDecision, actions_of, decision_of
 from motet.live.journal.tables import JournalDamaged
 from motet.live.master.facts import ClusterDeclared, facts_from_json
-from motet.live.master.recorded_step import RecordedDecision, actions_of, decision_of
 from motet.live.master.state import LiveState
 from motet.placement.planners import CountPlanner
 
 FIRST_POLICY = "fifo"
-
-
-@dataclass(frozen=True)
-class Divergence:
-    """Records of formats 1 and 2 whose steps are decided otherwise now: the first one, the version
-    that wrote it, and how many there are."""
-
-    record: int
-    software: str
-    count: int
-
-    def __str__(self) -> str:
-        more = f", and {self.count - 1} later ones" if self.count > 1 else ""
-        return (
-            f"record {self.record} of the journal{more}: Motet {self.software} decided otherwise "
-            f"than version {__version__} and its policy do; what was done counts, reasons of "
-            "waiting and the memory of the policy may differ"
-        )
 
 
 class ReplayedCluster:

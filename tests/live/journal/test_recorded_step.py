@@ -11,7 +11,7 @@ from motet.domain.decision import Straggler
 from motet.domain.log_entry import LogEntry, OtherJobs, Team
 from motet.domain.snapshot import Placement
 from motet.engine.effects import DecisionEffects, DeclaredPolicy
-from motet.live.master.recorded_step import (
+from motet.live.journal.recorded_step import (
     RecordedDecision,
     actions_of,
     actions_text,
