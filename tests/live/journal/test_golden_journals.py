@@ -23,6 +23,8 @@ from motet.live.journal.store import JournalStore
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.master import Master
 from motet.live.master.requests import Workplace
+from motet.live.upkeep.backup import back_up
+from motet.live.upkeep.restore import restore
 
 GOLDEN = Path(__file__).parent / "golden"
 FORMATS = tuple(sorted(path.stem for path in GOLDEN.glob("*.sql")))
@@ -115,3 +117,15 @@ def test_a_journal_that_cannot_be_copied_stays_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"journal\.db\.format-2: the copy of the journal before"):
         JournalStore(str(path))
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_golden_journal_is_backed_up_and_restored(name: str, tmp_path: Path) -> None:
+    path, backup, folder = restored(name, tmp_path), tmp_path / "backup.db", tmp_path / "state"
+    count = back_up(path, backup)
+    folder.mkdir(mode=0o700)
+    assert restore(backup, folder).jobs == len(expected(name)["jobs"])
+    with JournalStore(str(folder / "journal.db")) as store:
+        assert store.next_sequence == count + 1
+        master = Master(store, GOLDEN_CLUSTER, Workplace(folder, {}), lambda: 0)
+    assert json.loads(json.dumps(told(master))) == expected(name)
