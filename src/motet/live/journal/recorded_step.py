@@ -75,7 +75,7 @@ def decision_of(text: str, at_us: int, actions: Sequence[Action]) -> RecordedDec
         tuple(actions if others is None else [_action(*each) for each in others]),
         {job: tuple(jobs) for job, jobs in values.get("partners", ())},
         {
-            name: [(amount, _numbers(gaps)) for amount, gaps in changes]
+            name: [(amount, [*accumulate(gaps)]) for amount, gaps in changes]
             for name, changes in values.get("memory", {}).items()
         },
         dict(values.get("waits", ())),
@@ -86,22 +86,8 @@ def decision_of(text: str, at_us: int, actions: Sequence[Action]) -> RecordedDec
 
 
 def _gaps(ascending: Sequence[int]) -> list[int]:
-    """Numbers from 1 as distances, from 0 on; -n: n distances of 1."""
-    gaps: list[int] = []
-    for sooner, later in zip((0, *ascending), ascending, strict=False):
-        if later - sooner > 1:
-            gaps.append(later - sooner)
-        elif gaps and gaps[-1] < 0:
-            gaps[-1] -= 1
-        else:
-            gaps.append(-1)
-    return gaps
-
-
-def _numbers(gaps: Sequence[int]) -> list[int]:
-    """The numbers of `_gaps`."""
-    each = (gap if gap > 0 else 1 for gap in gaps for _ in range(max(-gap, 1)))
-    return [*accumulate(each)]
+    """The first number, then the distances to the next ones: they have fewer digits."""
+    return [later - sooner for sooner, later in zip((0, *ascending), ascending, strict=False)]
 
 
 def _action(name: str, job: int, *more: Any) -> Action:
