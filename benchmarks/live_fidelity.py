@@ -8,9 +8,12 @@ time) and of further ones (the cost of a preemption). Targets: average completio
 and the policies in the same order.
 
 The machine has to be idle: start-ups of loaded machines are long compared with the scaled jobs.
-`--quick` runs 12 jobs. `load` is the processor's load average at the end of a run. By default the 8
-slots are those of one machine. `--testbed T` takes a front and three hosts of 2 slots each, which
-join the cluster (`motet testbed up --machines 3 --no-ray --name T`).
+`--quick` runs 12 jobs, `--only POLICY` one policy. `--order N` with N above 0 lets the jobs of the
+trace change places at random with this seed: another workload of the same jobs and submissions.
+`--keep FOLDER` keeps the state of each server, so its journal, in a new folder there, for
+`benchmarks/expected_starts.py`. `load` is the processor's load average at the end of a run. By
+default the 8 slots are those of one machine. `--testbed T` takes a front and three hosts of 2 slots
+each, which join the cluster (`motet testbed up --machines 3 --no-ray --name T`).
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import os
 import subprocess
 import sys
 import time
-from argparse import SUPPRESS
+from argparse import SUPPRESS, Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -73,15 +76,19 @@ class LiveRun:
     sizes: Sequence[int]
 
 
-def scaled(jobs: int, scale: float) -> Workload:
-    """The first jobs of the trace, in seconds divided by `scale`; the first one is at 0."""
+def scaled(jobs: int, scale: float, order: int) -> Workload:
+    """The first jobs of the trace, in seconds divided by `scale`; the first one is at 0.
+
+    `order`: 0 is that of the trace; else the seed by which jobs change places.
+    """
     home = Path(os.environ.get("MOTET_SHARED", Path(__file__).parents[2] / "shared"))
     found = read_trace(home / TRACE).workload
+    place = np.random.default_rng(order).permutation(jobs) if order else np.arange(jobs)
     return Workload.of(
         found.ids[:jobs],
         (found.submit_us[:jobs] / scale).astype(np.int64),
-        (found.duration_us[:jobs] / scale).astype(np.int64),
-        found.gpus[:jobs],
+        (found.duration_us[:jobs] / scale).astype(np.int64)[place],
+        found.gpus[:jobs][place],
     )
 
 
@@ -157,10 +164,12 @@ def simulated_jct_s(workload: Workload, policy: str, live: LiveRun) -> float:
     return float(outcome.jct_us.mean()) / SECOND_US
 
 
-def figures_of(jobs: int, scale: float, home: Path, place: Sequence[str]) -> list[Figure]:
+def figures_of(
+    workload: Workload, policies: Sequence[str], home: Path, place: Sequence[str]
+) -> list[Figure]:
     """Run everything."""
-    workload, live_s, simulated_s, figures = scaled(jobs, scale), {}, {}, []
-    for number, policy in enumerate(POLICIES):
+    live_s, simulated_s, figures = dict[str, float](), dict[str, float](), list[Figure]()
+    for number, policy in enumerate(policies):
         # Nodes of the cluster before take half a minute to end: another port for every head.
         own = [f"{FRONT}:{FIRST_PORT + number}" if each == FRONT else each for each in place]
         live = run_live(workload, policy, home, own)
@@ -181,30 +190,49 @@ def figures_of(jobs: int, scale: float, home: Path, place: Sequence[str]) -> lis
                 f"{live.preemptions}, {live.load:.1f}",
             ),
         ]
-    order = sorted(POLICIES, key=simulated_s.__getitem__)
+    order = sorted(policies, key=simulated_s.__getitem__)
     is_same = all(live_s[better] <= live_s[worse] for better, worse in pairwise(order))
     figures.append(Figure("same order", str(is_same), "", float(is_same), 1.0))
     return figures
 
 
-def main() -> None:
-    """Measure and report."""
+def arguments() -> Namespace:
+    """What the user wants."""
     made = parser(__doc__ or "")
+    made.add_argument("--only", choices=POLICIES, action="append", help="may be given repeatedly")
+    made.add_argument("--order", type=int, default=0, help="another order of the jobs")
+    made.add_argument("--keep", type=Path, help="a folder for the states of the servers")
     made.add_argument("--testbed", help="run on this testbed")
     made.add_argument("--inside", type=Path, help=SUPPRESS)
-    options = made.parse_args()
-    with TemporaryDirectory() as folder:
-        if options.testbed:
-            again = [sys.executable, __file__, "--inside", folder]
-            again += ["--quick"] if options.quick else []
-            sys.exit(run_on_front(options.testbed, Path(folder), SLOTS // 4, again))
+    return made.parse_args()
+
+
+def states(options: Namespace, temporary: str) -> Path:
+    """The folder for the states of the servers; it has none yet."""
+    home = options.inside or options.keep or Path(temporary)
+    home.mkdir(parents=True, exist_ok=True)
+    for policy in options.only or POLICIES:
+        if (home / policy).exists():
+            raise SystemExit(f"{home / policy} exists; give --keep a new folder")
+    return Path(home)
+
+
+def main() -> None:
+    """Measure and report."""
+    options = arguments()
+    with TemporaryDirectory() as temporary:
+        home = states(options, temporary)
+        if options.testbed and options.inside is None:
+            again = [sys.executable, __file__, *sys.argv[1:], "--inside", str(home.resolve())]
+            sys.exit(run_on_front(options.testbed, home, SLOTS // 4, again))
         place = ["--cluster", CLUSTER]
         if options.inside is not None:
             os.environ.pop(ADDRESS_VARIABLE)
             place = ["--head", FRONT]
         jobs, scale = (QUICK_JOBS, QUICK_SCALE) if options.quick else (JOBS, SCALE)
         title = f"{jobs} jobs of the 60-job trace, live (measured) and simulated (peer)"
-        found = figures_of(jobs, scale, options.inside or Path(folder), place)
+        workload = scaled(jobs, scale, options.order)
+        found = figures_of(workload, options.only or [*POLICIES], home, place)
         report("live_fidelity", title, found, plot=False)
 
 

@@ -58,11 +58,11 @@ PACKAGES = {
     "transport": Box(16, 20, TRAINING, "the data plane"),
     "engine": Box(4, 12, SCHEDULING, "one step: events in, actions out"),
     "policies": Box(
-        4,
+        1,
         12,
         SCHEDULING,
         "",
-        ("Tiresias, Gandiva, Themis, SLAQ,", "Optimus, DRF, Tetris, YARN"),
+        ("Tiresias, Gandiva, Themis, SLAQ,", "Optimus, DRF, Tetris, YARN, Harmony"),
     ),
     "allocation": Box(4, 8, SCHEDULING, "how many GPUs", ("Themis, SLAQ",)),
     "placement": Box(8, 12, SCHEDULING, "which machines", ("Tiresias, Tetris",)),
@@ -81,18 +81,19 @@ PACKAGES = {
 
 RUNTIME = {
     "autotune": Box(0, 6, CONTROL, "measures, reconfigures", ("Cruise",)),
-    "backends": Box(7, 25, CONTROL, "executors as forked processes or Ray actors"),
+    "backends": Box(7, 30, CONTROL, "executors as forked processes or Ray actors"),
     "controller": Box(2, 10, CONTROL, "epochs, plans, recovery, checkpoints"),
-    "executor": Box(10, 24, EXECUTION, "hosts one worker and one server"),
+    "executor": Box(10, 29, EXECUTION, "hosts one worker and one server"),
     "arbiter": Box(18, 22, EXECUTION, "jobs take turns", ("Harmony",)),
+    "spilling": Box(22, 26, EXECUTION, "data on disk", ("Harmony",)),
     "stealing": Box(12, 18, EXECUTION, "idle workers help late ones"),
     "elastic": Box(0, 6, PURE, "reconfiguration plans"),
     "client": Box(7, 12, EXECUTION, "pulls and pushes"),
-    "worker": Box(12, 20, EXECUTION, "PULL, COMP, PUSH"),
-    "server": Box(20, 24, EXECUTION, "blocks, updates"),
-    "wire": Box(0, 24, PURE, "messages between the processes of a job; ownership table"),
-    "core": Box(0, 20, PURE, "rows, tables, schedules, options, consistency"),
-    "blas_threads": Box(20, 25, PURE, "one thread"),
+    "worker": Box(12, 25, EXECUTION, "PULL, COMP, PUSH"),
+    "server": Box(25, 29, EXECUTION, "blocks, updates"),
+    "wire": Box(0, 29, PURE, "messages between the processes of a job; ownership table"),
+    "core": Box(0, 25, PURE, "rows, tables, schedules, options, consistency"),
+    "blas_threads": Box(25, 30, PURE, "one thread"),
 }
 
 PICTURES = (

@@ -60,6 +60,7 @@ def main() -> None:
         options,
         lambda url: print(time.perf_counter() - began_s, url, flush=True),
         lambda jobs: None,
+        lambda policy: None,
     )
 
 

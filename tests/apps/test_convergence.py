@@ -15,6 +15,7 @@ from sklearn.datasets import (
     load_digits,
     load_iris,
     load_wine,
+    make_blobs,
     make_classification,
     make_regression,
 )
@@ -90,6 +91,14 @@ def test_mlr_ends_within_a_percent_of_the_peer(name: str) -> None:
     peer = make_pipeline(scaler, LogisticPeer(C=1e4 / len(y), max_iter=100_000, tol=1e-6)).fit(X, y)
     lowest = min(objective, peer_softmax_objective(peer, X, y))
     assert objective <= 1.01 * lowest
+
+
+def test_mlr_on_almost_separable_classes_ends_at_its_small_objective() -> None:
+    """3e-4 at the optimum, so that a gradient of 1e-5 of the first one is 1.5 % above it."""
+    X, y = make_blobs(500, 50, centers=8, cluster_std=12, random_state=4)
+    app = converged(MLR().fit(X, y))
+    precise = MLR(tol=1e-10, epochs=1000).fit(X, y)
+    assert app.loss_curve_[-1] <= 1.001 * precise.loss_curve_[-1] < 3e-4
 
 
 def peer_softmax_objective(peer: Any, X: Any, y: Any) -> float:

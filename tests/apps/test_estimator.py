@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression as Reader
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -294,3 +294,32 @@ def test_a_model_with_an_odd_header_is_refused(tmp_path, header):
     np.savez_compressed(path, motet=np.array(header))
     with pytest.raises(BadInput, match=f"{path.name}: not a model that Motet saved"):
         read_model(path)
+
+
+def test_what_an_estimator_refuses_is_a_value_error(tmp_path: Path) -> None:
+    X, y = np.eye(4), [0, 1, 0, 1]
+    model = MLR(epochs=1, tol=0).fit(X, y)
+    for refused in (
+        lambda: MLR().fit([["a"]], [1]),
+        lambda: MLR().fit(X, [0, 0, 0, 0]),
+        lambda: MLR().fit(X, [0, None, 0, 1]),
+        lambda: MLR(l2=-1).fit(X, y),
+        lambda: model.predict(X[:, 1:]),
+    ):
+        with pytest.raises(BadInput) as caught:
+            refused()
+        assert isinstance(caught.value, ValueError)
+
+
+def test_a_column_vector_as_target_is_taken_with_a_warning() -> None:
+    X, y = np.eye(4), np.array([0, 1, 0, 1])
+    with pytest.warns(DataConversionWarning, match="column-vector y"):
+        model = MLR().fit(X, y.reshape(-1, 1))
+    np.testing.assert_array_equal(model.coef_, MLR().fit(X, y).coef_)
+    assert model.score(X, y.reshape(-1, 1)) == model.score(X, y)
+
+
+def test_notebooks_show_an_estimator_as_those_of_scikit_learn() -> None:
+    text = MLR(l2=0.5)._repr_html_()
+    assert "MLR" in text
+    assert "l2" in text

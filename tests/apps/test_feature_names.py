@@ -59,3 +59,12 @@ def test_numbers_of_columns_are_no_words() -> None:
     counts = RNG.integers(0, 5, size=(12, 3))
     model = motet.LDA(topics=2, epochs=3, tol=0).fit(pd.DataFrame(counts))
     assert model.vocabulary_ is None
+
+
+def test_a_lacking_and_a_further_column_are_named() -> None:
+    model = motet.MLR().fit(FRAME, TARGET)
+    first, *rest = FRAME.columns
+    with pytest.raises(BadInput, match=f"X has no column '{first}'"):
+        model.predict(FRAME[rest])
+    with pytest.raises(BadInput, match=r"X has a column 'more'.*X\[model.feature_names_in_\]"):
+        model.predict(FRAME.assign(more=1.0))

@@ -41,6 +41,7 @@ CASES: dict[str, tuple[Application, Any, int]] = {
     "lda": (LDA(topics=5, batch_size=60), corpus, 4),
     "lasso, fista": (Lasso(solver="fista", standardize=True), load_diabetes, 12),
     "lasso, gram": (Lasso(solver="gram", standardize=True), load_diabetes, 6),
+    "lasso, active": (Lasso(solver="active", standardize=True), load_diabetes, 6),
 }
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn.cluster import KMeans as Peer
+from sklearn.datasets import make_blobs
 
-from motet.apps.kmeans import KMeans, spread_rows
+from motet.apps.inputs.spread_rows import spread_rows
+from motet.apps.kmeans import KMeans
 from motet.datasets.builtin.toys import load_digits
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.errors import BadInput
@@ -73,6 +76,46 @@ def test_transform_gives_distances_and_predict_the_smallest(digits: LabelledMatr
     assert (distances.min(axis=1) ** 2).sum() == pytest.approx(model.inertia_)
     assert model.score(digits.features) == pytest.approx(-model.inertia_)
     assert model.test_metrics(digits) == {"test_inertia": pytest.approx(model.inertia_)}
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_matrix])
+@pytest.mark.parametrize("offset", [1e6, 1.7e9])
+def test_an_offset_of_the_columns_does_not_change_clusters(form: Any, offset: float) -> None:
+    X = make_blobs(300, 3, centers=4, cluster_std=0.5, random_state=0)[0]
+    near, far = KMeans(4).fit(X), KMeans(4).fit(form(X + offset))
+    np.testing.assert_array_equal(far.labels_, near.labels_)
+    np.testing.assert_array_equal(far.predict(form(X + offset)), near.labels_)
+    assert far.inertia_ == pytest.approx(near.inertia_, rel=1e-6)
+    assert far.score(form(X + offset)) == pytest.approx(-near.inertia_, rel=1e-6)
+    distances = far.transform(form(X[:5] + offset))
+    np.testing.assert_allclose(distances, near.transform(X[:5]), rtol=1e-6)
+
+
+def test_an_offset_does_not_change_clusters_on_workers() -> None:
+    X = make_blobs(300, 3, centers=4, cluster_std=0.5, random_state=0)[0]
+    far = LabelledMatrix(X + 1.7e9, source="far")
+    placed = train_placed(KMeans(4), far, epochs=10, workers=3, servers=2)
+    assert placed.loss == pytest.approx(KMeans(4).fit(X).inertia_, rel=1e-6)
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_matrix])
+def test_clusters_far_apart_keep_the_digits_of_their_distances(form: Any) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(90, 4)) + np.repeat([[0.0], [1e9], [3e9]], 30, axis=0)
+    model = KMeans(3).fit(form(X))
+    labels = np.repeat(np.arange(3), 30)
+    inertia = sum(((X[labels == k] - X[labels == k].mean(axis=0)) ** 2).sum() for k in range(3))
+    assert model.inertia_ == pytest.approx(inertia, rel=1e-6)
+
+
+def test_the_start_finds_clusters_as_often_as_scikit_learn() -> None:
+    ours = peers = 0
+    for seed in range(20):
+        X = make_blobs(600, 5, centers=12, cluster_std=0.8, random_state=seed)[0]
+        best = 1.01 * Peer(12, n_init=10, random_state=0).fit(X).inertia_
+        ours += KMeans(12).fit(X).inertia_ < best
+        peers += Peer(12, random_state=0).fit(X).inertia_ < best
+    assert ours >= peers - 3
 
 
 def test_more_clusters_than_rows_are_refused() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tracemalloc
+import warnings
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,10 +15,13 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.sparse import random as random_sparse
 from sklearn.base import clone
+from sklearn.datasets import make_regression
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso as Peer
 
 from example_count import examples
-from motet.apps.lasso import Lasso
+from motet.apps.lasso import Lasso, LassoSolver
+from motet.apps.optimisers.working_set import WorkingSets
 from motet.datasets.builtin.toys import load_diabetes
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
@@ -24,7 +29,7 @@ from motet.domain.errors import BadInput
 from placement import assert_placement_independent, train_placed
 from real_data import communities
 
-SOLVERS: tuple[Literal["gram", "fista"], ...] = ("gram", "fista")
+SOLVERS: tuple[LassoSolver, ...] = ("gram", "active", "fista")
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +48,7 @@ def problem(rows: int, columns: int, seed: int) -> tuple[Array, Array]:
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_coefficients_are_those_of_scikit_learn(
-    diabetes: LabelledMatrix, solver: Literal["gram", "fista"], fit_intercept: bool
+    diabetes: LabelledMatrix, solver: LassoSolver, fit_intercept: bool
 ) -> None:
     X, y = diabetes.features, diabetes.target
     peer = Peer(alpha=0.5, fit_intercept=fit_intercept, tol=1e-12, max_iter=100_000).fit(X, y)
@@ -73,7 +78,7 @@ def off_centre(rows: int, columns: int, seed: int) -> tuple[Array, Array]:
     seed=st.integers(0, 1000),
 )
 def test_the_objective_is_that_of_scikit_learn(
-    solver: Literal["gram", "fista"],
+    solver: LassoSolver,
     is_sparse: bool,
     fit_intercept: bool,
     standardize: bool,
@@ -129,7 +134,7 @@ def test_prices_far_from_zero_are_explained() -> None:
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_sparse_features_off_centre_do_not_depend_on_the_placement(
-    solver: Literal["gram", "fista"],
+    solver: LassoSolver,
 ) -> None:
     X, y = off_centre(120, 8, seed=1)
     data = LabelledMatrix(csr_matrix(X), y, source="sparse")
@@ -137,7 +142,7 @@ def test_sparse_features_off_centre_do_not_depend_on_the_placement(
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_sparse_features_are_never_filled(solver: Literal["gram", "fista"]) -> None:
+def test_sparse_features_are_never_filled(solver: LassoSolver) -> None:
     """60 MB as a dense matrix."""
     features = random_sparse(30_000, 250, density=0.001, format="csr", rng=0)
     y = features @ np.linspace(-1, 1, 250) + 5.0
@@ -158,7 +163,7 @@ def test_sparse_features_are_never_filled(solver: Literal["gram", "fista"]) -> N
     seed=st.integers(0, 1000),
 )
 def test_the_optimality_conditions_hold(
-    solver: Literal["gram", "fista"], rows: int, columns: int, ratio: float, seed: int
+    solver: LassoSolver, rows: int, columns: int, ratio: float, seed: int
 ) -> None:
     """|x_j . residual| / n is l1 where w_j is not 0, and at most l1 where it is."""
     X, y = problem(rows, columns, seed)
@@ -204,11 +209,48 @@ def test_gram_training_needs_few_epochs_and_never_goes_up(diabetes: LabelledMatr
     assert (np.diff(losses) <= 0).all()
 
 
-def test_wide_data_choose_fista_by_themselves() -> None:
+def test_wide_data_choose_working_sets_by_themselves() -> None:
     X, y = problem(20, 2100, seed=0)
     app = Lasso()
     app.prepare(LabelledMatrix(X, y, source="wide"), 0)
-    assert app.model_table().value_shape == (4,)
+    assert app.model_table().value_shape == (2 + 6,)
+
+
+def test_wide_data_with_many_rows_and_a_small_penalty_choose_fista() -> None:
+    features = random_sparse(1100, 2100, density=0.01, format="csr", rng=0)
+    data = LabelledMatrix(features, features @ np.linspace(-1, 1, 2100), source="wide")
+    chosen = {}
+    for ratio in (0.1, 0.001):
+        app = Lasso(l1_ratio_of_max=ratio)
+        app.prepare(data, 0)
+        chosen[ratio] = app.model_table().value_shape
+    assert chosen[0.1] > chosen[0.001] == (4,)
+
+
+@pytest.mark.parametrize("l1", [1.0, 0.1])
+@pytest.mark.parametrize(("rows", "columns"), [(60, 3000), (100, 5000)])
+def test_default_settings_converge_on_wide_data(rows: int, columns: int, l1: float) -> None:
+    X, y = make_regression(rows, columns, n_informative=10, noise=1.0, random_state=4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = Lasso(l1=l1).fit(X, y)
+    peer = Peer(alpha=l1, max_iter=200_000, tol=1e-4).fit(X, y)
+    errors = peer.predict(X) - y
+    best = errors @ errors / (2 * rows) + l1 * np.abs(peer.coef_).sum()
+    assert model.loss_curve_[-1] <= best * (1 + 1e-6)
+    assert np.count_nonzero(model.coef_) <= rows
+
+
+def test_a_solution_larger_than_a_working_set_is_found() -> None:
+    """More than 48 of 80 coefficients, sets of 40 columns."""
+    X, y = problem(100, 80, seed=5)
+    app = Lasso(l1_ratio_of_max=0.001, solver="active", epochs=200)
+    peer = Lasso(l1_ratio_of_max=0.001, solver="gram").fit(X, y)
+    with patch.object(WorkingSets, "of", lambda rows, columns: WorkingSets(columns, 40)):
+        app.fit(X, y)
+    assert np.count_nonzero(peer.coef_) > 48
+    assert (np.diff(app.loss_curve_) <= 1e-12 * app.loss_curve_[0]).all()
+    assert app.loss_curve_[-1] == pytest.approx(peer.loss_curve_[-1], rel=1e-6)
 
 
 def test_mini_batches_are_refused(diabetes: LabelledMatrix) -> None:
@@ -223,7 +265,7 @@ def test_mini_batches_are_refused(diabetes: LabelledMatrix) -> None:
     [
         ({"l1": -1.0}, "l1=-1.0 must be a number at least 0"),
         ({"l1_ratio_of_max": 0.0}, "l1_ratio_of_max=0.0 must be a number above 0"),
-        ({"solver": "magic"}, "solver='magic' must be auto, gram or fista"),
+        ({"solver": "magic"}, "solver='magic' must be auto, gram, active or fista"),
     ],
 )
 def test_bad_parameters_are_named(
@@ -244,7 +286,7 @@ def test_a_constant_target_is_refused(diabetes: LabelledMatrix) -> None:
 )
 def test_gate_communities(
     shared_data: Path,
-    solver: Literal["gram", "fista"],
+    solver: LassoSolver,
     ratio: float,
     objective: float,
     nonzeros: int,

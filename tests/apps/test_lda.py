@@ -12,7 +12,8 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.decomposition import LatentDirichletAllocation
 
-from motet.apps.kernels.topics import count_topics, resample
+from motet.apps.kernels.topic_counts import count_topics
+from motet.apps.kernels.topics import resample
 from motet.apps.lda import LDA
 from motet.datasets import open_dataset
 from motet.datasets.kinds import Corpus

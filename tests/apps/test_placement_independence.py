@@ -28,12 +28,21 @@ def wide_sparse(rows: int = 300, columns: int = 5_000) -> LabelledMatrix:
     return LabelledMatrix(features, rng.integers(0, 3, rows).astype(float), source="wide")
 
 
+def wide_regression() -> LabelledMatrix:
+    """More columns than a working set holds."""
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(50, 400))
+    target = features[:, :40] @ rng.normal(size=40) + rng.normal(size=50)
+    return LabelledMatrix(features, target, source="wide")
+
+
 CASES = {
     "mlr, lbfgs, dense": (MLR(solver="lbfgs"), load_breast_cancer(), 100),
     "mlr, lbfgs, sparse": (MLR(solver="lbfgs"), wide_sparse(columns=500), 30),
     "mlr, saga, dense": (MLR(solver="saga", l2=1e-3), load_digits(), 3),
     "mlr, saga, sparse": (MLR(solver="saga", l2=1e-3, batch_size=20), wide_sparse(), 5),
     "lasso, gram": (Lasso(solver="gram", standardize=True), load_diabetes(), 4),
+    "lasso, active": (Lasso(solver="active"), wide_regression(), 6),
     "lasso, fista": (Lasso(solver="fista", standardize=True), load_diabetes(), 30),
     "kmeans": (KMeans(10), load_digits(), 8),
     "linear_regression": (LinearRegression(), load_diabetes(), 3),

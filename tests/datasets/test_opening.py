@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from motet.datasets.opening import check_dataset, open_dataset
@@ -61,3 +62,8 @@ def test_what_can_be_read_passes(options: dict[str, Any], tmp_path: Path) -> Non
 def test_the_rows_of_a_table_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(TABLE + "7,wrong,x\n")
     check_dataset(tmp_path / "t.csv", kind="labelled", target="a", drop="text")
+
+
+def test_arrays_that_hold_their_target_need_no_name_of_it(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", X=np.eye(3), y=np.arange(3))
+    check_dataset(tmp_path / "a.npz", kind="labelled")

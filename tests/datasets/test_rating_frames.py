@@ -63,6 +63,12 @@ def test_what_cannot_be_ratings_is_refused(frame: pd.DataFrame, message: str) ->
         ratings_from_frame(frame)
 
 
+@pytest.mark.parametrize("wrong", [3, None, [[1, 2, 3.0]]])
+def test_what_is_no_frame_is_refused(wrong: object) -> None:
+    with pytest.raises(BadInput, match=r"^frame=.*: give a DataFrame with a row per rating$"):
+        ratings_from_frame(wrong)
+
+
 def test_complex_ratings_are_refused() -> None:
     with pytest.raises(BadInput, match="column 'stars': ratings are numbers, not complex ones"):
         ratings_from_frame(FRAME.assign(stars=np.array([1, 2, 3 + 1j])))

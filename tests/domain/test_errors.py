@@ -12,6 +12,7 @@ from motet.domain import errors
     [
         (errors.MotetError, 1),
         (errors.BadInput, 2),
+        (errors.BadArgument, 2),
         (errors.UnknownName, 2),
         (errors.JobFailed, 1),
         (errors.NotFound, 3),

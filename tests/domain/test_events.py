@@ -26,6 +26,7 @@ BY_TYPE: dict[str, st.SearchStrategy[Any]] = {
     "Mapping[str, int]": st.dictionaries(st.text(), numbers),
     "Mapping[str, str]": st.dictionaries(st.text(), st.text()),
     "Goal | None": st.none() | st.builds(events.Goal, st.none() | floats, st.none() | floats),
+    "DataSizes | None": st.none() | st.builds(events.DataSizes, numbers, numbers),
     "tuple[Point, ...]": st.lists(st.tuples(floats, floats)).map(tuple),
     "Ints": st.lists(numbers).map(lambda values: np.array(values, dtype=np.int64)),
 }
@@ -56,6 +57,7 @@ def test_the_document_names_the_event_and_its_fields() -> None:
         {"event": "Stopped"},
         {"event": "Stopped", "job": 3, "mood": 1},
         {"event": "Submitted", "job": 3, "columns": {}, "goal": 5},
+        {"event": "Submitted", "job": 3, "columns": {}, "data": [1]},
         {"event": "RemainingMeasured", "jobs": ["x"], "remaining_us": [1]},
     ],
 )

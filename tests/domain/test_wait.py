@@ -8,6 +8,7 @@ from string import Formatter
 import pytest
 
 from motet.domain.wait import COMPARISONS, WAITS, BlockerRule, DelayCause, Wait, wait_named
+from motet.insight.cluster_wait import ClusterWait, reason_words
 from motet.insight.waits import PARTS
 
 KEYS = (
@@ -15,6 +16,8 @@ KEYS = (
     *("less_progress", "more_left", "too_few_cpus", "too_little_memory", "share", "outbid"),
     *("lease_over", "left_unknown", "fall_unknown", "restart_delayed"),
     *("min_runtime", "preemption_rate", "queue_limit", "queue_guarantee", "queue_held"),
+    *("no_gain", "group_memory"),
+    "machines_drained",
 )
 """As they are in files that were written before."""
 
@@ -29,6 +32,7 @@ def test_every_code_has_a_complete_row(wait: Wait) -> None:
     row = wait.reason
     assert re.fullmatch("([A-Z][a-z]+)+", row.name)
     assert row.title
+    assert row.advice.format(job=7)
     assert isinstance(row.cause, DelayCause)
     assert isinstance(row.blockers, BlockerRule)
     named = {part for _, part, _, _ in Formatter().parse(row.sentence) if part is not None}
@@ -37,13 +41,15 @@ def test_every_code_has_a_complete_row(wait: Wait) -> None:
 
 
 def test_names_titles_and_sentences_are_unique() -> None:
+    rows = [*(wait.reason for wait in WAITS), *(wait.value for wait in ClusterWait)]
     for column in ("name", "title", "sentence"):
-        values = [getattr(wait.reason, column) for wait in WAITS]
+        values = [getattr(row, column) for row in rows]
         assert len({*values}) == len(values)
 
 
 def test_every_part_is_named_by_a_template_and_every_cause_and_rule_by_a_row() -> None:
-    templates = "".join(wait.reason.sentence for wait in WAITS)
+    rows = [*(wait.reason for wait in WAITS), ClusterWait.DEPENDENCY.value]
+    templates = "".join(row.sentence for row in [*rows, ClusterWait.ARRAY_LIMIT.value])
     assert all(f"{{{part}}}" in templates for part in PARTS)
     assert {wait.reason.cause for wait in WAITS} == {*DelayCause}
     assert {wait.reason.blockers for wait in WAITS} == {*BlockerRule}
@@ -52,7 +58,7 @@ def test_every_part_is_named_by_a_template_and_every_cause_and_rule_by_a_row() -
 def test_waits_that_compare_jobs_are_those_with_a_measure() -> None:
     assert {wait.key for wait in COMPARISONS} == {
         *("less_progress", "more_left", "share", "outbid", "left_unknown", "fall_unknown"),
-        *("queue_limit", "queue_guarantee"),
+        *("queue_limit", "queue_guarantee", "no_gain", "machines_drained"),
     }
 
 
@@ -63,6 +69,9 @@ def test_a_job_that_runs_has_no_reason_to_wait() -> None:
 
 @pytest.mark.parametrize("key", ["runs", "boredom", "TOO_FEW_GPUS", ""])
 def test_an_unknown_name_is_an_error(key: str) -> None:
-    with pytest.raises(ValueError, match="unknown reason to wait"):
-        wait_named(key)
+    for named in (wait_named, reason_words):
+        with pytest.raises(ValueError, match="unknown reason to wait"):
+            named(key)
     assert wait_named("quota") is Wait.QUOTA
+    assert reason_words("quota") is Wait.QUOTA.reason
+    assert reason_words("array_limit") is ClusterWait.ARRAY_LIMIT.value

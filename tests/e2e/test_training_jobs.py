@@ -14,7 +14,8 @@ from held_training import EPOCHS_BEFORE, held_file
 from live_server import LiveServer, running_server
 from live_trainings import PROGRAM, ended, record_of, undisturbed
 from motet.domain.errors import BadInput
-from motet.interfaces.client import LiveClient, ServerAddress
+from motet.interfaces.client import LiveClient
+from motet.interfaces.server_address import ServerAddress
 from trained_here import trained_here
 from waiting import wait_until
 

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from numpy.random import Generator
 
 from example_count import examples
-from motet.estimate.run_times import FEWEST_JOBS, ObservedRunTime, RunTimePredictor
+from motet.estimate.run_times import (
+    FEWEST_JOBS,
+    ObservedRunTime,
+    RunTimeForecast,
+    RunTimePredictor,
+)
 
 GROUPS = ("ann", "all")
 times = st.floats(1e-3, 1e7)
@@ -115,13 +120,60 @@ def test_with_too_few_ended_jobs_nothing_is_known() -> None:
     assert RunTimePredictor([]).forecast(GROUPS, 100.0) is None
 
 
-def test_a_declared_time_counts_until_it_is_exceeded() -> None:
-    predictor = RunTimePredictor([])
-    forecast = predictor.forecast(GROUPS, 3.0, declared_s=10.0)
+def test_a_declared_time_is_between_a_half_and_twice_while_no_job_has_ended() -> None:
+    forecast = RunTimePredictor([]).forecast(GROUPS, 0.0, declared_s=10.0)
     assert forecast is not None
-    assert forecast.basis is None
-    np.testing.assert_allclose(forecast.quantile([0.0, 0.5, 0.9]), 10.0)
-    assert predictor.forecast(GROUPS, 10.0, declared_s=10.0) is None
+    assert not forecast.is_exact
+    np.testing.assert_allclose(forecast.quantile([0.0, 0.5, 1 - 1e-12]), [5.0, 10.0, 20.0])
+
+
+def test_a_declared_time_says_nothing_once_it_has_passed_twice() -> None:
+    predictor = RunTimePredictor([])
+    late = predictor.forecast(GROUPS, 19.0, declared_s=10.0)
+    assert late is not None
+    assert (late.quantile([0.0, 0.5, 0.99]) >= 19.0 - 1e-9).all()
+    assert predictor.forecast(GROUPS, 20.0, declared_s=10.0) is None
+
+
+@pytest.mark.parametrize("ended", range(1, FEWEST_JOBS))
+def test_every_ended_job_narrows_a_declared_time(ended: int) -> None:
+    """The intervals between n ended jobs, and to the bounds, are equally probable."""
+    seen = [ObservedRunTime(GROUPS, 10.0 + place, True, 10.0) for place in range(ended)]
+    forecast = RunTimePredictor(seen).forecast(GROUPS, 0.0, declared_s=100.0)
+    assert forecast is not None
+    shares = np.arange(1, ended + 1) / (ended + 1)
+    np.testing.assert_allclose(forecast.quantile(shares), 100.0 + 10.0 * np.arange(ended))
+    assert forecast.quantile(0.0) == pytest.approx(50.0)
+
+
+@pytest.mark.parametrize("ended", [0, 1, 4, 20])
+def test_eight_of_ten_declared_times_are_between_their_deciles(ended: int) -> None:
+    """Of users whose run times are between a half and twice of what they declare."""
+    generator = np.random.default_rng(ended)
+    inside = []
+    for _ in range(1500):
+        ratios = 2 ** generator.uniform(-1, 1, ended + 1)
+        seen = [ObservedRunTime(GROUPS, ratio * 7.0, True, 7.0) for ratio in ratios[1:]]
+        forecast = RunTimePredictor(seen).forecast(GROUPS, 0.0, declared_s=3.0)
+        assert forecast is not None
+        low, high = forecast.quantile([0.1, 0.9])
+        inside.append(low <= 3.0 * ratios[0] <= high)
+    assert 0.76 <= np.mean(inside) <= 0.84
+
+
+def test_jobs_that_kept_closely_to_their_times_give_narrow_ranges() -> None:
+    """Below the shortest as above the longest of them."""
+    seen = [ObservedRunTime(GROUPS, 10.0 + place / 100, True, 10.0) for place in range(10)]
+    forecast = RunTimePredictor(seen).forecast(GROUPS, 0.0, declared_s=10.0)
+    assert forecast is not None
+    low, high = forecast.quantile([0.005, 0.995])
+    assert 8.5 < low < 10.0 < 10.1 < high < 11.5
+
+
+def test_a_known_run_time_is_exact() -> None:
+    forecast = RunTimeForecast.exactly(10.0)
+    assert forecast.is_exact
+    np.testing.assert_array_equal(forecast.quantile([0.0, 0.5, 0.99]), 10.0)
 
 
 def test_declared_times_are_corrected_by_how_jobs_kept_to_them() -> None:

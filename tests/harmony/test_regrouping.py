@@ -14,6 +14,7 @@ from motet.harmony.regrouping import (
     Search,
     after_arrival,
     after_end,
+    after_release,
     regroup_part,
 )
 from motet.harmony.search import best_grouping
@@ -83,6 +84,15 @@ def test_groups_stay_where_less_than_five_percent_would_be_gained() -> None:
     problem = problem_of((3, 1), (1, 3), (0.1, 0.1), machines=4)
     found = after_end(problem, Grouping((JobGroup((0, 1, 2), 4),)), 2, waiting=[])
     assert (found.reason, found.grouping.jobs) == (RegroupReason.KEPT, (0, 1))
+
+
+def test_idle_machines_go_to_waiting_jobs_and_no_running_job_moves() -> None:
+    problem = random_problem(0, 6, 30, balanced_machines=5)
+    present = Grouping((JobGroup((0, 1), 29),))
+    found = after_release(problem, present, [2, 3, 4, 5])
+    assert problem.fits(found.grouping)
+    assert problem.score(found.grouping) > problem.score(present)
+    assert present.groups[0] in found.grouping.groups or found.reason is RegroupReason.REGROUPED
 
 
 def test_the_last_job_leaves_no_groups() -> None:

@@ -66,6 +66,8 @@ def test_an_array_has_the_variable_of_slurm() -> None:
         ("#SBATCH --mail-user=me", "line 2: --mail-user is not supported; known: --job-name, "),
         ("#SBATCH --exclusive", "line 2: --exclusive is not supported"),
         ("#SBATCH --job-nam=x", "did you mean --job-name"),
+        ("#SBATCH --mem=4G", "line 2: --mem is not supported; a job file has memory, of each"),
+        ("#SBATCH --gres=gpu:2", "line 2: --gres is not supported; a slot of a machine with GPUs"),
         ("#SBATCH -o out.txt", "line 2: -o: leave it out; 'motet logs' shows"),
         ("#SBATCH --ntasks=0", "line 2: --ntasks=0: a number, 1 or more"),
         ("#SBATCH --ntasks", "line 2: --ntasks needs a value"),

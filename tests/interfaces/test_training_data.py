@@ -9,7 +9,7 @@ import pytest
 from pandas import DataFrame
 
 from motet.apps.mlr import MLR
-from motet.datasets import open_dataset
+from motet.datasets import Ratings, open_dataset
 from motet.domain.errors import BadInput
 from motet.interfaces.training_arguments import CheckedTraining
 from motet.interfaces.training_data import DataArguments
@@ -84,3 +84,15 @@ def test_columns_with_missing_values_are_left_out_before_rows() -> None:
 def test_nothing_left_of_a_frame_is_refused(drop: Any, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         DataArguments(target="kind", drop=drop).dataset("labelled", GAPS, "train")
+
+
+def test_columns_of_ratings_can_be_named(tmp_path: Path) -> None:
+    frame = DataFrame({"Kunde": ["a", "b"], "Note": [4.0, 2.0], "Ware": ["x", "y"], "n": 1})
+    frame.to_csv(tmp_path / "r.csv", index=False)
+    reading = DataArguments(columns={"user": "Kunde", "item": "Ware", "rating": "Note"})
+    for data in (frame, tmp_path / "r.csv"):
+        found = reading.dataset("ratings", data, "train")
+        assert isinstance(found, Ratings)
+        assert (found.user_ids.tolist(), found.item_ids.tolist()) == (["a", "b"], ["x", "y"])
+    with pytest.raises(BadInput, match=r"columns=.*: applies to ratings only"):
+        reading.dataset("unlabelled", frame[["Note"]], "train")

@@ -32,3 +32,14 @@ def test_drf_is_fair_between_queues_of_rigid_jobs() -> None:
 
 def test_other_policies_are_silent() -> None:
     assert notices("tiresias-las", workload_of(QUEUE_OF_THREE)) == []
+
+
+def test_short_turns_without_losses_are_told_before_the_run() -> None:
+    def turns(policy: str, **settings: str) -> list[str]:
+        found = Experiment(policy, settings).notices(workload_of(QUEUE_OF_THREE), CLUSTER)
+        return [text for text in found if "take turns" in text]
+
+    (notice,) = turns("slaq")
+    assert "epoch_s=10 s: this takes long" in notice
+    assert notice.endswith("--set slaq.epoch_s=600")
+    assert turns("slaq", epoch_s="600") == turns("optimus") == turns("tiresias-las") == []

@@ -51,9 +51,11 @@ class LiveServer:
         return LiveClient(ServerAddress.find(folder=self.folder))
 
     def said(self) -> str:
-        """What it has written to standard error since its last start."""
+        """What it has written to standard error since its last start, whether or not its policy had
+        been compiled before."""
         self._said.seek(0)
-        return self._said.read().decode()
+        lines = self._said.read().decode().splitlines(keepends=True)
+        return "".join(line for line in lines if not line.startswith("compile  policy "))
 
     def kill(self) -> None:
         """Kill the server alone; launcher, shepherds and jobs are left to themselves."""

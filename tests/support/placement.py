@@ -16,7 +16,7 @@ from motet.runtime.core.application import Application, Batch, Evaluation, Step,
 from motet.runtime.core.partition import Partition
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import DATA_BLOCKS, Schedule, deal_blocks
-from motet.runtime.worker.share import SECTION_BYTES, DataShare
+from motet.runtime.worker.share import DataShare
 
 PLACEMENTS = [(1, 1), (2, 1), (3, 2), (5, 4)]
 """(workers, servers) worth comparing."""
@@ -42,7 +42,7 @@ def train_placed(
     workers: int,
     servers: int,
     seed: int = 0,
-    section_bytes: int = SECTION_BYTES,
+    section_bytes: int | None = None,
 ) -> Placed:
     """Train a copy of `app`, its data on `workers` workers, its model on `servers` servers."""
     training = _PlacedTraining(copy.deepcopy(app), dataset, workers, servers, seed, section_bytes)

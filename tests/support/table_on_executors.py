@@ -6,7 +6,7 @@ import threading
 
 from motet.domain.arrays import Array
 from motet.runtime.client.table_client import TableClient
-from motet.runtime.core.application import ModelTable, Step
+from motet.runtime.core.application import Application, ModelTable, Step
 from motet.runtime.core.consistency import Bsp, Synchronisation
 from motet.runtime.core.schedule import Schedule
 from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
@@ -34,7 +34,11 @@ class Adding(ToyRegression):
 class TableOnExecutors:
     """One table on a few executors of this process."""
 
-    def __init__(self, model: ModelTable, executors: int = 3) -> None:
+    def __init__(
+        self, model: ModelTable, executors: int = 3, app: Application | None = None
+    ) -> None:
+        """`app`: with the update function of the table; None: it adds."""
+        self._app = Adding() if app is None else app
         self.spec = TableSpec.of(MODEL_TABLE, model)
         self.ownership = Ownership.even(self.spec.block_count, range(executors))
         self.executors = [Executor(number, SECRET) for number in range(executors)]
@@ -51,7 +55,7 @@ class TableOnExecutors:
             executor.configure(
                 Assignment(
                     generation=generation,
-                    app=Adding(),
+                    app=self._app,
                     schedule=Schedule.of(1, 1, 1, 0),
                     table=self.spec,
                     sync=Synchronisation(Bsp(), ()),

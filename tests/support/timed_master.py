@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -22,24 +22,41 @@ TimedRows: TypeAlias = Sequence[tuple[int, int, int]]
 """(submit, duration, slots) of each job, in microseconds, by submission."""
 
 
+def at_once(processes: int) -> int:
+    """A start that takes no time."""
+    del processes
+    return 0
+
+
 @dataclass
 class TimedProcesses:
-    """Processes of attempts that take their time and report at once what they do."""
+    """Processes of attempts that take their time and report at once what they do.
+
+    `start_up_us`: how long an attempt of so many processes takes until they run. `since_us`: from
+    when on they run.
+    """
 
     needed_us: dict[int, int]
+    start_up_us: Callable[[int], int] = at_once
     launcher: ScriptedLauncher = field(default_factory=ScriptedLauncher)
     since_us: dict[str, int] = field(default_factory=dict)
+    starting: set[str] = field(default_factory=set)
     reports: list[Report] = field(default_factory=list)
 
     def next_us(self, now_us: int) -> int:
-        return now_us if self.reports else min(self._ends().values(), default=NEVER_US)
+        starts_us = (self.since_us[attempt] for attempt in self.starting)
+        next_us = min([*starts_us, *self._ends().values()], default=NEVER_US)
+        return now_us if self.reports else next_us
 
     def happened(self, now_us: int) -> list[Input]:
-        """Attempts that are done, then what became of requests."""
+        """Attempts that run now or are done, then what became of requests."""
+        running = sorted(each for each in self.starting if self.since_us[each] <= now_us)
+        self.starting -= {*running}
         done = sorted(attempt for attempt, end_us in self._ends().items() if end_us <= now_us)
         for attempt in done:
             del self.since_us[attempt]
-        found = [*(self.launcher.ended(attempt) for attempt in done), *self.reports]
+        found = [self.launcher.started(attempt) for attempt in running]
+        found += [*(self.launcher.ended(attempt) for attempt in done), *self.reports]
         self.reports = []
         return found
 
@@ -49,18 +66,22 @@ class TimedProcesses:
             is_stopped = request.attempt in self.launcher.stopping
             self.launcher.receive([request])
             if isinstance(request, StartAttempt) and is_new:
-                self.since_us[request.attempt] = now_us
-                self.reports.append(self.launcher.started(request.attempt))
+                self.since_us[request.attempt] = now_us + self.start_up_us(len(request.ranks))
+                if self.since_us[request.attempt] > now_us:
+                    self.starting.add(request.attempt)
+                else:
+                    self.reports.append(self.launcher.started(request.attempt))
             elif not isinstance(request, StartAttempt) and not is_stopped:
-                self.needed_us[job_of(request.attempt)] -= now_us - self.since_us.pop(
-                    request.attempt
-                )
+                self.starting.discard(request.attempt)
+                ran_us = max(now_us - self.since_us.pop(request.attempt), 0)
+                self.needed_us[job_of(request.attempt)] -= ran_us
                 self.reports.append(self.launcher.ended(request.attempt, None, "stopped"))
 
     def _ends(self) -> dict[str, int]:
         return {
             attempt: since + self.needed_us[job_of(attempt)]
             for attempt, since in self.since_us.items()
+            if attempt not in self.starting
         }
 
 
@@ -77,13 +98,15 @@ def play(
     until_us: int = NEVER_US,
     declares: bool = False,
     needed_us: Mapping[int, int] | None = None,
+    start_up_us: Callable[[int], int] = at_once,
 ) -> int:
     """Let a master run jobs until nothing is left to do; returns the number of its first record
     with jobs. `others`: further inputs, by time. `declares`: users know how long their jobs run.
-    `needed_us`: run times by job, where `others` submit some, too."""
+    `needed_us`: run times by job, where `others` submit some, too. `start_up_us`: see
+    TimedProcesses."""
     clock = [rows[0][0]]
     needed = needed_us or {number: row[1] for number, row in enumerate(rows, 1)}
-    processes = TimedProcesses(dict(needed))
+    processes = TimedProcesses(dict(needed), start_up_us)
     master = Master(store, cluster, Workplace(Path("/nowhere"), {}), lambda: clock[0])
     master.handle([policy])
     first = store.next_sequence

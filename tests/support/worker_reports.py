@@ -24,7 +24,7 @@ class Answers:
 
 def done(rank: int, epoch: int, value: float = 0.0, **fields: Any) -> EpochDone:
     """The report of one mini-batch of 1 us, with one evaluation sum."""
-    measured = {"first": 0, "comp_us": 1, "comm_us": 1, "wait_us": 0}
+    measured = {"first": 0, "comp_us": 1, "comm_us": 1, "wait_us": 0, "load_us": 0}
     moved = {"pulled_bytes": 0, "pushed_bytes": 0}
     arrays = {"sums": np.array([value]), "batch_us": np.array([1.0]), "helped": np.zeros((3, 0))}
     return EpochDone(**{  # type: ignore[arg-type]

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from motet.apps.estimator import EstimatorType
-from motet.apps.inputs.class_labels import class_numbers, learn_classes
+from motet.apps.inputs.class_labels import accuracy, class_numbers, learn_classes
 from motet.apps.linear_model import LinearModel
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument
 from motet.runtime.core.rows import Rows
 
 
@@ -26,7 +26,7 @@ class BinaryClassifier(LinearModel):
         """-1 or +1; raises BadInput unless there are exactly two classes."""
         self.classes_, numbers = learn_classes(dataset)
         if len(self.classes_) != 2:
-            raise BadInput(
+            raise BadArgument(
                 f"{dataset.source}: {len(self.classes_)} classes; {self.name} separates two. "
                 "Use mlr for more"
             )
@@ -55,7 +55,7 @@ class BinaryClassifier(LinearModel):
 
     def score(self, X: Any, y: Any) -> float:
         """Accuracy."""
-        return float(np.mean(self.predict(X) == np.asarray(y)))
+        return accuracy(self.classes_, self.predict(X), y)
 
 
 def _signs(numbers: Array) -> Array:

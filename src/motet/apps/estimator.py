@@ -19,7 +19,7 @@ from motet.apps.model_file import read_model, write_model
 from motet.apps.user_warnings.convergence_warning import warn_unless_converged
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument
 from motet.runtime.blas_threads import one_blas_thread
 from motet.runtime.core.application import Application
 from motet.runtime.core.convergence import Convergence, has_converged
@@ -54,7 +54,7 @@ class Estimator(Application):
         """
         lacking = [name for name in _OF_EVERY_RUN if name not in self.get_params()]
         if lacking:
-            raise BadInput(
+            raise BadArgument(
                 f"{self.name}: __init__ of {type(self).__name__} has no argument "
                 f"{' and no '.join(lacking)}; add it with a default, and store it under its name"
             )
@@ -108,7 +108,7 @@ class Estimator(Application):
         """Raises BadInput, which names the option, unless `test_metrics` works for this class."""
         has_own = cls.test_metrics is not Estimator.test_metrics
         if not (has_own or _has(cls, "score") or _predicts(cls)):
-            raise BadInput(
+            raise BadArgument(
                 f"{option}: {cls.name} defines neither predict nor score nor test_metrics; define "
                 f"one of them, or leave {option} out"
             )
@@ -122,7 +122,7 @@ class Estimator(Application):
         """
         app: Any = self
         is_labelled = self.dataset_kind == "labelled"
-        known = (dataset.features, dataset.require_target()) if is_labelled else (dataset,)
+        known = (dataset.features, dataset.target_numbers()) if is_labelled else (dataset,)
         metrics: dict[str, float] = {}
         if _predicts(type(self)):
             metrics |= _prediction_metrics(self, *known)
@@ -142,14 +142,14 @@ class Estimator(Application):
         """Load the model from a file of `save`. Raises BadInput for any other file."""
         header, state = read_model(path)
         if header["application"] != cls.name:
-            raise BadInput(
+            raise BadArgument(
                 f"{path}: holds a model of {header['application']!r}, not of {cls.name!r}; "
                 "load it with that application's class or with motet.apps.load_model"
             )
         try:
             model = cls(**header["parameters"])
         except TypeError as error:
-            raise BadInput(f"{path}: not a model that Motet saved ({error!s:.200})") from None
+            raise BadArgument(f"{path}: not a model that Motet saved ({error!s:.200})") from None
         for name, value in state.items():
             setattr(model, name, value.item() if value.ndim == 0 else value)
         model.is_adopted = True
@@ -192,7 +192,7 @@ class Estimator(Application):
         limits += [f"above {above:g}"] if above is not None else []
         limits += [f"at most {at_most:g}"] if np.isfinite(at_most) else []
         kind = "a whole number" if whole else "a number"
-        raise BadInput(
+        raise BadArgument(
             f"{self.name}: {name}={value!r} must be {kind} {' and '.join(limits)}".rstrip()
         )
 
@@ -224,6 +224,12 @@ class Estimator(Application):
             input_tags=utils.InputTags(sparse=True),
         )
 
+    def _repr_html_(self) -> str:
+        """As scikit-learn shows its estimators: parameters, and whether it is fitted."""
+        from sklearn.utils import estimator_html_repr
+
+        return str(estimator_html_repr(self))
+
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self)).parameters
         shown = [
@@ -245,7 +251,7 @@ def _has(app: type[Estimator], method: str) -> bool:
 def _prediction_metrics(app: Any, features: Any, target: Array) -> dict[str, float]:
     predicted = np.asarray(app.predict(features))
     if predicted.shape != target.shape:
-        raise BadInput(
+        raise BadArgument(
             f"{app.name}: predict returned shape {predicted.shape} for {len(target)} rows; it must "
             f"return {target.shape}"
         )
@@ -259,7 +265,7 @@ def seed_of(random_state: int | None) -> int:
     if random_state is None:
         return int(np.random.default_rng().integers(1 << 31))
     if not isinstance(random_state, (int, np.integer)) or random_state < 0:
-        raise BadInput(
+        raise BadArgument(
             f"random_state={random_state!r} must be None or a whole number of at least 0"
         )
     return int(random_state)
@@ -268,7 +274,7 @@ def seed_of(random_state: int | None) -> int:
 def check_columns(found: int, expected: int, what: str = "features") -> None:
     """Raise BadInput unless data to predict on has as many `what` as the training data had."""
     if found != expected:
-        raise BadInput(f"X has {found} {what}, but the model was fitted with {expected}")
+        raise BadArgument(f"X has {found} {what}, but the model was fitted with {expected}")
 
 
 def features_for(model: Estimator, X: Any) -> Any:
@@ -278,10 +284,10 @@ def features_for(model: Estimator, X: Any) -> Any:
     """
     model.check_fitted()
     dataset = as_dataset("unlabelled", X)
-    check_columns(dataset.features.shape[1], vars(model)["n_features_in_"])
     trained_on = vars(model).get("feature_names_in_")
     if trained_on is not None and dataset.has_column_names:
         check_names(dataset.feature_names, trained_on.tolist())
+    check_columns(dataset.features.shape[1], vars(model)["n_features_in_"])
     return dataset.features
 
 
@@ -297,11 +303,17 @@ def check_names(
     known = set(found)
     missing = [name for name in wanted if name not in known]
     if missing:
-        raise BadInput(
+        raise BadArgument(
             f"X has no column {missing[0]!r}, which the training data had ({len(missing)} of "
             f"{len(wanted)} are missing)"
         )
-    raise BadInput(
+    more = [name for name in found if name not in wanted]
+    if more:
+        raise BadArgument(
+            f"X has a column {more[0]!r}, which the training data did not have ({len(more)} more "
+            f"than {len(wanted)}); use X[model.{attribute}]"
+        )
+    raise BadArgument(
         f"X has its columns in another order than the training data; use X[model.{attribute}]"
     )
 

@@ -1,9 +1,10 @@
 """K-means by Lloyd's algorithm on the whole data set: an epoch is one iteration.
 
-A key is a centre, its row the centre's position. Workers push, for every centre, the sum and the
-number of the instances nearest to it; the owner moves the centre to their mean. A centre without
-instances does not move. The loss is the inertia: the sum of squared distances to the nearest
-centre.
+A key is a centre, its row the centre's position. Workers push, for every centre, the number of the
+instances nearest to it and the sum of their differences from it; the owner moves the centre by the
+mean difference. A centre without instances does not move. The loss is the inertia: the sum of
+squared distances to the nearest centre. Dense columns are centred, so that an offset (time stamps,
+coordinates) does not take the digits of the distances.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ import numpy as np
 
 from motet.apps.estimator import Estimator, EstimatorType, features_for
 from motet.apps.inputs.coordinates import feature_columns, features_of
-from motet.apps.inputs.matrix import training_features
+from motet.apps.inputs.distances import as_dense, nearest_centres, squared_distances
+from motet.apps.inputs.matrix import training_bytes, training_features
 from motet.apps.inputs.memory import MODEL_COPIES, float64_bytes, require_memory
+from motet.apps.inputs.spread_rows import spread_rows
 from motet.apps.optimisers.whole_batch import require_whole_batch
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Rows
 
@@ -42,6 +45,7 @@ class KMeans(Estimator):
     cluster_centers_: Array
     labels_: Array
     inertia_: float
+    _shift: Array
 
     def __init__(
         self,
@@ -64,14 +68,18 @@ class KMeans(Estimator):
         del seed
         self.check_number("n_clusters", at_least=1, at_most=dataset.row_count, whole=True)
         if self.init not in ("k-means++", "first"):
-            raise BadInput(f"kmeans: init={self.init!r} must be k-means++ or first")
-        self._require_memory(dataset.row_count, dataset.feature_count)
+            raise BadArgument(f"kmeans: init={self.init!r} must be k-means++ or first")
+        self._require_memory(dataset)
         features = training_features(dataset)
         self.learn_features(dataset)
+        self._shift = np.zeros(self.n_features_in_)
+        if isinstance(features, np.ndarray):
+            self._shift = features.mean(axis=0)
+            features = features - self._shift
         return Rows(np.arange(dataset.row_count), feature_columns(features))
 
     def model_table(self) -> ModelTable:
-        """Centres; a delta has the count after the sums."""
+        """Centres; a delta has the count after the sums of differences."""
         return ModelTable(
             self.n_clusters,
             (self.n_features_in_,),
@@ -86,7 +94,7 @@ class KMeans(Estimator):
             chosen = np.arange(self.n_clusters)
         else:
             chosen = spread_rows(features, self.n_clusters, np.random.default_rng([seed, 0x63]))
-        return _dense(features[chosen])
+        return as_dense(features[chosen])
 
     # -- one iteration -----------------------------------------------------------------------------
 
@@ -95,18 +103,19 @@ class KMeans(Estimator):
         return Batch(rows, extras=features_of(rows, self.n_features_in_))
 
     def compute(self, batch: Batch, model: Array, step: Step) -> Update:
-        """Sums and counts of the instances nearest to every centre."""
+        """Differences and number of the instances nearest to every centre."""
         require_whole_batch(step, self.name)
         nearest, _ = nearest_centres(batch.extras, model)
         counts = np.bincount(nearest, minlength=len(model))
         members = _membership(nearest, len(model))
-        return Update(np.column_stack([_dense(members @ batch.extras), counts]))
+        differences = as_dense(members @ batch.extras) - counts[:, None] * model
+        return Update(np.column_stack([differences, counts]))
 
     def apply(self, values: Array, delta: Array, step: Step) -> None:
         """Move every centre that has instances to their mean."""
         del step
         counts = delta[:, -1:]
-        np.divide(delta[:, :-1], counts, out=values, where=counts > 0)
+        values += delta[:, :-1] / np.maximum(counts, 1)
 
     # -- evaluation --------------------------------------------------------------------------------
 
@@ -124,9 +133,9 @@ class KMeans(Estimator):
 
     def adopt(self, model: Array, rows: Rows) -> None:
         """Centres, and the rows' clusters."""
-        self.cluster_centers_ = np.array(model)
+        self.cluster_centers_ = model + self._shift
         features = features_of(rows, self.n_features_in_)
-        self.labels_, squares = nearest_centres(features, self.cluster_centers_)
+        self.labels_, squares = nearest_centres(features, np.asarray(model))
         self.inertia_ = float(squares.sum())
 
     def test_metrics(self, dataset: LabelledMatrix) -> dict[str, float]:
@@ -143,64 +152,32 @@ class KMeans(Estimator):
 
     def transform(self, X: Any) -> Array:
         """Distances to all centres, `(rows, n_clusters)`."""
-        squares = squared_distances(features_for(self, X), self.cluster_centers_)
-        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+        return np.asarray(np.sqrt(squared_distances(*self._centred(X))))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the inertia."""
         del y
         return -float(self._nearest(X)[1].sum())
 
-    def _require_memory(self, rows: int, columns: int) -> None:
-        clusters = self.n_clusters
+    def _require_memory(self, dataset: LabelledMatrix) -> None:
+        clusters, rows, columns = self.n_clusters, dataset.row_count, dataset.feature_count
         needs = {
+            "the features": training_bytes(dataset),
             f"distances of {rows:,} rows": float64_bytes(rows, clusters, copies=2),
             "the centres": float64_bytes(clusters, columns, copies=MODEL_COPIES),
         }
         require_memory(f"kmeans: n_clusters={clusters}", needs, "lower n_clusters")
 
     def _nearest(self, X: Any) -> tuple[Array, Array]:
-        return nearest_centres(features_for(self, X), self.cluster_centers_)
+        return nearest_centres(*self._centred(X))
 
-
-def squared_distances(features: Any, centres: Array) -> Array:
-    """Return the distances of all rows to all centres, `(rows, centres)`, not below -rounding."""
-    row_norms = _row_norms(features)[:, None]
-    return np.asarray(row_norms - 2 * (features @ centres.T) + (centres**2).sum(axis=1))
-
-
-def nearest_centres(features: Any, centres: Array) -> tuple[Array, Array]:
-    """Return the nearest centre of every row and the squared distance to it."""
-    squares = squared_distances(features, centres)
-    nearest = squares.argmin(axis=1)
-    return nearest, np.maximum(squares[np.arange(len(nearest)), nearest], 0.0)
-
-
-def spread_rows(features: Any, count: int, rng: np.random.Generator) -> Array:
-    """Draw rows by k-means++ (Arthur and Vassilvitskii 2007): by squared distance to drawn rows."""
-    row_count = features.shape[0]
-    chosen = [int(rng.integers(row_count))]
-    nearest = np.full(row_count, np.inf)
-    while len(chosen) < count:
-        squares = squared_distances(features, _dense(features[chosen[-1:]]))[:, 0]
-        nearest = np.minimum(nearest, np.maximum(squares, 0.0))
-        nearest[chosen] = 0.0
-        total = nearest.sum()
-        weights = nearest / total if total > 0 else _not_yet(chosen, row_count)
-        chosen.append(int(rng.choice(row_count, p=weights)))
-    return np.array(chosen)
-
-
-def _not_yet(chosen: list[int], row_count: int) -> Array:
-    weights = np.ones(row_count)
-    weights[chosen] = 0.0
-    return np.asarray(weights / weights.sum())
-
-
-def _row_norms(features: Any) -> Array:
-    if isinstance(features, np.ndarray):
-        return np.asarray(np.einsum("ij,ij->i", features, features))
-    return np.asarray(features.multiply(features).sum(axis=1)).ravel()
+    def _centred(self, X: Any) -> tuple[Any, Array]:
+        """Features and centres; dense ones without the mean of the centres."""
+        features = features_for(self, X)
+        if not isinstance(features, np.ndarray):
+            return features, self.cluster_centers_
+        shift = self.cluster_centers_.mean(axis=0)
+        return features - shift, self.cluster_centers_ - shift
 
 
 def _membership(nearest: Array, centre_count: int) -> Any:
@@ -210,7 +187,3 @@ def _membership(nearest: Array, centre_count: int) -> Any:
     count = len(nearest)
     entries = (np.ones(count), nearest, np.arange(count + 1))
     return csc_matrix(entries, shape=(centre_count, count))
-
-
-def _dense(matrix: Any) -> Array:
-    return np.array(matrix if isinstance(matrix, np.ndarray) else matrix.toarray())

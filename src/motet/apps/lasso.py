@@ -1,9 +1,10 @@
 """Lasso: sparse linear regression.
 
 Minimises ||y - X w - b||^2 / 2n + l1 * ||w||_1; the intercept b is not penalised, so w is that of
-centred data (`centred.py`). Two solvers for the same optimum:
+centred data (`centred.py`). Three solvers for the same optimum:
 
     gram    coordinate descent on the all-reduced Gram matrix, columns^2 (`gram_descent.py`)
+    active  coordinate descent on the Gram matrices of working sets (`working_set.py`)
     fista   accelerated proximal gradient with restart on the whole data set (`proximal.py`)
 
 Jacobi-style parallel coordinate descent diverges on correlated columns, and proximal SGD stops
@@ -13,7 +14,7 @@ three digits before the optimum.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -29,7 +30,6 @@ from motet.apps.inputs.matrix import (
 from motet.apps.inputs.memory import OWN_DELTA_COPIES, float64_bytes, require_memory
 from motet.apps.optimisers.gram_descent import (
     apply_gram_delta,
-    descend_coordinates,
     gram_coefficients,
     gram_delta,
     gram_row_width,
@@ -46,13 +46,14 @@ from motet.apps.optimisers.proximal import (
     proximal_step,
 )
 from motet.apps.optimisers.whole_batch import require_whole_batch
+from motet.apps.optimisers.working_set import WorkingSets
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Rows
 
-LassoSolver = Literal["auto", "gram", "fista"]
+LassoSolver = Literal["auto", "gram", "active", "fista"]
 
 # Up to this width a Gram matrix takes 32 MB, and a sweep is much cheaper than a pass over the data.
 _GRAM_COLUMNS = 2048
@@ -74,7 +75,9 @@ class Lasso(Estimator):
     pass through 0. `standardize`: divide columns and target by their standard deviations (without
     an intercept: by their root mean squares); `l1` and the objective are then in those units, while
     `coef_` and `intercept_` are for the data as given. `solver`: gram (a sum of columns x columns,
-    then no pass over the data), fista (one pass per epoch), or auto: gram up to 2,048 columns.
+    then no pass over the data), active (the same for at most 1,024 columns at a time), fista (one
+    pass per epoch), or auto: gram up to 2,048 columns, else active if at most 1,024 coefficients
+    are expected (as many rows, or `l1` at least a hundredth of the largest), else fista.
     """
 
     name: ClassVar[str] = "lasso"
@@ -90,7 +93,8 @@ class Lasso(Estimator):
     intercept_: float
     l1_: float
     _first_norm: float
-    _uses_gram: bool
+    _chosen: LassoSolver
+    _sets: WorkingSets
     _step_size: float
     _centre: Array
     _coordinates: Coordinates
@@ -124,16 +128,19 @@ class Lasso(Estimator):
         del seed
         self._check_parameters()
         self.learn_features(dataset)
-        self._uses_gram = self.solver == "gram" or (
-            self.solver == "auto" and self.n_features_in_ <= _GRAM_COLUMNS
-        )
+        is_wide = self.n_features_in_ > _GRAM_COLUMNS
+        self._chosen = "gram" if self.solver == "auto" and not is_wide else self.solver
         self._require_memory(dataset)
         features = self._trained_features(training_features(dataset))
         target = self._trained_target(varying_target(dataset))
         largest = steepest_slope(features, target)
         self._first_norm = largest or 1.0
         self.l1_ = self.l1_ratio_of_max * largest if self.l1 is None else float(self.l1)
-        if not self._uses_gram:
+        self._sets = WorkingSets.of(dataset.row_count, self.n_features_in_)
+        if self._chosen == "auto":
+            fits = self._sets.expect_to_hold(dataset.row_count, self.l1_, largest)
+            self._chosen = "active" if fits else "fista"
+        if self._chosen == "fista":
             self._step_size = 1 / max(gram_norm(features, with_intercept=False), 1e-300)
         columns = {**feature_columns(features.matrix), "target": target}
         return Rows(np.arange(len(target)), columns)
@@ -141,20 +148,25 @@ class Lasso(Estimator):
     def model_table(self) -> ModelTable:
         """One key per coefficient."""
         columns = self.n_features_in_
-        if self._uses_gram:
-            width = gram_row_width(columns)
+        if self._chosen != "fista":
+            is_gram = self._chosen == "gram"
+            width = gram_row_width(columns) if is_gram else self._sets.row_width
             return ModelTable(columns, (width,), np.dtype(np.float64))
         return ModelTable(columns, (PROXIMAL_ROW_WIDTH,), np.dtype(np.float64), delta_shape=())
 
     def initial_model(self, rows: Rows, seed: int) -> Array:
         """All coefficients 0."""
         del rows, seed
-        if self._uses_gram:
+        if self._chosen == "gram":
             return initial_gram_rows(self.n_features_in_)
+        if self._chosen == "active":
+            return self._sets.initial_rows()
         return initial_proximal_rows(np.zeros(self.n_features_in_))
 
     def warm_up(self) -> None:
         """Compile coordinate descent."""
+        from motet.apps.optimisers.coordinate_descent import descend_coordinates
+
         descend_coordinates(initial_gram_rows(2), 1.0, 1)
 
     # -- one step ----------------------------------------------------------------------------------
@@ -167,9 +179,9 @@ class Lasso(Estimator):
         """The instances' part of the Gram matrix or of the gradient."""
         require_whole_batch(step, self.name)
         features, target = batch.extras, batch.rows["target"]
-        if self._uses_gram:
-            delta = gram_delta(features, target, model, self.l1_, step)
-            return Update(delta, (0.0,))
+        if self._chosen != "fista":
+            delta_of = gram_delta if self._chosen == "gram" else self._sets.delta
+            return Update(delta_of(features, target, model, self.l1_, step), (0.0,))
         restart = needs_restart(model)
         point, _ = extrapolate(model, restart)
         gradient = features.T @ (features @ point - target)
@@ -177,8 +189,9 @@ class Lasso(Estimator):
 
     def apply(self, values: Array, delta: Array, step: Step) -> None:
         """Step the block's rows."""
-        if self._uses_gram:
-            apply_gram_delta(values, delta, step)
+        if self._chosen != "fista":
+            apply = apply_gram_delta if self._chosen == "gram" else self._sets.apply
+            apply(values, delta, step)
             return
         restart = step.statistics[0] > 0
         gradient = delta / step.instances
@@ -215,7 +228,7 @@ class Lasso(Estimator):
 
     def test_metrics(self, dataset: LabelledMatrix) -> dict[str, float]:
         """test_rmse, test_r2."""
-        return regression_test_metrics(self.predict(dataset), dataset.require_target())
+        return regression_test_metrics(self.predict(dataset), dataset.target_numbers())
 
     def predict(self, X: Any) -> Array:
         """Expected target of every row."""
@@ -234,13 +247,13 @@ class Lasso(Estimator):
             self.check_number("l1_ratio_of_max", above=0)
         else:
             self.check_number("l1", at_least=0)
-        if self.solver not in ("auto", "gram", "fista"):
-            raise BadInput(f"lasso: solver={self.solver!r} must be auto, gram or fista")
+        if self.solver not in get_args(LassoSolver):
+            raise BadArgument(f"lasso: solver={self.solver!r} must be auto, gram, active or fista")
 
     def _require_memory(self, dataset: LabelledMatrix) -> None:
         columns = self.n_features_in_
         needs, mend = {"the features": training_bytes(dataset)}, "use fewer rows or columns"
-        if self._uses_gram:
+        if self._chosen == "gram":
             needs["columns x columns"] = float64_bytes(columns, columns, copies=OWN_DELTA_COPIES)
             mend += ", or solver=fista"
         subject = f"lasso: solver={self.solver}, {dataset.row_count:,} rows, {columns:,} columns,"
@@ -265,11 +278,15 @@ class Lasso(Estimator):
         return Centred(features_of(rows, self.n_features_in_), self._centre)
 
     def _violation(self, model: Array) -> float:
-        if self._uses_gram:
+        if self._chosen == "gram":
             return gram_violation(model, self.l1_)
+        if self._chosen == "active":
+            return self._sets.violation(model, self.l1_)
         return proximal_gradient_norm(model, self._step_size)
 
     def _weights(self, model: Array) -> Array:
-        if self._uses_gram:
+        if self._chosen == "gram":
             return gram_coefficients(model)
+        if self._chosen == "active":
+            return self._sets.coefficients(model)
         return proximal_coefficients(model)

@@ -26,15 +26,10 @@ from motet.apps.automatic_batches import AutomaticBatches
 from motet.apps.estimator import check_columns, check_names
 from motet.apps.inputs.arrays import as_dataset
 from motet.apps.inputs.memory import MODEL_COPIES, float64_bytes, require_memory
-from motet.apps.kernels.topic_likelihood import (
-    count_frequencies,
-    document_log_likelihood,
-    token_log_likelihood,
-)
-from motet.apps.kernels.topics import count_topics, first_topics, fold_in_documents, resample
+from motet.apps.kernels.topic_counts import count_topics, first_topics, word_log_likelihood
 from motet.datasets.kinds import Corpus
 from motet.domain.arrays import Array, Counts, Floats
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.changes import add_changes, compile_change_kernels
 from motet.runtime.core.rows import Ragged, Rows
@@ -91,7 +86,7 @@ class LDA(AutomaticBatches):
         """One instance per document: its tokens' `words` and `topics` (both ragged)."""
         self._check_parameters()
         if not dataset.token_count:
-            raise BadInput(f"{dataset.source}: holds no words; lda needs at least one")
+            raise BadArgument(f"{dataset.source}: holds no words; lda needs at least one")
         self._require_memory(dataset.vocabulary_size, dataset.document_count)
         self.word_count_ = dataset.vocabulary_size
         self.token_count_ = dataset.token_count
@@ -125,6 +120,8 @@ class LDA(AutomaticBatches):
 
     def compute(self, batch: Batch, model: Array, step: Step) -> Update:
         """Resample every token's topic; the delta holds the changes of the counts."""
+        from motet.apps.kernels.topics import resample
+
         topics = batch.rows.ragged("topics")
         changes = resample(
             topics.offsets,
@@ -147,6 +144,8 @@ class LDA(AutomaticBatches):
 
     def evaluate(self, rows: Rows, model: Array) -> Floats:
         """log p(topics) of these documents."""
+        from motet.apps.kernels.topic_likelihood import document_log_likelihood
+
         del model
         topics = rows.ragged("topics")
         score = document_log_likelihood(topics.offsets, topics.values, self.topics, self._alpha)
@@ -155,7 +154,7 @@ class LDA(AutomaticBatches):
     def summarise(self, model: Array, sums: Array, rows_count: int) -> Evaluation:
         """`log_likelihood_per_token`: log p(words, topics) / tokens; the loss is minus that."""
         del rows_count
-        total = float(sums[0]) + _word_log_likelihood(model[:-1], model[-1], self._beta)
+        total = float(sums[0]) + word_log_likelihood(model[:-1], model[-1], self._beta)
         per_token = total / self.token_count_
         return Evaluation(-per_token, {"log_likelihood_per_token": per_token})
 
@@ -180,6 +179,8 @@ class LDA(AutomaticBatches):
         The topics stay as they are; a document's shares are the fixed point of expectation
         maximisation with `alpha` as prior counts. Words without training data are left out.
         """
+        from motet.apps.kernels.topics import fold_in_documents
+
         corpus = self._corpus_of(X)
         return fold_in_documents(
             corpus.token_offsets, corpus.token_words, self._topic_words(), self._alpha
@@ -191,11 +192,14 @@ class LDA(AutomaticBatches):
 
     def score(self, X: Any, y: Any = None) -> float:
         """Log-likelihood per token of every second token of the documents, given the others."""
+        from motet.apps.kernels.topic_likelihood import token_log_likelihood
+        from motet.apps.kernels.topics import fold_in_documents
+
         del y
         corpus = self._corpus_of(X)
         seen, hidden = _halves(corpus)
         if not len(hidden[1]):
-            raise BadInput(f"{corpus.source}: no document has two words with training data")
+            raise BadArgument(f"{corpus.source}: no document has two words with training data")
         topic_words = self._topic_words()
         shares = fold_in_documents(*seen, topic_words, self._alpha)
         return token_log_likelihood(*hidden, shares, topic_words) / len(hidden[1])
@@ -246,7 +250,7 @@ class LDA(AutomaticBatches):
         Raises BadInput for another shape, which the compiled kernels do not check.
         """
         if self.components_.shape != (self.topics, self.word_count_):
-            raise BadInput(
+            raise BadArgument(
                 f"lda: components_ has shape {self.components_.shape}, but the model has "
                 f"{self.topics} topics and {self.word_count_} words; train or load it again"
             )
@@ -282,19 +286,3 @@ def _halves(corpus: Corpus) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     before = np.concatenate([[0], np.cumsum(is_hidden)])[corpus.token_offsets]
     seen = corpus.token_offsets - before, corpus.token_words[~is_hidden]
     return seen, (before, corpus.token_words[is_hidden])
-
-
-def _word_log_likelihood(counts: Array, totals: Array, beta: float) -> float:
-    """Return log p(words | topics) with the topics' word distributions integrated out.
-
-    sum over topics of lnG(V beta) - lnG(n_k + V beta) + sum over words lnG(n_wk + beta) - lnG(beta)
-    with lnG the logarithm of the gamma function; equal counts are taken together.
-    """
-    from scipy.special import gammaln
-
-    word_count, topic_count = counts.shape
-    frequency = count_frequencies(counts)
-    gain = gammaln(np.arange(len(frequency)) + beta) - gammaln(beta)
-    prior = word_count * beta
-    norm = topic_count * gammaln(prior) - gammaln(totals + prior).sum()
-    return float(norm + frequency @ gain)

@@ -34,7 +34,7 @@ from motet.apps.optimisers.newton import (
 from motet.apps.optimisers.whole_batch import require_whole_batch
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Rows
 
@@ -192,7 +192,7 @@ class LinearModel(Estimator):
 
     def known_target(self, dataset: LabelledMatrix) -> Array:
         """Return the target of held-out data in the form of `learn_target`."""
-        return dataset.require_target()
+        return dataset.target_numbers()
 
     def linear_predictions(self, X: Any) -> Array:
         """x . w + b for every row."""
@@ -204,7 +204,7 @@ class LinearModel(Estimator):
     def _check_parameters(self) -> None:
         self.check_number("l2", at_least=0)
         if self.solver not in ("auto", "newton", "lbfgs"):
-            raise BadInput(f"{self.name}: solver={self.solver!r} must be auto, newton or lbfgs")
+            raise BadArgument(f"{self.name}: solver={self.solver!r} must be auto, newton or lbfgs")
 
     def _require_memory(self, dataset: LabelledMatrix) -> None:
         columns = self.n_features_in_

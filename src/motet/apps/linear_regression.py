@@ -78,7 +78,7 @@ class LinearRegression(LinearModel):
 
     def test_metrics(self, dataset: LabelledMatrix) -> dict[str, float]:
         """test_rmse, test_r2."""
-        return regression_test_metrics(self.linear_predictions(dataset), dataset.require_target())
+        return regression_test_metrics(self.linear_predictions(dataset), dataset.target_numbers())
 
     def predict(self, X: Any) -> Array:
         """Expected target of every row."""

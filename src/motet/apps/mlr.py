@@ -21,11 +21,10 @@ import numpy as np
 
 from motet.apps.estimator import Estimator, EstimatorType, features_for
 from motet.apps.inputs.centred import RELATIVE_GRADIENT, Centred, trained_features
-from motet.apps.inputs.class_labels import class_numbers, learn_classes
+from motet.apps.inputs.class_labels import accuracy, class_numbers, learn_classes
 from motet.apps.inputs.coordinates import Coordinates, feature_columns, features_of
 from motet.apps.inputs.matrix import nonzero_share, training_bytes, training_features
 from motet.apps.inputs.memory import MODEL_COPIES, ROW_COPIES, float64_bytes, require_memory
-from motet.apps.kernels.softmax import expand_softmax, loss_and_hits, variance_reduced_step
 from motet.apps.optimisers.lbfgs import LBFGS, LBFGS_STATISTICS, DiagonalExpansion
 from motet.apps.optimisers.saga import (
     initial_saga_rows,
@@ -37,11 +36,11 @@ from motet.apps.optimisers.saga import (
     shrink_large_columns,
     stable_step_size,
 )
-from motet.apps.optimisers.softmax_start import expand_equal_rows, norm_at_frequencies
+from motet.apps.optimisers.softmax_start import FrequencyModel, expand_equal_rows
 from motet.apps.optimisers.whole_batch import require_whole_batch
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Rows
 
@@ -76,7 +75,7 @@ class MLR(Estimator):
     _coordinates: Coordinates
     _centre: Array
     _penalty: Array
-    _first_norm: float
+    _first: FrequencyModel
     _first_step_size: float
     _lbfgs: LBFGS
     _uses_lbfgs: bool
@@ -124,7 +123,7 @@ class MLR(Estimator):
         self._choose_solver()
         self._require_memory(dataset)
         features = self._trained_features(dataset)
-        self._first_norm = norm_at_frequencies(features, labels, len(self.classes_))
+        self._first = FrequencyModel.of(features, labels, len(self.classes_))
         columns = {**feature_columns(features.matrix), "label": labels}
         if not self._uses_lbfgs:
             columns["residual"] = np.zeros((len(labels), len(self.classes_)))
@@ -152,6 +151,8 @@ class MLR(Estimator):
     def warm_up(self) -> None:
         """Compile all kernels."""
         from scipy.sparse import csr_matrix
+
+        from motet.apps.kernels.softmax import variance_reduced_step
 
         x, y = np.eye(4), np.arange(4) % 2
         MLR(solver="lbfgs", epochs=1, tol=0).fit(x, y)
@@ -184,6 +185,8 @@ class MLR(Estimator):
 
     def apply(self, values: Array, delta: Array, step: Step) -> None:
         """One step of the block's rows."""
+        from motet.apps.kernels.softmax import variance_reduced_step
+
         if self._uses_lbfgs:
             self._lbfgs.apply(values, delta, step.statistics, step.instances)
             return
@@ -196,6 +199,8 @@ class MLR(Estimator):
 
     def evaluate(self, rows: Rows, model: Array) -> Array:
         """Return the sum of log-losses and the number of correct predictions."""
+        from motet.apps.kernels.softmax import loss_and_hits
+
         weights = self._weights(model)
         logits = self._features_of(rows) @ weights[:-1] + weights[-1]
         return np.array(loss_and_hits(logits, rows["label"]), dtype=np.float64)
@@ -206,7 +211,8 @@ class MLR(Estimator):
         weights = self._weights(model)[:-1]
         objective = log_loss + float(self._penalty @ (weights**2).sum(axis=1)) / 2
         metrics = {"objective": objective, "log_loss": log_loss, "accuracy": accuracy}
-        return Evaluation(objective, metrics, self._gradient_norm(model) / self._first_norm)
+        residual = self._first.relative(self._gradient_norm(model), objective)
+        return Evaluation(objective, metrics, residual)
 
     # -- the fitted estimator ----------------------------------------------------------------------
 
@@ -219,6 +225,8 @@ class MLR(Estimator):
 
     def test_metrics(self, dataset: LabelledMatrix) -> dict[str, float]:
         """test_log_loss, test_accuracy."""
+        from motet.apps.kernels.softmax import loss_and_hits
+
         labels = class_numbers(dataset, self.classes_)
         sums = np.array(loss_and_hits(self.decision_function(dataset), labels)) / len(labels)
         return {"test_log_loss": float(sums[0]), "test_accuracy": float(sums[1])}
@@ -239,7 +247,7 @@ class MLR(Estimator):
 
     def score(self, X: Any, y: Any) -> float:
         """Accuracy."""
-        return float(np.mean(self.predict(X) == np.asarray(y)))
+        return accuracy(self.classes_, self.predict(X), y)
 
     # -- inside ------------------------------------------------------------------------------------
 
@@ -250,7 +258,7 @@ class MLR(Estimator):
         if self.learning_rate is not None:
             self.check_number("learning_rate", above=0)
         if self.solver not in ("auto", "lbfgs", "saga"):
-            raise BadInput(f"mlr: solver={self.solver!r} must be auto, lbfgs or saga")
+            raise BadArgument(f"mlr: solver={self.solver!r} must be auto, lbfgs or saga")
 
     def _choose_solver(self) -> None:
         self._lbfgs = LBFGS(self.n_features_in_ + 1, len(self.classes_))
@@ -304,6 +312,8 @@ class MLR(Estimator):
 
     def _expansion(self, features: Centred, labels: Array, weights: Array) -> DiagonalExpansion:
         """Expand the instances' objective around a point, with their part of the penalty."""
+        from motet.apps.kernels.softmax import expand_softmax
+
         logits = features @ weights[:-1] + weights[-1]
         curvatures = np.empty_like(logits)
         loss = expand_softmax(logits, labels, curvatures)

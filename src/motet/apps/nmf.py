@@ -27,7 +27,7 @@ from motet.apps.inputs.arrays import as_dataset, has_ids
 from motet.apps.inputs.memory import MODEL_COPIES, ROW_COPIES, float64_bytes, require_memory
 from motet.apps.inputs.ratings import by_user, check_ratings, id_pairs, look_up
 from motet.apps.kernels.keyed_random import uniform_rows
-from motet.apps.kernels.ratings import descend_ratings, fold_in_users, squared_error
+from motet.apps.user_warnings.unknown_ids import warn_of_unknown_ids
 from motet.datasets.kinds import Ratings
 from motet.datasets.kinds.ids import id_positions
 from motet.domain.arrays import Array, Floats, Indices
@@ -123,6 +123,8 @@ class NMF(AutomaticBatches):
 
     def compute(self, batch: Batch, model: Array, step: Step) -> Update:
         """Steps of the users' own factors; gradient and curvature of the items'."""
+        from motet.apps.kernels.ratings import descend_ratings
+
         ratings = batch.rows.ragged("ratings")
         delta = np.zeros((len(model), self.rank + 1))
         rate = self._rate(step.epoch)
@@ -148,6 +150,8 @@ class NMF(AutomaticBatches):
 
     def evaluate(self, rows: Rows, model: Array) -> Floats:
         """The sum of squared errors and the number of ratings."""
+        from motet.apps.kernels.ratings import squared_error
+
         items, ratings = rows.ragged("items"), rows.ragged("ratings").values
         error = squared_error(items.offsets, items.values, ratings, rows["factors"], model)
         return np.array([error, len(ratings)])
@@ -173,15 +177,17 @@ class NMF(AutomaticBatches):
         """Predict ratings for `pairs: (n, 2)` of user and item ids, or for a ratings data set.
 
         Within the range of the training ratings; the training mean for a user or an item without
-        training data. Raises BadInput for anything else.
+        training data; a warning counts those. Raises BadInput for anything else.
         """
         self.check_fitted()
         if isinstance(pairs, Ratings):
-            return self._rate_pairs(*self._positions(pairs))
-        users, items = id_pairs(pairs)
-        return self._rate_pairs(
-            id_positions(users, self.user_ids_), id_positions(items, self.item_ids_)
-        )
+            users, items = self._positions(pairs)
+        else:
+            user_ids, item_ids = id_pairs(pairs)
+            users = id_positions(user_ids, self.user_ids_)
+            items = id_positions(item_ids, self.item_ids_)
+        warn_of_unknown_ids((users < 0) | (items < 0))
+        return self._rate_pairs(users, items)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the RMSE of `X`: ratings by user and item id, or a matrix shaped as in training."""
@@ -200,6 +206,8 @@ class NMF(AutomaticBatches):
 
     def transform(self, X: Any) -> Floats:
         """Return factors `(users, rank)` of any users with ratings `X` of the learned items."""
+        from motet.apps.kernels.ratings import fold_in_users
+
         self.check_fitted()
         ratings = self._ratings_of(X)
         offsets, items, values = by_user(ratings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from motet.datasets.kinds import Dataset, LabelledMatrix, Ratings
 from motet.datasets.kinds.base import SplitRole
 from motet.datasets.kinds.matrix import lack_of_target
 from motet.datasets.needs import kind_needed, require, require_kind
+from motet.datasets.rating_frames import RatingColumns
 from motet.domain.errors import BadInput
 
 Words = str | Iterable[str] | None
@@ -33,6 +34,8 @@ def open_dataset(
     exclude: PathOrName | None = None,
     labels: PathOrName | None = None,
     only: Words = None,
+    columns: str | Mapping[str, str | int] | Iterable[str] | None = None,
+    stop_words: PathOrName | None = None,
     role: SplitRole = "train",
 ) -> Dataset:
     """Read a file (or a folder of texts), or load a bundled or generated data set by its name.
@@ -44,7 +47,10 @@ def open_dataset(
     a missing value. `exclude`: ratings in this file are left out. `labels`: the labels of idx
     images that are in another folder. `only`: the features to read of a table with a header,
     which must name them; `("user", "item")` of a rating file: no ratings; of texts the words that
-    count. `role`: generators draw other data for "test".
+    count. `columns`: those of a rating file that its header names otherwise, as
+    "user=reviewerID,item=asin,rating=overall" or a mapping. `stop_words`: a file of words of texts
+    that do not count, instead of frequent English ones. `role`: generators draw other data for
+    "test".
 
     A name takes precedence over a file of the same name; `./digits` is the file. Raises `BadInput`
     with one line: the file and line, the problem and its remedy.
@@ -57,13 +63,16 @@ def open_dataset(
         na=_words(na),
         labels=None if labels is None else InputFile(Path(labels)),
         only=_words(only),
+        columns=RatingColumns.of(columns),
+        stop_words=None if stop_words is None else InputFile(Path(stop_words)),
     )
     try:
         dataset = _load(source, format, options, kind, role)
     except MemoryError:
         raise BadInput(f"{source}: does not fit into memory; give less data") from None
     if exclude is not None:
-        dataset = _without(dataset, os.fspath(exclude), format)
+        held_out = open_dataset(exclude, kind="ratings", format=format, columns=columns)
+        dataset = _without(dataset, held_out, os.fspath(exclude))
     return require(dataset, kind)
 
 
@@ -88,7 +97,8 @@ def check_dataset(
     file, chosen = _file_and_format(source, format, options)
     if not file.path.is_dir():
         chosen.check(file, options)
-    if kind == "labelled" and named is None and chosen.has_columns:
+    needs_name = chosen.has_columns and not chosen.holds_target
+    if kind == "labelled" and named is None and needs_name:
         raise lack_of_target(source, LabelledMatrix.target_remedy)
 
 
@@ -99,13 +109,22 @@ def _load(
         _refuse_other_kind(source, options, need)
         return catalogue.load(source, role)
     file, chosen = _file_and_format(source, format_name, options)
+    if options.columns.names and not chosen.has_ratings:
+        raise _meaningless(source, "--columns", chosen.name)
+    if options.stop_words is not None and not chosen.has_words:
+        raise _meaningless(source, "--stop-words", chosen.name)
     return chosen.read(file, options)
 
 
 def _refuse_other_kind(source: str, options: ReadOptions, need: str | None) -> None:
     """Raises BadInput for a built-in data set of another kind, or with options of files."""
     require_kind(source, catalogue.kind_of(source), need)
-    _refuse_meaningless(source, source.partition(":")[0], options, False, False)
+    name = source.partition(":")[0]
+    _refuse_meaningless(source, name, options, False, False)
+    if options.columns.names:
+        raise _meaningless(source, "--columns", name)
+    if options.stop_words is not None:
+        raise _meaningless(source, "--stop-words", name)
 
 
 def _file_and_format(
@@ -117,7 +136,7 @@ def _file_and_format(
     if not file.path.is_dir():
         file.refuse_bomb()
         refuse_foreign(file)
-    chosen = _format(file, format_name, options.kind)
+    chosen = _format(file, format_name, options.kind, bool(options.columns.names))
     _refuse_meaningless(source, chosen.name, options, chosen.has_columns, chosen.has_labels)
     return file, chosen
 
@@ -131,10 +150,18 @@ def _refuse_meaningless(
     if options.labels is not None and not has_labels:
         meaningless.append("--labels")
     for flag in meaningless:
-        raise BadInput(f"{source}: {flag} does not apply to {name} data; leave it out")
+        raise _meaningless(source, flag, name)
 
 
-def _format(file: InputFile, name: str | None, kind: type[Dataset] | None) -> Format:
+def _meaningless(source: str, flag: str, name: str) -> BadInput:
+    return BadInput(f"{source}: {flag} does not apply to {name} data; leave it out")
+
+
+def _format(
+    file: InputFile, name: str | None, kind: type[Dataset] | None, has_ratings: bool
+) -> Format:
+    if name is None and has_ratings and kind is Ratings:
+        return format_called("ratings")
     if name is None:
         return recognise(file, kind)
     chosen = format_called(name)
@@ -153,8 +180,7 @@ def _missing(source: str) -> BadInput:
     return BadInput(f"{source or repr('')}: neither a file nor a bundled data set; {hint}")
 
 
-def _without(dataset: Dataset, held_out: str, format_name: str | None) -> Dataset:
-    other = open_dataset(held_out, kind="ratings", format=format_name)
+def _without(dataset: Dataset, other: Dataset, held_out: str) -> Dataset:
     if not isinstance(dataset, Ratings) or not isinstance(other, Ratings):
         problem = f"--exclude {held_out}: {dataset.source} holds {dataset.described}"
         raise BadInput(f"{problem}; only ratings can be excluded")

@@ -46,6 +46,7 @@ class VocabularyRule:
     max_share: float = 0.5
     max_words: int = 20_000
     stop_words: frozenset[str] = STOP_WORDS
+    stop_words_are: str = "frequent English words"
     word: re.Pattern[str] = _WORD
 
     @property
@@ -53,9 +54,15 @@ class VocabularyRule:
         """Which words count, as a clause after "words"; of rules with the default `word`."""
         return (
             f"of 3 to 30 letters that occur in {self.min_documents} documents or more and in at "
-            f"most {self.max_share:.0%} of them, without {len(self.stop_words)} frequent English "
-            f"words; at most {self.max_words:,}"
+            f"most {self.max_share:.0%} of them, without {len(self.stop_words):,} "
+            f"{self.stop_words_are}; at most {self.max_words:,}"
         )
+
+
+def rule_without(stop_words: str, source: str) -> VocabularyRule:
+    """The default rule with other stop words: a text of words, separated by white space."""
+    words = frozenset(stop_words.lower().split())
+    return VocabularyRule(stop_words=words, stop_words_are=f"words of {source}")
 
 
 def choose_vocabulary(documents: Sequence[Sequence[str]], rule: VocabularyRule) -> tuple[str, ...]:

@@ -42,6 +42,20 @@ class Straggler(NamedTuple):
     times_as_long: float
 
 
+class GroupForecast(NamedTuple):
+    """What a policy expects of jobs that share machines. `iteration_s`: in which each of them makes
+    an iteration; `in_turn_s`: of these iterations one after the other; `cpu`, `network`: parts of
+    the time in which they are in use, 0 to 1; `jobs`: how many of them it covers, those that have
+    been measured.
+    """
+
+    iteration_s: float
+    in_turn_s: float
+    cpu: float
+    network: float
+    jobs: int
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Decision:
     """The complete allocation, a row per job of the snapshot; the engine derives starts and stops.
@@ -53,7 +67,9 @@ class Decision:
     percentage of each GPU (None: 100). `group`: jobs with the same number and the same `gpus` share
     them on the same machines; UNKNOWN: exclusive use (None: for all jobs). `recheck_at_us`: time of
     the next decision if no event occurs before. `memory`: new values of the policy's own columns.
-    `exclude`: by row, the slow machine that caused a new placement, for the decision log.
+    `spill`: part of each job's input that is kept on disk, 0 to 1 (None: nothing is). `forecasts`:
+    by row, of the job's group, for the decision log. `exclude`: by row, the slow machine that
+    caused a new placement, for the decision log.
     """
 
     gpus: Ints
@@ -66,6 +82,8 @@ class Decision:
     recheck_at_us: int = NEVER_US
     memory: Mapping[str, Ints] = field(default_factory=dict)
     exclude: Mapping[int, Straggler] = field(default_factory=dict)
+    spill: Floats | None = None
+    forecasts: Mapping[int, GroupForecast] = field(default_factory=dict)
 
     @property
     def used_gpus(self) -> int:

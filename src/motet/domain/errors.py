@@ -2,6 +2,7 @@
 
     MotetError                 1    any error that Motet reports with a message
     ├── BadInput               2    a file, field, flag or value that is not accepted
+    │   ├── BadArgument        2    the same in Python's estimators; also a ValueError
     │   └── UnknownName        2    an unknown name, with the nearest known ones
     ├── JobFailed              1    the job ran and did not succeed
     ├── NotFound               3    the requested object does not exist
@@ -72,6 +73,10 @@ class BadInput(MotetError):
     """Input of the user is not accepted; no process was started and no machine allocated."""
 
     exit_code = ExitCode.BAD_INPUT
+
+
+class BadArgument(BadInput, ValueError):
+    """Data or a parameter of an estimator is not accepted, a ValueError as in scikit-learn."""
 
 
 class UnknownName(BadInput):

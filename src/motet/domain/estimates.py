@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from motet.domain.arrays import Floats, Ints
+from motet.domain.arrays import Bools, Floats, Ints
 
 
 class LossForecasts(Protocol):
@@ -25,6 +26,34 @@ class LossForecasts(Protocol):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class SubtaskEstimates:
+    """COMP and COMM of jobs, a row per row of the `JobTable`, `(jobs,)`.
+
+    Specified by the user: `input_bytes`, and `model_bytes` with working memory, on all machines
+    together; NaN for a job that does not report COMP and COMM.
+
+    Measured: on m machines an iteration takes `divided_s` / m + `constant_s` seconds of COMP and
+    `comm_s` of COMM; NaN before the first measurement, which `is_measured` tells.
+    """
+
+    input_bytes: Floats
+    model_bytes: Floats
+    divided_s: Floats
+    constant_s: Floats
+    comm_s: Floats
+
+    @property
+    def are_reported(self) -> Bools:
+        """Which jobs report COMP and COMM."""
+        return ~np.isnan(self.input_bytes)
+
+    @property
+    def is_measured(self) -> Bools:
+        """Which jobs have a profile."""
+        return ~np.isnan(self.comm_s)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Estimates:
     """A row per row of the `JobTable`, `(jobs,)` unless stated otherwise; NaN if unknown.
 
@@ -38,7 +67,7 @@ class Estimates:
     Predicted: `forecasts`, loss curves of the jobs with a known `loss`, a row for each in their
     order (None: there is no fitter); `steps_left` to the end, infinite if the loss never reaches
     its target; steps per second by `speed_mode` (0: unknown) with `speed`, `(jobs, 6)`: see
-    `motet.estimate.speed_function`.
+    `motet.estimate.speed_function`. `subtasks`: COMP and COMM (None: no job reports them).
     """
 
     steps_done: Floats
@@ -51,6 +80,7 @@ class Estimates:
     steps_left: Floats
     speed_mode: Ints
     speed: Floats
+    subtasks: SubtaskEstimates | None = None
 
     def __len__(self) -> int:
         return len(self.steps_done)

@@ -27,6 +27,15 @@ class Goal:
     planned_steps: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class DataSizes:
+    """Bytes of the input, and of the model with working memory, of a job that reports its COMP and
+    COMM times; on all of its machines together."""
+
+    input_bytes: int
+    model_bytes: int
+
+
 # -- users -----------------------------------------------------------------------------------------
 
 
@@ -34,12 +43,14 @@ class Goal:
 class Submitted:
     """A job arrives. `columns`: of `JobTable`; columns that are not named have their defaults.
 
-    `goal`: of a job whose losses and speeds will be reported (None: they will not).
+    `goal`: of a job whose losses and speeds will be reported (None: they will not). `data`: of a
+    job whose COMP and COMM times will be reported (None: they will not).
     """
 
     job: int
     columns: Mapping[str, int]
     goal: Goal | None = None
+    data: DataSizes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +209,17 @@ class SpeedMeasured:
     steps_per_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class SubtasksMeasured:
+    """Seconds of COMP and COMM in iterations of a job on so many machines, alone or beside others,
+    since the last such event: the means."""
+
+    job: int
+    machines: int
+    comp_s: float
+    comm_s: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RemainingMeasured:
     """`remaining_us` of these jobs, as in `JobTable`; `(n,)` both. Only drivers with an oracle
@@ -285,6 +307,7 @@ Event: TypeAlias = (
     | SpeedChanged
     | ProgressMeasured
     | SpeedMeasured
+    | SubtasksMeasured
     | RemainingMeasured
     | MachineMeasured
     | MachineAdded
@@ -302,6 +325,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
     if isinstance(event, Submitted):
         goal, values["columns"] = event.goal, dict(event.columns)
         values["goal"] = goal and [goal.target_loss, goal.planned_steps]
+        values["data"] = event.data and [event.data.input_bytes, event.data.model_bytes]
     if isinstance(event, RemainingMeasured):
         values = {name: column.tolist() for name, column in values.items()}
     return {"event": type(event).__name__, **values}
@@ -317,6 +341,8 @@ def event_from_json(document: Mapping[str, Any]) -> Event:
     try:
         if values.get("goal") is not None:
             values["goal"] = Goal(*values["goal"])
+        if values.get("data") is not None:
+            values["data"] = DataSizes(*values["data"])
         if kind is ProgressMeasured:
             values["points"] = tuple((step, loss) for step, loss in values["points"])
         if kind is RemainingMeasured:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from motet.domain.decision import Straggler
+from motet.domain.decision import GroupForecast, Straggler
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import NEVER_US
 from motet.domain.wait import WAITS
@@ -38,10 +38,11 @@ class LogEntry(NamedTuple):
 
     `gpus`: the job's request in waits and changes of queues, else the GPUs of `placement`: of the
     job's machines from now on, or of those that it lost. `left`: the slow machine that caused a new
-    placement. `others`: jobs that share these GPUs; for a preemption, jobs that
-    received them; for a wait, jobs before it that hold GPUs, or the head of the line that it may
-    not overtake. `queue`: the policy's own queue, from 0 (UNKNOWN: none). `overhead_us`: of a
-    finished job, its time in checkpoints and restores.
+    placement. `forecast`: of the job's group; `on_disk`: the part of its input there. `others`:
+    jobs that share these GPUs; for a preemption, jobs that received them; for a wait, jobs before
+    it that hold GPUs, or the head of the line that it may not overtake. `queue`: the policy's own
+    queue, from 0 (UNKNOWN: none). `overhead_us`: of a finished job, its time in checkpoints and
+    restores.
 
     Waits: `free_gpus` when the policy considered the job; `position`: number of waiting jobs before
     it (UNKNOWN: no order); `until_us`: time of the policy's next own decision; `measure`, `bar`:
@@ -73,6 +74,8 @@ class LogEntry(NamedTuple):
     team: Team | None = None
     team_before: Team | None = None
     exchange: OtherJobs = NO_JOBS
+    forecast: GroupForecast | None = None
+    on_disk: float = 0.0
     job_queue: str = ""
 
 

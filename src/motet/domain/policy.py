@@ -23,6 +23,7 @@ class JobInput(Enum):
     DEMANDS = "CPUs or memory"
     QUEUE = "queues"
     MODEL = "models"
+    SUBTASKS = "COMP and COMM times"
 
 
 class Policy(ABC):
@@ -52,9 +53,17 @@ class Policy(ABC):
     wants_machine_speeds: ClassVar[bool] = False
     """`snapshot.machine_speeds` is filled where the driver measures machines."""
 
+    may_overtake: ClassVar[bool] = False
+    """A job that fits may start before one that precedes it in the policy's order and does not fit.
+    Under limits of queues this holds also for a job that does not fit into its queue's limits."""
+
     equal_shares_of: ClassVar[Literal["", "jobs", "queues"]] = ""
     """Between what the policy divides the GPUs evenly by resizing elastic jobs. A simulation whose
     jobs are all rigid reports that there is nothing to divide."""
+
+    keeps_order: ClassVar[bool] = False
+    """While a job waits, no job that is submitted later gets GPUs, unless limits of queues hold the
+    earlier one back. Predictions of its start then need not foresee later submissions."""
 
     placement: ClassVar[str] = "consolidate"
     """The placement planner that a simulation uses unless the user names another one."""

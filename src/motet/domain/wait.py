@@ -18,7 +18,7 @@ class DelayCause(StrEnum):
     """The job's queue used all of its quota, or holds more than other queues with waiting jobs."""
     FRAGMENTATION = "fragmentation"
     """Enough GPUs are free, but on too many machines for the job or for the job at the head of the
-    line, or on machines without enough free CPUs or memory."""
+    line, or on machines that are drained or lack free CPUs or memory."""
     POLICY_ORDER = "policy_order"
     """The policy allocated the GPUs to other jobs, whether or not this job fits."""
 
@@ -37,19 +37,26 @@ class BlockerRule(Enum):
 
 
 @dataclass(frozen=True)
-class WaitReason:
+class ReasonWords:
+    """`name`: in CamelCase, unique. `title`: a few words, for sums of waiting time. `sentence`: the
+    template of one wait. `advice`: what the user of the job could do, with `{job}` for its id."""
+
+    name: str
+    title: str
+    sentence: str
+    advice: str
+
+
+@dataclass(frozen=True)
+class WaitReason(ReasonWords):
     """A row of the table.
 
-    `name`: in CamelCase, unique. `cause`: the class of delay. `title`: a few words, for sums of
-    waiting time. `sentence`: the template of one wait. `blockers`: which jobs block this one.
+    `cause`: the class of delay. `blockers`: which jobs block this one.
     `compares`: what `Reasons.measure` and `Reasons.bar` are; empty: the policy compares nothing.
     `is_timed`: the wait may end when the policy decides again by itself, so the log has that time.
     """
 
-    name: str
     cause: DelayCause
-    title: str
-    sentence: str
     blockers: BlockerRule = BlockerRule.HOLDERS_BEFORE
     compares: str = ""
     is_timed: bool = False
@@ -75,6 +82,7 @@ class Wait(IntEnum):
             cause=DelayCause.POLICY_ORDER,
             title="too few free GPUs",
             sentence="{needs}, {free} at its turn{refused}{place}{before}",
+            advice="with fewer GPUs it may start earlier: motet submit --dry-run tells when",
         ),
     )
     BEHIND_HEAD = (
@@ -84,6 +92,7 @@ class Wait(IntEnum):
             cause=DelayCause.POLICY_ORDER,
             title="behind the head of the line",
             sentence="may not overtake {head}; {needs_itself}, {free}{place}",
+            advice="only a policy that lets jobs overtake, as best-effort, would start it earlier",
             blockers=BlockerRule.HEAD_OF_LINE,
         ),
     )
@@ -94,6 +103,7 @@ class Wait(IntEnum):
             cause=DelayCause.FRAGMENTATION,
             title="GPUs too far apart",
             sentence="needs {gpus} closer together, {free}{place}{anywhere_later}{running}",
+            advice="with fewer GPUs it needs fewer machines",
             is_timed=True,
         ),
     )
@@ -104,6 +114,7 @@ class Wait(IntEnum):
             cause=DelayCause.FAIR_SHARE,
             title="quota used up",
             sentence="its queue used up its quota{holders}; {needs}{place}",
+            advice="move it to another queue: motet update {job} --queue Q",
             blockers=BlockerRule.HOLDERS_OF_QUEUE,
         ),
     )
@@ -114,6 +125,7 @@ class Wait(IntEnum):
             cause=DelayCause.POLICY_ORDER,
             title="kept back by the policy",
             sentence="the policy kept it back: {free}, it {needs}{again}",
+            advice="nothing to do: the policy decides again by itself",
             blockers=BlockerRule.ALL_HOLDERS,
             is_timed=True,
         ),
@@ -125,6 +137,7 @@ class Wait(IntEnum):
             cause=DelayCause.FRAGMENTATION,
             title="behind a head that waits for GPUs closer together",
             sentence="may not overtake {head_closer_together}; {needs_itself}, {free}{place}",
+            advice="only a policy that lets jobs overtake, as best-effort, starts it earlier",
             blockers=BlockerRule.HEAD_OF_LINE,
         ),
     )
@@ -135,6 +148,7 @@ class Wait(IntEnum):
             cause=DelayCause.POLICY_ORDER,
             title="its loss would fall less",
             sentence="its loss is predicted to fall {fall}; {asks}, {free}{place}",
+            advice="trainings whose loss no longer falls keep GPUs from it: cancel yours",
             compares="the predicted fall of the loss per GPU",
         ),
     )
@@ -145,6 +159,7 @@ class Wait(IntEnum):
             cause=DelayCause.POLICY_ORDER,
             title="it has more left to do",
             sentence="predicted to have {left}; {asks}, {free}{place}",
+            advice="fewer epochs, or a smaller minimum of workers and servers, start it earlier",
             compares="the predicted GPU-seconds that are left",
         ),
     )
@@ -155,6 +170,7 @@ class Wait(IntEnum):
             cause=DelayCause.FRAGMENTATION,
             title="too few free CPUs",
             sentence="{needs}, {free} at its turn, but {short_of_cpus}{place}{before}",
+            advice="request fewer CPUs for each process (cpus)",
         ),
     )
     TOO_LITTLE_MEMORY = (
@@ -164,6 +180,7 @@ class Wait(IntEnum):
             cause=DelayCause.FRAGMENTATION,
             title="not enough free memory",
             sentence="{needs}, {free} at its turn, but {short_of_memory}{place}{before}",
+            advice="request less memory for each process (memory)",
         ),
     )
     SHARE = (
@@ -173,6 +190,7 @@ class Wait(IntEnum):
             cause=DelayCause.FAIR_SHARE,
             title="behind those with a smaller share",
             sentence="its queue holds more than {shares}; {needs_itself}, {free}{place}",
+            advice="move it to a queue that holds less: motet update {job} --queue Q",
             compares="the dominant share of the job's queue; `bar`: the lowest of waiting queues",
         ),
     )
@@ -183,6 +201,7 @@ class Wait(IntEnum):
             cause=DelayCause.POLICY_ORDER,
             title="outbid in an auction",
             sentence="outbid{rhos}; {needs}, {free}{again}",
+            advice="nothing to do: its bid rises while it waits",
             compares="finish-time fairness rho at the last auction; `bar`: the lowest that won",
             is_timed=True,
         ),
@@ -195,6 +214,7 @@ class Wait(IntEnum):
             title="its lease was over",
             sentence="its lease ended early, as payment for what it won, and others have the GPUs "
             "until the next auction{ran_before}; {needs}, {free}{again}",
+            advice="nothing to do: it bids again in the next auction",
             is_timed=True,
         ),
     )
@@ -205,6 +225,7 @@ class Wait(IntEnum):
             cause=DelayCause.POLICY_ORDER,
             title="no end of it predicted",
             sentence="{left_assumed}; {asks}, {free}{place}",
+            advice="a training that reports its loss and has epochs, or until, is predicted",
             compares="the GPU-seconds that are assumed to be left",
         ),
     )
@@ -216,6 +237,7 @@ class Wait(IntEnum):
             title="no loss of it known",
             sentence="no loss of it is known, so it is taken to fall as 1/(1 + k) with k steps: "
             "{fall}; {asks}, {free}{place}",
+            advice="a training that reports its loss is compared by it",
             compares="the assumed fall of the loss per GPU",
         ),
     )
@@ -227,6 +249,7 @@ class Wait(IntEnum):
             title="restart delayed after failures",
             sentence="it runs again after a delay, because its last attempts failed{restart}; its "
             "slots stay free for it",
+            advice="look why it failed: motet logs {job}; it starts again by itself",
             blockers=BlockerRule.ALL_HOLDERS,
             is_timed=True,
         ),
@@ -239,6 +262,8 @@ class Wait(IntEnum):
             title="minimum runtime of others",
             sentence="{needs}, {free}: no job is preempted before it has run for min_runtime"
             "{place}{running}{again}",
+            advice="nothing to do; an administrator can shorten it: motet policy set --set "
+            "min_runtime",
             blockers=BlockerRule.ALL_HOLDERS,
             is_timed=True,
         ),
@@ -251,6 +276,8 @@ class Wait(IntEnum):
             title="others were preempted often",
             sentence="{needs}, {free}: no job is preempted more than preemptions_per_hour times "
             "an hour{place}{running}{again}",
+            advice="nothing to do; an administrator can raise preemptions_per_hour: motet policy "
+            "set",
             blockers=BlockerRule.ALL_HOLDERS,
             is_timed=True,
         ),
@@ -262,6 +289,8 @@ class Wait(IntEnum):
             cause=DelayCause.FAIR_SHARE,
             title="limit of its queue",
             sentence="{its_queue} may hold {of_queue}{holders}; {needs}{place}",
+            advice="move it to another queue (motet update {job} --queue Q), or have the limit "
+            "raised: motet queue update",
             blockers=BlockerRule.HOLDERS_OF_QUEUE,
             compares="the GPUs that the job's queue holds; `bar`: guarantee + borrow",
         ),
@@ -274,6 +303,8 @@ class Wait(IntEnum):
             title="GPUs guaranteed to other queues",
             sentence="{its_queue} has a guarantee of {of_queue}, and the rest is guaranteed to "
             "other queues or in use; {needs}, {free}{place}{running}",
+            advice="move it to a queue that has a guarantee, or have one given to its queue: motet "
+            "queue update",
             blockers=BlockerRule.ALL_HOLDERS,
             compares="the GPUs that the job's queue holds; `bar`: its guarantee",
         ),
@@ -286,7 +317,44 @@ class Wait(IntEnum):
             title="its queue is on hold",
             sentence="{its_queue} is on hold: its jobs start after `motet queue resume`; {needs}"
             "{place}",
+            advice="move it to another queue, motet update {job} --queue Q, or have that ended",
             blockers=BlockerRule.ALL_HOLDERS,
+        ),
+    )
+    NO_GAIN = (
+        22,
+        WaitReason(
+            name="NoHigherUse",
+            cause=DelayCause.POLICY_ORDER,
+            title="machines would not be used more",
+            sentence="{uses}{running}",
+            advice="wait for the end of a running job, or add machines",
+            blockers=BlockerRule.ALL_HOLDERS,
+            compares="the use of CPU and network of the cluster, weighted, if the job ran in its "
+            "best group; `bar`: the present one",
+        ),
+    )
+    GROUP_MEMORY = (
+        23,
+        WaitReason(
+            name="NoGroupWithRoom",
+            cause=DelayCause.FRAGMENTATION,
+            title="no machines with memory for its data",
+            sentence="no machines have memory for its input and model{running}{again}",
+            advice="wait for the end of a running job, or let input be on disk: reloading=true",
+            blockers=BlockerRule.ALL_HOLDERS,
+            is_timed=True,
+        ),
+    )
+    MACHINES_DRAINED = (
+        24,
+        WaitReason(
+            name="MachinesDrained",
+            cause=DelayCause.FRAGMENTATION,
+            title="machines drained or gone",
+            sentence="{needs}, {free} at its turn, and {drained}{place}",
+            advice="wait until the machines are resumed, motet machine list, or ask for fewer GPUs",
+            compares="GPUs of machines that are drained or gone; `bar`: of all machines",
         ),
     )
 

@@ -11,6 +11,7 @@ import numpy as np
 from motet.domain.actions import Action
 from motet.domain.arrays import Ints
 from motet.domain.policy import Policy
+from motet.domain.units import NEVER_US
 from motet.engine.state.cluster_state import ClusterState
 
 
@@ -36,7 +37,7 @@ class DecisionEffects:
     starts, the jobs with which it shares GPUs. `memory`: changes of the policy's own columns, by
     name: by how much, and of which jobs, ascending. `waits`: by job, wait codes that changed.
     `recheck_at_us`: time of the next decision that the policy requested. `declared`: None: as at
-    the decision before.
+    the decision before. `has_failed`: the policy was asked, but failed: nothing else follows.
     """
 
     actions: tuple[Action, ...]
@@ -45,6 +46,12 @@ class DecisionEffects:
     waits: Mapping[int, int]
     recheck_at_us: int
     declared: DeclaredPolicy | None = None
+    has_failed: bool = False
+
+    @classmethod
+    def of_failure(cls, declared: DeclaredPolicy | None) -> Self:
+        """Of a policy that failed, and is asked no more."""
+        return cls((), {}, {}, {}, NEVER_US, declared, has_failed=True)
 
 
 class ColumnsBefore:

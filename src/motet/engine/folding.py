@@ -10,10 +10,11 @@ import numpy as np
 from motet.domain.actions import Action, Migrate, Preempt
 from motet.domain.arrays import Ints
 from motet.domain.decision import Decision, Reasons
-from motet.domain.snapshot import UNKNOWN, Placement
+from motet.domain.snapshot import UNKNOWN, JobTable, Placement
 from motet.domain.wait import Wait
 from motet.engine.actions.requests import Requests
 from motet.engine.actions.slots import Slots
+from motet.engine.actions.staying_jobs import StayingJobs
 from motet.engine.effects import DecisionEffects
 from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.state.cluster_state import ClusterState
@@ -30,7 +31,7 @@ class Folding:
     ) -> None:
         """Apply the effects of a decision. `has_estimates`: the policy was given estimates."""
         if has_estimates and measurements is not None:
-            measurements.note_fits(self._state.jobs)
+            measurements.note_fits(self._seen_jobs())
         table = self._state.table
         for name, changes in effects.memory.items():
             column = table.column(name)
@@ -40,6 +41,11 @@ class Folding:
         codes = table.column("wait_code")
         for job, code in effects.waits.items():
             codes[table.row_of(job)] = code
+
+    def _seen_jobs(self) -> JobTable:
+        """Those about which the policy was asked."""
+        state, closed = self._state, self._state.machines.closed
+        return StayingJobs.of(state.snapshot(), closed).hidden().jobs if len(closed) else state.jobs
 
     def force(self, actions: Sequence[Action]) -> None:
         """Apply actions that were executed, whatever is pending: decided starts that were not

@@ -46,6 +46,7 @@ class Journal(Protocol):
     def decided(
         self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]
     ) -> None:
-        """Record a decision. `snapshot`: the policy's input; its arrays change afterwards.
+        """Record a decision. `snapshot`: all jobs; if some are on machines that take no jobs, the
+        policy does not see these, and there are no estimates. Its arrays change afterwards.
         `actions`: all that follow from the decision, including those that wait for slots."""
         ...

@@ -10,14 +10,14 @@ from motet.domain.decision import Decision
 from motet.domain.errors import MotetError
 from motet.domain.events import Event, PolicyChanged
 from motet.domain.policy import Policy
-from motet.domain.snapshot import Snapshot
+from motet.domain.units import NEVER_US
 from motet.engine.effects import ColumnsBefore, DecisionEffects, DeclaredPolicy
 from motet.engine.folding import Folding, are_same
 from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.ports import Journal
 from motet.engine.savepoint import Savepoint
 from motet.engine.state.cluster_state import ClusterState
-from motet.engine.step import Engine
+from motet.engine.step import CheckedDecision, Engine
 from motet.placement.planner import Planner
 
 
@@ -37,7 +37,9 @@ class RecordedEngine(Engine):
         measurements: Measurements,
     ) -> None:
         """See Engine."""
-        super().__init__(policy, planner, state, journal, measurements=measurements)
+        super().__init__(
+            policy, planner, state, journal, measurements=measurements, checks_places=True
+        )
         self.effects: DecisionEffects | None = None
         self._folding = Folding(self.state, self._slots, self._requests)
         self._unloaded: PolicyChanged | None = None
@@ -61,11 +63,14 @@ class RecordedEngine(Engine):
         events: Sequence[Event],
         effects: DecisionEffects | None,
         actions: Sequence[Action],
+        *,
+        may_ask: bool = True,
     ) -> None:
         """Repeat a recorded step; no policy is asked, and the engine's journal hears nothing.
 
-        `effects`: of its decision; None: it made none. `actions`: those that it returned. Raises
-        BadInput for an invalid event, KeyError for a job that is not active.
+        `effects`: of its decision; None: it made none. `actions`: those that it returned.
+        `may_ask`: as in `step`; False also if the policy failed in this step. Raises BadInput for
+        an invalid event, KeyError for a job that is not active.
         """
         declared = self._declared if effects is None else effects.declared or self._declared
         columns = {} if declared is None else declared.memory_columns
@@ -84,9 +89,16 @@ class RecordedEngine(Engine):
         else:  # Another version folds events otherwise; what it did has happened.
             self._folding.force(actions)
             self.recheck_at_us = now_us
+        if not may_ask:
+            self.recheck_at_us = NEVER_US
 
     def decide_again(
-        self, now_us: int, events: Sequence[Event], recorded: Sequence[Action]
+        self,
+        now_us: int,
+        events: Sequence[Event],
+        recorded: Sequence[Action],
+        *,
+        may_ask: bool = True,
     ) -> bool:
         """Repeat a step of which only the returned actions were recorded: decide, and take the
         recorded actions as true. Returns whether they are those of the present decision.
@@ -96,31 +108,39 @@ class RecordedEngine(Engine):
         """
         if self._journal is not None:
             self._journal.received(now_us, events)
-        is_due = self._folded(now_us, events, self._try_change)
+        is_due = self._folded(now_us, events, self._try_change) and may_ask
         self._declared = None
-        wanted: tuple[Snapshot, Decision] | None = None
+        wanted: CheckedDecision | None = None
         if is_due and not self._is_lost:
             with suppress(Exception):  # A policy file raises anything; it had decided nevertheless.
-                wanted = self._asked()
+                wanted = self._checked()
+                self.state.remember(wanted.decision.memory)
+        is_same = self._repeated(recorded, wanted, is_due=is_due)
+        if not may_ask:
+            self.recheck_at_us = NEVER_US
+        return is_same
+
+    def _repeated(
+        self, recorded: Sequence[Action], wanted: CheckedDecision | None, *, is_due: bool
+    ) -> bool:
+        """Carry out a decision, or take the recorded actions as true; returns as `decide_again`."""
         if not (is_due or recorded) and self._requests.are_settled:
             return True
         before = Savepoint(self.state, self._requests)
         if (wanted is not None or not is_due) and self._leads_to(recorded, wanted):
             return True
         before.restore()
-        self._take_as_true(recorded, None if wanted is None else wanted[1])
+        self._take_as_true(recorded, None if wanted is None else wanted.decision)
         return False
 
-    def _leads_to(
-        self, recorded: Sequence[Action], wanted: tuple[Snapshot, Decision] | None
-    ) -> bool:
+    def _leads_to(self, recorded: Sequence[Action], wanted: CheckedDecision | None) -> bool:
         """Carry out a decision; returns whether the actions are the recorded ones."""
         with suppress(MotetError, RuntimeError):  # Another state than that of the decision.
             if wanted is not None:
-                self._carry_out(*wanted)
+                self._carry_out(wanted)
             if are_same(self._requests.take(), recorded):
                 if wanted is not None:
-                    self._tell(wanted[0])
+                    self._tell(wanted.snapshot)
                 return True
         return False
 
@@ -134,15 +154,19 @@ class RecordedEngine(Engine):
     # -- the decision ------------------------------------------------------------------------------
 
     def _decide(self) -> None:
-        policy = self.policy
-        before = ColumnsBefore(self.state)
-        snapshot, decision = self._asked()
-        partners = self._carry_out(snapshot, decision)
-        declared = DeclaredPolicy.of(policy)
+        declared = DeclaredPolicy.of(self.policy)
         news = None if declared == self._declared else declared
-        self.effects = before.effects(tuple(self.changes), partners, self.recheck_at_us, news)
-        self._declared = declared
-        self._tell(snapshot)
+        before, self._declared = ColumnsBefore(self.state), declared
+        try:
+            checked = self._checked()
+        except Exception:
+            self.effects = DecisionEffects.of_failure(news)
+            raise
+        self._carry_out(checked)
+        self.effects = before.effects(
+            tuple(self.changes), checked.partners, self.recheck_at_us, news
+        )
+        self._tell(checked.snapshot)
 
     # -- the policy in force -----------------------------------------------------------------------
 

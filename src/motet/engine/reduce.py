@@ -53,6 +53,7 @@ class Reducer:
             events.SpeedChanged: self._runs,
             events.ProgressMeasured: self._progress_measured,
             events.SpeedMeasured: self._speed_measured,
+            events.SubtasksMeasured: self._subtasks_measured,
             events.RemainingMeasured: self._remaining_measured,
             events.MachineMeasured: self._machine_measured,
             events.MachineAdded: self._machine_added,
@@ -72,10 +73,14 @@ class Reducer:
         if self._state.is_active(event.job):
             raise BadInput(f"job {event.job} was already submitted")
         self._state.submitted({"number": event.job, **event.columns})
-        if event.goal is not None and self._measurements is not None:
-            target, planned = event.goal.target_loss, event.goal.planned_steps
+        if self._measurements is not None and (event.goal or event.data) is not None:
+            goal = event.goal or events.Goal()
+            target, planned = goal.target_loss, goal.planned_steps
             self._measurements.arrived(
-                event.job, _NAN if target is None else target, _NAN if planned is None else planned
+                event.job,
+                _NAN if target is None else target,
+                _NAN if planned is None else planned,
+                event.data,
             )
         return True
 
@@ -190,6 +195,12 @@ class Reducer:
     def _speed_measured(self, event: events.SpeedMeasured) -> bool:
         if self._measurements is not None and event.job in self._measurements:
             self._measurements.ran(event.job, event.workers, event.servers, event.steps_per_s)
+        return False
+
+    def _subtasks_measured(self, event: events.SubtasksMeasured) -> bool:
+        if self._measurements is not None and event.job in self._measurements:
+            times = event.machines, event.comp_s, event.comm_s
+            self._measurements.took(event.job, *times)
         return False
 
     def _remaining_measured(self, event: events.RemainingMeasured) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import NEVER_US, exact_seconds
 from motet.engine.actions.checks import DecisionProblem, problem_of
+from motet.engine.actions.closed_machines import naming_closed_machines
 from motet.engine.actions.delays import without_delayed
 from motet.engine.actions.diff import SlotChange, changes_of, partners_of
 from motet.engine.actions.fitting import Fitting, Overcommitted
@@ -32,6 +33,7 @@ from motet.engine.actions.preemption_limits import (
 from motet.engine.actions.queue_limits import within_queue_limits
 from motet.engine.actions.requests import Requests
 from motet.engine.actions.slots import Slots
+from motet.engine.actions.staying_jobs import StayingJobs
 from motet.engine.capture import CapturedEngine
 from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.measurements.machine_monitor import MachineMonitor
@@ -47,12 +49,23 @@ from motet.placement.planner import Planner
 NO_LIMITS = PreemptionLimits()
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class CheckedDecision:
+    """A decision within all limits, which has changed nothing yet. `snapshot`: its jobs.
+    `partners`: by job, those that share its GPUs."""
+
+    snapshot: Snapshot
+    decision: Decision
+    partners: Mapping[int, Sequence[int]]
+
+
 class Engine:
     """Applies a policy and a placement planner to the state of one cluster.
 
     `policy`: the one in force. `decision` and `changes`: the decision of the last step and all
     actions that follow from it, including those that wait for slots; None and empty if the step
-    made no decision. `recheck_at_us`: when a `Tick` is due.
+    made no decision. `recheck_at_us`: when a `Tick` is due. `policy_error`: what the last step
+    raised because of the policy; its events are folded, and nothing else has changed.
     """
 
     def __init__(
@@ -65,18 +78,22 @@ class Engine:
         measurements: Measurements | None = None,
         monitor: MachineMonitor | None = None,
         limits: PreemptionLimits = NO_LIMITS,
+        *,
+        checks_places: bool = False,
     ) -> None:
         """`name_of`: the job id for a job number, used in messages.
 
         `measurements`: with the fitters that a policy which declares `wants_estimates` needs, this
         policy or a later one. `monitor`: for a policy that declares `wants_machine_speeds`; without
         it a later policy that declares this starts without known speeds. `limits`: of preemptions,
-        under this policy.
+        under this policy. `checks_places`: whether the machines that a policy names are tried
+        before anything changes: for drivers that go on after a `policy_error`.
         """
         self._policy = policy
         self._name_of = name_of
         self._journal = journal
         self._limits = limits
+        self._checks_places = checks_places
         self._planner = planner
         self.state = state
         self._requests = Requests(state.cluster.gpus.tolist())
@@ -87,10 +104,13 @@ class Engine:
         self._reducer = self._new_reducer()
         self.decision: Decision | None = None
         self.changes: Sequence[Action] = ()
+        self.policy_error: Exception | None = None
         self.recheck_at_us = NEVER_US
 
-    def step(self, now_us: int, events: Sequence[Event]) -> list[Action]:
+    def step(self, now_us: int, events: Sequence[Event], *, may_ask: bool = True) -> list[Action]:
         """Fold the events of one instant; call the policy if one of them requires a decision.
+
+        `may_ask`: False: the policy is not called, and no `Tick` is due.
 
         Returns the actions that can be executed now. An action whose slots a job still holds is
         returned by the step that receives the event of their release. Raises BrokenPolicy for an
@@ -98,7 +118,10 @@ class Engine:
         """
         if self._journal is not None:
             self._journal.received(now_us, events)
-        if self._folded(now_us, events, self._change_policy):
+        is_due = self._folded(now_us, events, self._change_policy)
+        if not may_ask:
+            self.recheck_at_us = NEVER_US
+        elif is_due:
             self._decide()
         return self._requests.take()
 
@@ -112,7 +135,7 @@ class Engine:
     ) -> bool:
         """Fold the events of one instant; returns whether one of them requires a decision."""
         self.state.advance(now_us)
-        self.decision, self.changes = None, ()
+        self.decision, self.changes, self.policy_error = None, (), None
         is_due = False
         for event in events:
             if isinstance(event, PolicyChanged):
@@ -125,43 +148,68 @@ class Engine:
     # -- a decision --------------------------------------------------------------------------------
 
     def _decide(self) -> None:
-        snapshot, decision = self._asked()
-        self._carry_out(snapshot, decision)
-        self._tell(snapshot)
+        checked = self._checked()
+        self._carry_out(checked)
+        self._tell(checked.snapshot)
+
+    def _checked(self) -> CheckedDecision:
+        """What the policy decides. Changes nothing.
+
+        Raises what the policy raises, BrokenPolicy; this is the `policy_error` then.
+        """
+        staying = StayingJobs.of(self.state.snapshot(), self.state.machines.closed)
+        seen = self._completed(staying.hidden(), self.policy, self._monitor, self._measurements)
+        snapshot = staying.whole if len(staying.rows) else seen
+        try:
+            return self._within_limits(staying, seen, snapshot)
+        except Exception as error:
+            self.policy_error = error
+            raise
+
+    def _within_limits(
+        self, staying: StayingJobs, seen: Snapshot, snapshot: Snapshot
+    ) -> CheckedDecision:
+        """`seen`: what the policy is asked about; `snapshot`: with the jobs on closed machines,
+        too."""
+        state, closed = self.state, self.state.machines.closed
+        decision = staying.joined(self._asked(seen), seen.jobs)
+        if state.has_delays:
+            delays = state.table.column("not_before_us")
+            decision = without_delayed(decision, snapshot, delays)
+        try:
+            decision, partners = self._feasible(decision, snapshot, staying)
+        except Overcommitted as error:
+            raise self._broken(error.problem, snapshot, self.policy) from None
+        if len(closed):
+            decision = naming_closed_machines(decision, snapshot, state.cluster.gpus, closed)
+        return CheckedDecision(snapshot, decision, partners)
+
+    def _carry_out(self, checked: CheckedDecision) -> None:
+        """Store the policy's memory, allocate slots, and request actions."""
+        state, decision, snapshot = self.state, checked.decision, checked.snapshot
+        state.remember(decision.memory)
+        changes = self._changes(decision, snapshot, checked.partners)
+        try:
+            self.changes = self._slots.carry_out(changes, decision, snapshot, checked.partners)
+        except Overcommitted as error:
+            raise self._broken(error.problem, snapshot, self.policy) from None
+        state.table.column("wait_code")[:] = decision.reasons.code
+        self.decision, self.recheck_at_us = decision, decision.recheck_at_us
 
     def _tell(self, snapshot: Snapshot) -> None:
         if self._journal is not None and self.decision is not None:
             self._journal.decided(snapshot.now_us, snapshot, self.decision, self.changes)
 
-    def _asked(self) -> tuple[Snapshot, Decision]:
-        """Ask the policy, and store its memory."""
-        snapshot = self._snapshot(self.policy, self._monitor, self._measurements)
+    def _asked(self, snapshot: Snapshot) -> Decision:
+        """The policy's decision. Raises BrokenPolicy."""
         decision = ask(self.policy, snapshot)
-        state = self.state
-        problem = problem_of(decision, snapshot, has_elastic=state.has_elastic)
+        problem = problem_of(decision, snapshot, has_elastic=self.state.has_elastic)
         if problem is not None:
             raise self._broken(problem, snapshot, self.policy)
-        state.remember(decision.memory)
-        if state.has_delays:
-            delays = state.table.column("not_before_us")
-            decision = without_delayed(decision, snapshot, delays)
-        return snapshot, decision
-
-    def _carry_out(self, snapshot: Snapshot, decision: Decision) -> Mapping[int, Sequence[int]]:
-        """Allocate slots and request actions; returns the jobs that share GPUs."""
-        state = self.state
-        try:
-            decision, partners = self._feasible(decision, snapshot)
-            changes = self._changes(decision, snapshot, partners)
-            self.changes = self._slots.carry_out(changes, decision, snapshot, partners)
-        except Overcommitted as error:
-            raise self._broken(error.problem, snapshot, self.policy) from None
-        state.table.column("wait_code")[:] = decision.reasons.code
-        self.decision, self.recheck_at_us = decision, decision.recheck_at_us
-        return partners
+        return decision
 
     def _feasible(
-        self, wanted: Decision, snapshot: Snapshot
+        self, wanted: Decision, snapshot: Snapshot, staying: StayingJobs
     ) -> tuple[Decision, Mapping[int, Sequence[int]]]:
         """The decision within the limits of preemptions, queues and machines, and the jobs that
         share GPUs.
@@ -171,7 +219,7 @@ class Engine:
         """
         excluded = set[int]()
         while True:
-            decision = self._limited(wanted, snapshot, excluded)
+            decision = self._limited(wanted, snapshot, staying, excluded)
             fitted = self._fitted(decision, snapshot)
             if not snapshot.queues.are_limited:
                 return fitted, partners_of(fitted, snapshot)
@@ -181,11 +229,18 @@ class Engine:
             excluded |= {*np.flatnonzero(lacks).tolist()}
 
     def _limited(
-        self, decision: Decision, snapshot: Snapshot, excluded: Container[int]
+        self,
+        decision: Decision,
+        snapshot: Snapshot,
+        staying: StayingJobs,
+        excluded: Container[int],
     ) -> Decision:
         if snapshot.queues.are_limited:
             protection = self._protection(snapshot)
-            return within_queue_limits(decision, snapshot, protection, excluded)
+            may_overtake = self.policy.may_overtake
+            return within_queue_limits(
+                decision, snapshot, protection, staying, excluded, may_overtake=may_overtake
+            )
         if self._limits:
             return without_early_preemptions(decision, snapshot, self._protection(snapshot))
         return decision
@@ -193,12 +248,14 @@ class Engine:
     def _fitted(self, decision: Decision, snapshot: Snapshot) -> Decision:
         """Raises Overcommitted."""
         state = self.state
-        if not (state.has_demands or len(state.machines.closed)):
+        has_limits = state.has_demands or len(state.machines.closed) > 0
+        if not (has_limits or (self._checks_places and decision.places)):
             return decision
         partners = partners_of(decision, snapshot)
         changes = self._changes(decision, snapshot, partners)
         closed = state.machines.closed
-        return Fitting(snapshot, decision, self._planner, closed).fit(changes, partners)
+        fitted = Fitting(snapshot, decision, self._planner, closed).fit(changes, partners)
+        return fitted if has_limits else decision
 
     def try_policy(self, policy: Policy) -> None:
         """Ask a policy for a decision about the present state, which changes nothing.
@@ -206,7 +263,9 @@ class Engine:
         Raises what stands against putting it in force: BadInput, BrokenPolicy.
         """
         monitor = self._monitor or MachineMonitor(self.state.cluster.size)
-        snapshot = self._snapshot(policy, monitor, deepcopy(self._measurements))
+        staying = StayingJobs.of(self.state.snapshot(), self.state.machines.closed)
+        measurements = self._measurements and self._measurements.copy()
+        snapshot = self._completed(staying.hidden(), policy, monitor, measurements)
         rows = len(snapshot.jobs)
         memory = {name: np.full(rows, value) for name, value in policy.memory_columns.items()}
         snapshot = replace(snapshot, memory=memory)
@@ -214,10 +273,14 @@ class Engine:
         if problem is not None:
             raise self._broken(problem, snapshot, policy)
 
-    def _snapshot(
-        self, policy: Policy, monitor: MachineMonitor | None, measurements: Measurements | None
+    def _completed(
+        self,
+        snapshot: Snapshot,
+        policy: Policy,
+        monitor: MachineMonitor | None,
+        measurements: Measurements | None,
     ) -> Snapshot:
-        snapshot = self.state.snapshot()
+        """With the estimates and measurements that the policy declares."""
         if measurements is not None and policy.wants_estimates:
             snapshot = replace(snapshot, estimates=measurements.estimates(snapshot.jobs))
         if monitor is not None and policy.wants_machine_speeds:

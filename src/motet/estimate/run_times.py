@@ -4,8 +4,14 @@ The distribution of a job that has run for some time already is that of the jobs
 Jobs that have not ended, or were cancelled, count as having run at least so long (Kaplan and Meier,
 1958); without them, a cluster that was started recently would know only its short jobs. The job
 itself is counted among those at risk. The intervals between the n run times of jobs like it are
-then equally probable, 1 / (n + 1) each, as they are for any distribution; the tail beyond the
-longest one is a Pareto tail with the exponent of Hill's estimator (1975).
+then equally probable, 1 / (n + 1) each, as they are for any distribution. Beyond the longest one
+is a Pareto tail with the exponent of Hill's estimator (1975); below the shortest one the
+distribution is uniform.
+
+What a user declared is a unit: the sample is that of the ratios of run times to declared ones. As
+they may be close together, the inverse ratios have a Pareto tail, too (uniform: the exponent 1).
+With few ratios nobody knows the tails. The outer two intervals then end at a half and twice of the
+declared time, or of a ratio beyond: an assumption, whose weight falls with every job that ends.
 """
 
 from __future__ import annotations
@@ -24,6 +30,8 @@ FEWEST_JOBS = 8
 MOST_JOBS = 1000
 """Of a group: the latest ones."""
 _HEAVIEST, _LIGHTEST = 1.0, 20.0
+LEAST_RATIO, MOST_RATIO = 0.5, 2.0
+"""Of run times to declared ones, as long as few are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +69,49 @@ class RunTimeSample:
         return int(self.has_ended.sum())
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class _Knots:
+    """Run times, the probabilities to end until then, and the exponents of the tails."""
+
+    times: Floats
+    shares: Floats
+    lower_tail: float
+    upper_tail: float
+
+
 @dataclass(frozen=True, eq=False)
 class RunTimeForecast:
     """The distribution of a job's run time, `ran_s` or longer. `basis`: the group that `sample`
-    comes from, in units of `unit_s`; None: its user, and it is exactly `ran_s`."""
+    comes from, in units of `unit_s`. `bounds`: where the outer intervals of a small sample end, in
+    the same unit; None: it is large enough for tails. `is_ratio`: the sample is that of ratios to
+    declared times."""
 
-    basis: Hashable | None
+    basis: Hashable
     ran_s: float
     sample: RunTimeSample
     unit_s: float = 1.0
+    bounds: tuple[float, float] | None = None
+    is_ratio: bool = False
+
+    @classmethod
+    def of_sample(cls, basis: Hashable, ran_s: float, sample: RunTimeSample) -> RunTimeForecast:
+        """From at least one ended run; the outer intervals of few ones end at a half of the
+        shortest and twice the longest of them."""
+        if sample.ended >= FEWEST_JOBS:
+            return cls(basis, ran_s, sample)
+        ended = sample.times[sample.has_ended]
+        bounds = LEAST_RATIO * float(ended.min()), MOST_RATIO * float(ended.max())
+        return cls(basis, ran_s, sample, 1.0, bounds)
+
+    @classmethod
+    def exactly(cls, run_s: float) -> RunTimeForecast:
+        """Of a job whose run time is known."""
+        return cls("exactly", 0.0, RunTimeSample.of([]), run_s, (1.0, 1.0), True)
 
     @property
     def is_exact(self) -> bool:
-        """Whether it is what the user declared."""
-        return self.basis is None
+        """Whether the run time is known."""
+        return self.bounds is not None and self.bounds[0] == self.bounds[1]
 
     def quantile(self, share: Any, weights: Floats | None = None) -> Floats:
         """The run times within which these shares of such jobs end.
@@ -85,35 +122,50 @@ class RunTimeForecast:
         """
         wanted = np.asarray(share, np.float64)
         if self.is_exact:
-            return np.full(wanted.shape, self.ran_s)
-        times, shares, tail = self._knots(weights)
-        knots = np.concatenate([[0.0], shares])
-        times = np.concatenate([[self.ran_s], times])
-        last, last_share = times[-1], knots[-1]
-        inside = np.interp(wanted, knots, times)
-        if len(times) > 2:  # Run times differ by factors.
-            beyond_first = np.exp(np.interp(wanted, knots[1:], np.log(times[1:])))
-            inside = np.where(wanted > knots[1], beyond_first, inside)
+            return np.full(wanted.shape, self.unit_s)
+        knots = self._knots(weights)
+        if self.bounds is not None:
+            return self._within_bounds(wanted, knots, self.bounds)
+        first, last = knots.shares[0], knots.shares[-1]
+        found = np.exp(np.interp(wanted, knots.shares, np.log(knots.times)))
+        if first > 0:  # Run times differ by factors.
+            before = (self.ran_s / knots.times[0]) ** knots.lower_tail
+            part = before + (1 - before) * np.minimum(wanted / first, 1.0)
+            found = np.where(wanted < first, knots.times[0] * part ** (1 / knots.lower_tail), found)
         with np.errstate(divide="ignore"):
-            outside = last * ((1 - last_share) / (1 - wanted)) ** (1 / tail)
-        return np.asarray(np.where(wanted > last_share, outside, inside), np.float64)
+            beyond = knots.times[-1] * ((1 - last) / (1 - wanted)) ** (1 / knots.upper_tail)
+        return np.asarray(np.where(wanted > last, beyond, found), np.float64)
+
+    def _within_bounds(self, wanted: Floats, knots: _Knots, bounds: tuple[float, float]) -> Floats:
+        least, most = (each * self.unit_s for each in bounds)
+        least = max(least, self.ran_s)
+        times = np.concatenate([[least], np.maximum(knots.times, least), [max(most, least)]])
+        shares = np.concatenate([[0.0], knots.shares, [1.0]])
+        return np.asarray(np.exp(np.interp(wanted, shares, np.log(times))), np.float64)
 
     @property
     def median_s(self) -> float:
         """Half of such jobs end before."""
         return float(self.quantile(0.5))
 
-    def _knots(self, weights: Floats | None) -> tuple[Floats, Floats, float]:
-        """Run times, the probabilities to end until then, and the exponent of the tail."""
+    def _knots(self, weights: Floats | None) -> _Knots:
         all_times = self.sample.times * self.unit_s
         first = int(np.searchsorted(all_times, self.ran_s, side="right"))
         times, has_ended = all_times[first:], self.sample.has_ended[first:]
         if not has_ended.any():  # It has run longer than all others.
-            return np.array([max(self.ran_s, all_times[-1])]), np.zeros(1), _HEAVIEST
+            if self.bounds is not None:
+                return _Knots(np.zeros(0), np.zeros(0), _HEAVIEST, _HEAVIEST)
+            return _Knots(
+                np.array([max(self.ran_s, all_times[-1])]), np.zeros(1), _HEAVIEST, _HEAVIEST
+            )
         weight = np.ones(len(times)) if weights is None else weights[first:]
         at_risk = np.cumsum(weight[::-1])[::-1] + 1  # The job itself is one of them.
         left = np.cumprod(1 - has_ended * weight / at_risk, dtype=np.float64)
-        return times[has_ended], 1 - left[has_ended], _tail(times, has_ended, weight)
+        upper = _tail(times, has_ended, weight)
+        lower, ended = _HEAVIEST, times[has_ended]
+        if self.is_ratio:
+            lower = _tail(1 / ended[::-1], np.ones(len(ended), np.bool_), weight[has_ended][::-1])
+        return _Knots(ended, 1 - left[has_ended], lower, upper)
 
 
 class RunTimePredictor:
@@ -141,9 +193,12 @@ class RunTimePredictor:
         if declared_s:
             for group in groups:
                 if (sample := self._ratios.get(group)) and sample.ended >= FEWEST_JOBS:
-                    return RunTimeForecast(group, ran_s, sample, declared_s)
-            if declared_s > ran_s:
-                return RunTimeForecast(None, declared_s, RunTimeSample.of([]))
+                    return RunTimeForecast(group, ran_s, sample, declared_s, None, True)
+            widest = groups[-1]
+            sample = self._ratios.get(widest) or RunTimeSample.of([])
+            bounds = _bounds(sample)
+            if ran_s < bounds[1] * declared_s:
+                return RunTimeForecast(("few", widest), ran_s, sample, declared_s, bounds, True)
         for group in groups:
             if (sample := self._runs.get(group)) and sample.ended >= FEWEST_JOBS:
                 return RunTimeForecast(group, ran_s, sample)
@@ -152,6 +207,16 @@ class RunTimePredictor:
 
 def _latest(found: Sequence[tuple[float, bool]]) -> RunTimeSample:
     return RunTimeSample.of(found[-MOST_JOBS:])
+
+
+def _bounds(ratios: RunTimeSample) -> tuple[float, float]:
+    """Of the ratios of jobs, of which there are too few for tails."""
+    ended = ratios.times[ratios.has_ended]
+    least, most = float(ended.min(initial=1.0)), float(ended.max(initial=1.0))
+    return (
+        LEAST_RATIO if least > LEAST_RATIO else LEAST_RATIO * least,
+        MOST_RATIO if most < MOST_RATIO else MOST_RATIO * most,
+    )
 
 
 def _tail(times: Floats, has_ended: Bools, weight: Floats) -> float:

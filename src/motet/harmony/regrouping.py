@@ -6,7 +6,8 @@ then no waiting job would help. A job that ends is replaced by a similar waiting
 of them that is similar in sum, else its group and others are grouped again: sets with few running
 jobs first, a set with more of them only for 5 % more U, and none for less than 5 % of U.
 
-Departures: an arriving job may also take machines that are idle. Where the source tries all sets of
+Departures: an arriving job may also take machines that are idle, and waiting jobs get idle machines
+however little that helps, since no running job moves. Where the source tries all sets of
 groups, more than 4 other groups are tried alone and added one after the other, the smallest first.
 """
 
@@ -87,6 +88,23 @@ def after_end(
     return _regrouped(problem, repaired, group, waiting, score, search)
 
 
+def after_release(
+    problem: GroupingProblem,
+    grouping: Grouping,
+    waiting: Sequence[int],
+    search: Search = best_grouping,
+) -> Regrouping:
+    """The groups after machines have become idle. `waiting`: profiled, then paused jobs."""
+    idle = problem.machines - grouping.machines
+    started = regroup_part(problem, waiting, idle, search) if waiting and idle else Grouping()
+    wider = Grouping((*grouping.groups, *started.groups))
+    left = [job for job in waiting if job not in started.jobs]
+    score = problem.score(wider)
+    found = _regrouped(problem, wider, JobGroup((), idle), left, score, search)
+    is_started = found.reason is RegroupReason.KEPT and started.groups
+    return Regrouping(found.grouping, RegroupReason.JOINED, score) if is_started else found
+
+
 def _with_job(
     problem: GroupingProblem, grouping: Grouping, job: int, search: Search
 ) -> Iterator[Grouping]:
@@ -116,6 +134,9 @@ def _regrouped(
         part = [*left, *chosen]
         kept = [each for each in others if each not in chosen]
         machines = problem.machines - sum(each.machines for each in kept)
+        most = problem.score(Grouping(tuple(kept))) + machines / problem.machines
+        if most <= max(0.0, least * (1 + LEAST_BENEFIT)):
+            continue  # Even machines in full use would not be worth it.
         running = sorted(job for each in part for job in each.jobs)
         anew = regroup_part(problem, [*waiting, *running], machines, search)
         found = Grouping((*kept, *anew.groups))

@@ -9,6 +9,8 @@ source prefers few jobs, for shorter completion times and less memory.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from motet.harmony.exact import MOST_STEPS, exact_grouping, exact_steps
@@ -33,10 +35,29 @@ def best_grouping(problem: GroupingProblem) -> Grouping:
     return heuristic_grouping(problem)
 
 
+def quick_grouping(problem: GroupingProblem) -> Grouping:
+    """As `best_grouping` with a fifth of the effort: from the best prefix, and from no groups.
+
+    For repairs of present groups, which compare many such groupings and ignore differences of 5 %.
+    """
+    if len(problem) == 0:
+        return Grouping()
+    if exact_steps(len(problem), problem.machines) <= MOST_STEPS // 10:
+        return exact_grouping(problem, TOLERANCE)
+    starts = [best_prefix(problem), nothing(len(problem))]
+    return _smallest_good([_improved(problem, start, _MOST_VISITS // 10) for start in starts])
+
+
 def heuristic_grouping(problem: GroupingProblem) -> Grouping:
     """The search for many jobs: from several starts, moves of jobs and machines."""
     starts = _starts(problem)
-    found = [_improved(problem, start, _MOST_VISITS // len(starts)) for start in starts]
+    return _smallest_good(
+        [_improved(problem, start, _MOST_VISITS // len(starts)) for start in starts]
+    )
+
+
+def _smallest_good(found: Sequence[Candidate]) -> Grouping:
+    """Of the groupings whose U is within the tolerance of the best, the one with fewest jobs."""
     most = max(each.score for each in found)
     good = [each for each in found if each.score >= most * (1 - TOLERANCE)]
     best = min(good, key=lambda each: (int((each.group_of != OUTSIDE).sum()), -each.score))

@@ -14,14 +14,27 @@ from motet.insight.story import Story
 
 
 @dataclass(frozen=True)
+class RulesInForce:
+    """`last`: of the present policy; `earlier`: of those before, each with the time of the change
+    that ended it, ascending."""
+
+    last: Rules
+    earlier: tuple[tuple[int, Rules], ...] = ()
+
+    def at(self, time_us: int) -> Rules:
+        """The rules by which was decided at a time: at that of a change, those after it."""
+        return next((rules for end_us, rules in self.earlier if time_us < end_us), self.last)
+
+
+@dataclass(frozen=True)
 class JobStory:
-    """`policy`: of the run; `rules`: of that policy's queues.
+    """`policy`: of the run, at its end; `rules`: of the queues of the policies in force.
 
     `meanwhile`: the jobs that held GPUs while this job waited. `zero`: the date of time 0.
     """
 
     policy: str
-    rules: Rules
+    rules: RulesInForce
     story: Story
     meanwhile: Meanwhile
     zero: datetime | None = None

@@ -35,6 +35,8 @@ def story_event(
         exchange=_others(entry.exchange, job_name),
         exchange_total=entry.exchange.total,
         job_queue=entry.job_queue,
+        forecast=entry.forecast,
+        on_disk=entry.on_disk,
         **(_wait_fields(entry) if waits else {}),
     )
 

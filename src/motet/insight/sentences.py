@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from motet.domain.wait import wait_named
+from motet.domain.units import SECOND_US
+from motet.insight.cluster_wait import reason_words
 from motet.insight.story import UNKNOWN_REASON, Chapter
 from motet.insight.story_event import StoryEvent
 from motet.insight.waits import wait_sentence
@@ -57,7 +58,7 @@ def account(each: StoryEvent, rules: Rules) -> str:
 
 def reason_title(key: str) -> str:
     """Short title of a wait reason, as in `Story.waiting_us`."""
-    return UNKNOWN_REASON if key == UNKNOWN_REASON else wait_named(key).reason.title
+    return UNKNOWN_REASON if key == UNKNOWN_REASON else reason_words(key).title
 
 
 def _begun(verb: str) -> Callable[[StoryEvent, Rules], str]:
@@ -89,7 +90,25 @@ def _there(each: StoryEvent) -> str:
     slow = ""
     if each.left is not None and each.times_as_long is not None:
         slow = f"; away from {each.left}, {each.times_as_long:.3g} times as slow as usual"
-    return f"{where(each.machines)}{company}{slow}"
+    return f"{where(each.machines)}{company}{_gain(each)}{slow}"
+
+
+def _gain(each: StoryEvent) -> str:
+    """What the model expects of the jobs on the same machines, and the input on disk."""
+    told = ""
+    if each.forecast is not None:
+        iteration_s, in_turn_s, cpu, network, count = each.forecast
+        whose = "each" if count > each.others_total else f"each of the {count} measured jobs"
+        told = (
+            f": an iteration of {whose} in {_seconds(iteration_s)}, one after the other in "
+            f"{_seconds(in_turn_s)} ({in_turn_s / iteration_s:.2f}x); CPU in use "
+            f"{100 * cpu:.0f} %, network {100 * network:.0f} % of the time"
+        )
+    return f"{told}; {100 * each.on_disk:.0f} % of its input on disk" if each.on_disk else told
+
+
+def _seconds(time_s: float) -> str:
+    return duration_words(round(time_s * SECOND_US))
 
 
 def _exchanged(each: StoryEvent) -> str:
@@ -136,6 +155,16 @@ def _evicted(each: StoryEvent, rules: Rules) -> str:
     return f"lost {where(each.machines)}: a machine left the cluster"
 
 
+def _cancelled(each: StoryEvent, rules: Rules) -> str:
+    del rules
+    return f"cancelled: {each.told}" if each.told else "cancelled by its user"
+
+
+def _finished(each: StoryEvent, rules: Rules) -> str:
+    del rules
+    return f"finished: {each.told}" if each.told else "finished"
+
+
 def _constant(text: str) -> Callable[[StoryEvent, Rules], str]:
     def describe(each: StoryEvent, rules: Rules) -> str:
         del each, rules
@@ -155,7 +184,7 @@ _EVENTS: Mapping[str, Callable[[StoryEvent, Rules], str]] = {
     "evict": _evicted,
     "suspend": _constant("suspended by its user"),
     "unsuspend": _constant("no longer suspended"),
-    "finish": _constant("finished"),
-    "cancel": _constant("cancelled by its user"),
+    "finish": _finished,
+    "cancel": _cancelled,
     "fail": _constant("failed"),
 }

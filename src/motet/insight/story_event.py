@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from motet.domain.decision import GroupForecast
+
 
 @dataclass(frozen=True)
 class OtherJob:
@@ -30,13 +32,18 @@ class StoryEvent:
 
     `reason`: of a wait. `gpus`: of the job's request. `free_gpus`, `place`: when the policy
     considered the job, `place` among the waiting jobs, from 1; `last_place`: of a wait in which it
-    changed. `machines`: GPUs by machine, of the
-    new placement or the previous one. `others`: of a wait its blockers, of a preemption the jobs
-    that got the GPUs, otherwise the job that shares them; the first of `others_total`. `queue`: the
-    policy's own, from 1. `until_us`: time of the policy's next decision. `overhead_us`: time in
-    checkpoints and restores of a finished job. `measure`, `bar`: of a wait, the compared quantity
-    and its value for the last chosen job. `left`: the machine that the job left because computing
-    took `times_as_long` there. `job_queue`: of a wait for limits of the job's queue, its name.
+    changed. `machines`: GPUs by machine, of the new placement or the previous one. `others`: of a
+    wait its blockers, of a preemption the jobs that got the GPUs, otherwise the job that shares
+    them; the first of `others_total`. `queue`: the policy's own, from 1. `until_us`: time of the
+    policy's next decision. `overhead_us`: time in checkpoints and restores of a finished job.
+    `measure`, `bar`: of a wait, the compared quantity and its value for the last chosen job.
+    `left`: the machine that the job left because computing took `times_as_long` there. `job_queue`:
+    of a wait for limits of the job's queue, its name. `forecast`: of the jobs on the same machines;
+    `on_disk`: the part of the job's input that is kept there; `told`: of an end, its cause
+    in words, empty: the usual one.
+
+    Reasons of `ClusterWait`: `others`: the jobs that have to succeed; `bar`: how many jobs of the
+    array may be open.
 
     Of elastic jobs: `least_gpus`: the minimum of a waiting job; `usable_gpus`: free GPUs with
     sufficient CPUs and memory beside them; `team`: the new size; `team_before`: the size before a
@@ -68,3 +75,6 @@ class StoryEvent:
     exchange: tuple[OtherJob, ...] = ()
     exchange_total: int = 0
     job_queue: str = ""
+    forecast: GroupForecast | None = None
+    on_disk: float = 0.0
+    told: str = ""

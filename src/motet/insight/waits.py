@@ -1,4 +1,5 @@
-"""Sentences for wait reasons: the templates of `motet.domain.wait` with their fields filled in.
+"""Sentences for wait reasons: the templates of `motet.domain.wait` and of
+`motet.insight.cluster_wait` with their fields filled in.
 
 Every field is a function of the event; most are empty without data in the log.
 """
@@ -9,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from motet.domain.units import SECOND_US
-from motet.domain.wait import wait_named
+from motet.insight.cluster_wait import reason_words
 from motet.insight.story_event import StoryEvent
 from motet.insight.wording import (
     asked,
@@ -19,6 +20,7 @@ from motet.insight.wording import (
     is_as_much,
     job_name,
     jobs,
+    listed,
     place_in_line,
     told_apart,
 )
@@ -26,7 +28,7 @@ from motet.insight.wording import (
 
 def wait_sentence(each: StoryEvent) -> str:
     """Raises ValueError for a reason that is not in the table."""
-    return wait_named(each.reason).reason.sentence.format_map(_Parts(each))
+    return reason_words(each.reason).sentence.format_map(_Parts(each))
 
 
 class _Parts(dict[str, str]):
@@ -131,6 +133,16 @@ def _on_one_gpu(gpu_s: float) -> str:
     return duration_words(round(gpu_s * SECOND_US))
 
 
+def _uses(each: StoryEvent) -> str:
+    """Use of CPU and network with the job in its best group compared with that without it."""
+    if each.measure is None or each.bar is None:
+        return "no group would use CPU and network more with it"
+    own, now = (f"{100 * value:.1f} %" for value in (each.measure, each.bar))
+    if each.measure > each.bar:
+        return f"the use of CPU and network would rise only from {now} to {own} with it"
+    return f"CPU and network would be used {own} with it in the best group, as against {now}"
+
+
 # -- CPUs and memory -------------------------------------------------------------------------------
 
 
@@ -158,6 +170,32 @@ def _of_queue(each: StoryEvent) -> str:
     return f"{gpus(round(each.bar))} and holds {each.measure:,.0f}"
 
 
+# -- before a job reaches the engine ---------------------------------------------------------------
+
+
+def _jobs_before(each: StoryEvent) -> str:
+    """ "job 1 has succeeded", "jobs 1, 2 and 3 have succeeded"."""
+    have = "has" if each.others_total == 1 else "have"
+    named = listed([other.job for other in each.others], each.others_total)
+    return f"job{'' if each.others_total == 1 else 's'} {named} {have} succeeded"
+
+
+def _fewer_jobs(each: StoryEvent) -> str:
+    most = round(each.bar or 0)
+    return f"fewer than {most:,} jobs" if most > 1 else "no other jobs"
+
+
+# -- machines --------------------------------------------------------------------------------------
+
+
+def _drained(each: StoryEvent) -> str:
+    """ "2 of 4 GPUs are on machines that are drained or gone"."""
+    if each.measure is None or each.bar is None:
+        return "others are on machines that are drained or gone"
+    are = "is on a machine that is" if each.measure == 1 else "are on machines that are"
+    return f"{each.measure:,.0f} of {gpus(round(each.bar))} {are} drained or gone"
+
+
 PARTS: Mapping[str, Callable[[StoryEvent], str]] = {
     "needs": asked,
     "needs_itself": _needs_itself,
@@ -182,7 +220,11 @@ PARTS: Mapping[str, Callable[[StoryEvent], str]] = {
     "left_assumed": _left_assumed,
     "its_queue": _its_queue,
     "of_queue": _of_queue,
+    "uses": _uses,
+    "drained": _drained,
     "short_of_cpus": partial(_short_of, "CPUs"),
     "short_of_memory": partial(_short_of, "memory"),
+    "jobs_before": _jobs_before,
+    "fewer_jobs": _fewer_jobs,
 }
 """The fields that templates may contain."""

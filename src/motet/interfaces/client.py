@@ -4,34 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
+from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any, NamedTuple, Self
 from urllib.parse import quote
 
 import httpx
 
-from motet.domain.errors import AuthenticationFailed, BadInput, MotetError, NotFound, Unreachable
-from motet.interfaces.server_address import ServerAddress
+from motet.domain.errors import BadInput, NotFound, Unreachable
+from motet.interfaces.api_access.account_requests import AccountRequests
+from motet.interfaces.api_access.api_requests import TIMEOUT_S, answered_error
 
-_ERRORS: Mapping[int, type[MotetError]] = {
-    400: BadInput,
-    401: AuthenticationFailed,
-    403: AuthenticationFailed,
-    404: NotFound,
-    413: BadInput,
-    421: BadInput,
-    422: BadInput,
-    503: Unreachable,
-}
-_TIMEOUT_S, _WAIT_S = 30.0, 30.0
+_WAIT_S = 30.0
 _SILENCE_S = 60.0
 """The server says something every 15 s."""
 _SIMULATION_S = 1300.0
 """The simulation of another client may come first."""
+_COMPILATION_S = 600.0
+"""Of a policy, once after an installation."""
 _JOB = re.compile("[0-9]{1,18}")
 _LONGEST_KEY = 200
-_AUDIT_PAGE = 1000
 _JSON_BODY = {"Content-Type": "application/json"}
 
 
@@ -61,121 +52,120 @@ class LogReply(NamedTuple):
         )
 
 
-class LiveClient:
+class LiveClient(AccountRequests):
     """Requests to one server. Every method raises Unreachable, AuthenticationFailed, NotFound or
-    BadInput with the server's message. `url`: of the server. `timeout_s`: for every part of an
-    answer."""
-
-    def __init__(self, address: ServerAddress, timeout_s: float = _TIMEOUT_S) -> None:
-        self.url, self._address, self._timeout_s = address.url, address, timeout_s
-        self._http = _connection(address, timeout_s)
-
-    def reconnect(self) -> None:
-        """Look for the server again: one that was started again may have another address."""
-        address = self._address.again()
-        connection = _connection(address, self._timeout_s)
-        self._http.close()
-        self.url, self._address, self._http = address.url, address, connection
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._http.close()
+    BadInput with the server's message."""
 
     def submit(self, spec: Mapping[str, Any], key: str = "") -> dict[str, Any]:
         """Submit a job. `key`: a repeated request with the same key returns the same job."""
         if len(key) > _LONGEST_KEY or not (key.isascii() and key.isprintable()):
             raise BadInput(f"--key {key[:20]!r}: give at most {_LONGEST_KEY} characters of ASCII")
         headers = _JSON_BODY | ({"Idempotency-Key": key} if key else {})
-        return self._json("POST", "/jobs", content=_body(spec), headers=headers)
+        return self.ask("POST", "/jobs", content=_body(spec), headers=headers)
 
     def has_snapshot(self, digest: str) -> bool:
         """Whether the server has the archive of a snapshot."""
         try:
-            return bool(self._json("GET", f"/snapshots/{digest}"))
+            return bool(self.ask("GET", f"/snapshots/{digest}"))
         except NotFound:
             return False
 
     def send_snapshot(self, digest: str, archive: IO[bytes], size: int) -> None:
         """Send the archive of a snapshot. `size`: in bytes."""
         headers = {"Content-Length": str(size), "Content-Type": "application/x-tar"}
-        self._json("PUT", f"/snapshots/{digest}", content=archive, headers=headers)
+        self.ask("PUT", f"/snapshots/{digest}", content=archive, headers=headers)
 
     def dry_run(self, spec: Mapping[str, Any]) -> dict[str, Any]:
         """When the job would start, and which jobs would end later; nothing is submitted."""
-        return self._json(
+        return self.ask(
             "POST", "/dry-run", content=_body(spec), headers=_JSON_BODY, timeout=_SIMULATION_S
         )
 
     def health(self) -> tuple[dict[str, Any], str | None]:
         """The version of the server, and the date of its answer by its own clock."""
-        answer = self._request("GET", "/health")
+        answer = self.answer_to("GET", "/health")
         try:
             return dict(answer.json()), answer.headers.get("date")
         except ValueError as error:
-            raise self._is_no_server() from error
+            raise self.no_server() from error
 
     def jobs(
-        self, states: tuple[str, ...] = (), array: str | None = None, after: str = "0"
+        self,
+        states: tuple[str, ...] = (),
+        array: str | None = None,
+        after: str = "0",
+        **more: str | None,
     ) -> Iterator[dict[str, Any]]:
         """All jobs, or those in one of the states, in the order of their ids.
 
         `array`: the jobs of this one; "0": all jobs; None: an array is a row. `after`: only those
-        with larger ids.
+        with larger ids. `more`: see `job_pages`.
         """
+        for page in self.job_pages(states, array, after, **more):
+            yield from page["jobs"]
+
+    def job_pages(
+        self,
+        states: tuple[str, ...] = (),
+        array: str | None = None,
+        after: str = "0",
+        **more: str | None,
+    ) -> Iterator[dict[str, Any]]:
+        """Pages of `jobs`. `more`: `user`, `queue`, and `ended_since` (ISO 8601 with a zone), which
+        leaves out jobs that ended before; `hidden` of a page counts these. None: all."""
         begin: str | None = after
-        only = {} if array is None else {"array": _number(array)}
+        only = {name: value for name, value in more.items() if value is not None}
+        only |= {} if array is None else {"array": _number(array)}
         while begin is not None:
             query = {"state": list(states), "after": begin, **only}
-            page = self._json("GET", "/jobs", params=query)
-            yield from page["jobs"]
+            page = self.ask("GET", "/jobs", params=query)
+            yield page
             begin = page["next"]
 
     def changes(self) -> Iterator[None]:
         """Once when this begins, then after changes of jobs or machines, at most twice a second.
         Ends with the server."""
-        timeout = httpx.Timeout(_TIMEOUT_S, read=_SILENCE_S)
+        timeout = httpx.Timeout(TIMEOUT_S, read=_SILENCE_S)
         try:
             with self._http.stream("GET", "/events", timeout=timeout) as answer:
                 if not answer.is_success:
                     answer.read()
-                    raise _ERRORS.get(answer.status_code, MotetError)(_detail(answer))
+                    raise answered_error(answer)
                 for line in answer.iter_lines():
                     if line == "event: changed" or line.startswith("retry:"):
                         yield
         except httpx.HTTPError as error:
             raise Unreachable(f"{self.url} does not answer any more ({error})") from error
 
+    def metrics(self) -> str:
+        """What /metrics has, in the text format of Prometheus."""
+        return self.answer_to("GET", f"{self.url}/metrics").text
+
     def job(self, job: str) -> dict[str, Any]:
         """A job with its specification and attempts."""
-        return self._json("GET", _path(job))
+        return self.ask("GET", _path(job))
 
     def explain(self, job: str) -> dict[str, Any]:
         """Why a job waited and where it ran: the fields of `motet explain --json`."""
-        return self._json("GET", f"{_path(job)}/explain")
+        return self.ask("GET", f"{_path(job)}/explain")
 
     def prediction_coverage(self) -> dict[str, Any] | None:
         """How many starts were within the ranges predicted for them; None: none was predicted."""
-        found: dict[str, Any] | None = self._json("GET", "/predictions")["coverage"]
+        found: dict[str, Any] | None = self.ask("GET", "/predictions")["coverage"]
         return found
 
     def change(self, job: str, verb: str) -> dict[str, Any]:
         """Cancel, suspend or resume a job."""
-        return self._json("POST", f"{_path(job)}/{verb}")
+        return self.ask("POST", f"{_path(job)}/{verb}")
 
     def policy(self) -> dict[str, Any]:
         """The policy in force and its parameters."""
-        return self._json("GET", "/policy")
+        return self.ask("GET", "/policy")
 
     def choose_policy(self, policy: str, settings: Mapping[str, str]) -> dict[str, Any]:
         """Put another policy in force; `settings`: its parameters as text."""
-        return self._json("PUT", "/policy", json={"policy": policy, "settings": dict(settings)})
+        body = {"policy": policy, "settings": dict(settings)}
+        return self.ask("PUT", "/policy", json=body, timeout=_COMPILATION_S)
 
     def what_if(
         self, policy: str, settings: Mapping[str, str], since: str | None = None
@@ -185,7 +175,7 @@ class LiveClient:
         `since`: ISO 8601 with a zone; None: all jobs.
         """
         body = {"policy": policy, "settings": dict(settings), "since": since}
-        return self._json("POST", "/whatif", json=body, timeout=_SIMULATION_S)
+        return self.ask("POST", "/whatif", json=body, timeout=_SIMULATION_S)
 
     def usage(self, by: Iterable[str] = (), since: str | None = None) -> dict[str, Any]:
         """Slot-hours, jobs, waits and preemptions: the fields of `motet usage --json`.
@@ -193,7 +183,7 @@ class LiveClient:
         `by`: user, queue, month; empty: all. `since`: ISO 8601 with a zone; None: all.
         """
         query: dict[str, Any] = {"by": [*by]} | ({"since": since} if since else {})
-        return self._json("GET", "/usage", params=query)
+        return self.ask("GET", "/usage", params=query)
 
     def accounting(self, since: str | None = None) -> Iterator[str]:
         """The header and the lines of accounting records, as `sacct --parsable2` prints them.
@@ -203,7 +193,7 @@ class LiveClient:
         after: int | None = 0
         while after is not None:
             query = {"after": after} | ({"since": since} if since else {})
-            part = self._json("GET", "/accounting", params=query)
+            part = self.ask("GET", "/accounting", params=query)
             if not after:
                 yield "|".join(part["fields"])
             yield from part["lines"]
@@ -212,156 +202,63 @@ class LiveClient:
     def update(self, job: str, priority: int | None, queue: str | None) -> dict[str, Any]:
         """Give a job another priority or queue; it keeps its time of submission."""
         body = {"priority": priority, "queue": queue}
-        return self._json("PATCH", _path(job), json=body)
+        return self.ask("PATCH", _path(job), json=body)
 
     def queues(self) -> list[dict[str, Any]]:
         """The queues, and what their jobs hold."""
-        return list(self._json("GET", "/queues")["queues"])
+        return list(self.ask("GET", "/queues")["queues"])
 
     def queue(self, name: str) -> dict[str, Any]:
         """A queue."""
-        return self._json("GET", _queue_path(name))
+        return self.ask("GET", _queue_path(name))
 
     def create_queue(
         self, name: str, limits: Mapping[str, int | None] | None = None
     ) -> dict[str, Any]:
         """Create a queue, or change the limits of one that exists. `limits`: keys of a queue file;
         None: without this limit."""
-        return self._json("POST", "/queues", json={"name": name, **(limits or {})})
+        return self.ask("POST", "/queues", json={"name": name, **(limits or {})})
 
     def limit_queue(self, name: str, limits: Mapping[str, int | None]) -> dict[str, Any]:
         """Change these limits of a queue."""
-        return self._json("PATCH", _queue_path(name), json=dict(limits))
+        return self.ask("PATCH", _queue_path(name), json=dict(limits))
 
     def set_queue_mode(self, name: str, verb: str) -> dict[str, Any]:
         """Hold, drain or resume a queue."""
-        return self._json("POST", f"{_queue_path(name)}/{verb}")
+        return self.ask("POST", f"{_queue_path(name)}/{verb}")
 
     def delete_queue(self, name: str) -> dict[str, Any]:
         """Delete a queue without jobs."""
-        return self._json("DELETE", _queue_path(name))
+        return self.ask("DELETE", _queue_path(name))
 
     def machines(self) -> list[dict[str, Any]]:
         """The machines of the cluster, and what runs on them."""
-        return list(self._json("GET", "/machines")["machines"])
+        return list(self.ask("GET", "/machines")["machines"])
 
     def drain_machine(self, name: str, reason: str, at: str | None = None) -> dict[str, Any]:
         """Let a machine take no further jobs. `at`: ISO 8601 with a zone; None: from now on."""
         body = {"reason": reason, "at": at}
-        return self._json("POST", f"/machines/{quote(name, safe='')}/drain", json=body)
+        return self.ask("POST", f"/machines/{quote(name, safe='')}/drain", json=body)
 
     def resume_machine(self, name: str) -> dict[str, Any]:
         """Let a drained machine take jobs again."""
-        return self._json("POST", f"/machines/{quote(name, safe='')}/resume")
-
-    def users(self) -> list[dict[str, Any]]:
-        """All users, the revoked ones too."""
-        return list(self._json("GET", "/users")["users"])
-
-    def create_user(self, name: str, role: str) -> dict[str, Any]:
-        """Create a user without a token."""
-        return self._json("POST", "/users", json={"name": name, "role": role})
-
-    def revoke_user(self, name: str) -> dict[str, Any]:
-        """Refuse all tokens of a user."""
-        return self._json("DELETE", f"/users/{quote(name, safe='')}")
-
-    def webhooks(self) -> list[dict[str, Any]]:
-        """All webhooks, without their secrets."""
-        return list(self._json("GET", "/webhooks")["webhooks"])
-
-    def add_webhook(self, url: str, events: Sequence[str] = ()) -> dict[str, Any]:
-        """A new webhook with its `secret`. `events`: kinds; empty: all."""
-        return self._json("POST", "/webhooks", json={"url": url, "events": [*events]})
-
-    def remove_webhook(self, webhook: str) -> dict[str, Any]:
-        """Tell this receiver nothing any more."""
-        return self._json("DELETE", f"/webhooks/{quote(webhook, safe='')}")
-
-    def send_test_message(self, webhook: str) -> dict[str, Any]:
-        """Send a message once; `problem`: why it was not received, or None."""
-        return self._json("POST", f"/webhooks/{quote(webhook, safe='')}/test")
-
-    def tokens(self) -> list[dict[str, Any]]:
-        """Tokens without their texts: all of them for an admin, else the caller's own."""
-        return list(self._json("GET", "/tokens")["tokens"])
-
-    def create_token(
-        self, user: str, role: str | None = None, label: str = "", days: int | None = None
-    ) -> dict[str, Any]:
-        """A new token; `text` is what its user sets as MOTET_TOKEN."""
-        body = {"user": user, "role": role, "label": label, "days": days}
-        return self._json("POST", "/tokens", json=body)
-
-    def revoke_token(self, token_id: str) -> dict[str, Any]:
-        """Refuse a token."""
-        return self._json("DELETE", f"/tokens/{quote(token_id, safe='')}")
-
-    def audit(self, user: str, limit: int) -> Iterator[dict[str, Any]]:
-        """Requests that changed something or were refused, the latest first. `user`: empty: all."""
-        before: int | None = None
-        while limit > 0:
-            query = {"limit": min(limit, _AUDIT_PAGE), "user": user}
-            more = {} if before is None else {"before": before}
-            page = self._json("GET", "/audit", params=query | more)
-            yield from page["entries"]
-            limit, before = limit - len(page["entries"]), page["next"]
-            if before is None:
-                return
+        return self.ask("POST", f"/machines/{quote(name, safe='')}/resume")
 
     def wait(self, job: str, timeout_s: float) -> dict[str, Any]:
         """A job as soon as its state is final, or after at most `timeout_s`."""
         wait_s = min(timeout_s, _WAIT_S)
-        return self._json(
-            "GET", f"{_path(job)}/wait", params={"timeout_s": wait_s}, timeout=wait_s + _TIMEOUT_S
+        return self.ask(
+            "GET", f"{_path(job)}/wait", params={"timeout_s": wait_s}, timeout=wait_s + TIMEOUT_S
         )
 
     def log_part(self, job: str, *, rank: int, attempt: int, offset: int) -> LogReply:
         """A part of a log from `offset` on. `attempt`: 0 is the last one."""
         query = {"rank": rank, "attempt": attempt, "offset": offset}
-        answer = self._request("GET", f"{_path(job)}/logs", params=query)
+        answer = self.answer_to("GET", f"{_path(job)}/logs", params=query)
         try:
             return LogReply.of(answer)
         except (KeyError, ValueError) as error:
-            raise self._is_no_server() from error
-
-    def _json(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
-        try:
-            found = self._request(method, path, **arguments).json()
-        except ValueError as error:
-            raise self._is_no_server() from error
-        if not isinstance(found, dict):
-            raise self._is_no_server()
-        return found
-
-    def _is_no_server(self) -> Unreachable:
-        return Unreachable(f"what answers at {self.url} is not a server of Motet")
-
-    def _request(self, method: str, path: str, **arguments: Any) -> httpx.Response:
-        try:
-            answer = self._http.request(method, path, **arguments)
-        except httpx.HTTPError as error:
-            raise Unreachable(
-                f"{self.url} does not answer ({error}); start it with 'motet server', or give "
-                "--server URL"
-            ) from error
-        if answer.is_success:
-            return answer
-        raise _ERRORS.get(answer.status_code, MotetError)(_detail(answer))
-
-
-def _connection(address: ServerAddress, timeout_s: float) -> httpx.Client:
-    """Raises BadInput."""
-    try:
-        return httpx.Client(
-            base_url=address.url + "/api/v1",
-            headers={"Authorization": f"Bearer {address.token}"},
-            timeout=timeout_s,
-            trust_env=False,
-            verify=address.trusted(),
-        )
-    except httpx.InvalidURL as error:
-        raise BadInput(f"--server {address.url}: not a URL ({error})") from error
+            raise self.no_server() from error
 
 
 def _body(spec: Mapping[str, Any]) -> str:
@@ -384,10 +281,3 @@ def _number(job: str) -> str:
 
 def _queue_path(name: str) -> str:
     return f"/queues/{quote(name, safe='')}"
-
-
-def _detail(answer: httpx.Response) -> str:
-    try:
-        return str(answer.json()["detail"])
-    except (ValueError, KeyError, TypeError):
-        return f"the server answered {answer.status_code} {answer.reason_phrase}"

@@ -19,6 +19,11 @@ def is_batch_script(path: Path) -> bool:
     return path.suffix in _BATCH_SCRIPTS
 
 
+def is_job_file(path: Path) -> bool:
+    """Whether the name is that of a job file or a batch script."""
+    return path.suffix in (".yaml", ".yml") or is_batch_script(path)
+
+
 def read_job_file(path: Path) -> dict[str, Any]:
     """The values of a job file or of a batch script of Slurm, unchecked. Raises BadInput."""
     text = _text(path)

@@ -38,13 +38,16 @@ def load_trace(
     columns: Mapping[str, str] | None = None,
     timezone: str | None = None,
     encoding: str | None = None,
+    time_format: str | None = None,
 ) -> Trace:
     """Read a log of jobs; the format is recognised from the content unless `format` names it.
 
     `largest_gang`: jobs with more GPUs are bad rows. `columns`: the columns of a table that is in
     no known format, by Motet's names, as {"submit_time": "Submitted", "num_gpus": "GPUs"}.
     `timezone`: of times without one, such as "Europe/Berlin"; None: UTC. `encoding`: of the text,
-    such as "gbk"; None: UTF-8, UTF-16 or Windows-1252. Raises BadInput for the first bad row; with
+    such as "gbk"; None: UTF-8, UTF-16 or Windows-1252. `time_format`: of times, such as
+    "%d.%m.%Y %H:%M", or a unit since 1970 ("ms"); None: ISO 8601 or what is unambiguous. Raises
+    BadInput for the first bad row; with
     `skip_bad_rows` bad rows are left out and counted in the trace's `skipped`.
 
     >>> motet.load_trace("jobs.csv", skip_bad_rows=True)
@@ -55,7 +58,7 @@ def load_trace(
             f"path={path!r:.60}: give the path of a log of jobs; simulate(...) takes a DataFrame "
             "as it is"
         )
-    told = None, columns, timezone, encoding
+    told = None, columns, timezone, encoding, time_format
     return read_trace(path, format, skip_bad_rows, largest_gang, *told)
 
 

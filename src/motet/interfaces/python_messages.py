@@ -7,8 +7,9 @@ change. A Python function passes them on with the name of its argument.
 from __future__ import annotations
 
 import functools
+import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import ParamSpec, TypeVar
 
 from motet.domain.errors import MotetError
@@ -25,6 +26,7 @@ _OTHER_NAMES = {
     "out": "checkpoints",
     "jobs": "processes",
     "set": "",
+    "server": "url",
     "throughputs": "'motet simulate --throughputs'",
 }
 _NO_VALUES = ("to", "are", "and", "or", "with", "does", "if", "instead", "is", "out")
@@ -47,6 +49,23 @@ def python_arguments(function: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return with_python_messages
+
+
+def python_methods(kind: type[R]) -> type[R]:
+    """Class decorator: the same for the public methods of a class and its constructor."""
+    for name, value in list(vars(kind).items()):
+        if inspect.isfunction(value) and (name == "__init__" or not name.startswith("_")):
+            setattr(kind, name, python_arguments(value))
+    return kind
+
+
+def python_items(items: Iterator[R]) -> Iterator[R]:
+    """The same for what an iterator raises."""
+    try:
+        yield from items
+    except MotetError as error:
+        error.args = (python_message(str(error)),)
+        raise
 
 
 def python_message(message: str) -> str:

@@ -27,6 +27,12 @@ _SHORT = {
     "-D": "--chdir",
     "-c": "--cpus-per-task",
 }
+_IN_JOB_FILES: Mapping[str, str] = {
+    "--mem": "a job file has memory, of each process: motet submit --memory 4GB -f JOB.sbatch",
+    "--mem-per-cpu": "a job file has memory, of each process: motet submit --memory 4GB",
+    "--gres": "a slot of a machine with GPUs is a GPU: give --ntasks",
+    "--gpus": "a slot of a machine with GPUs is a GPU: give --ntasks",
+}
 _TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
 _SRUN = re.compile(r"\s*srun\b")
 
@@ -90,6 +96,8 @@ def _unknown(option: str) -> str:
         return f"{option} needs a value"
     if option in ("--output", "--error", "-o", "-e"):
         return f"{option}: leave it out; 'motet logs' shows what every process writes"
+    if option in _IN_JOB_FILES:
+        return f"{option} is not supported; {_IN_JOB_FILES[option]}"
     near = nearest_name(option, _KEYS)
     hint = f"did you mean {near}? " if near else ""
     return f"{option[:40]} is not supported; {hint}known: {', '.join(_KEYS)}"

@@ -68,6 +68,12 @@ class ServerAddress:
         ca_file = Path(given) if given else certificate if chosen == own else None
         return cls(chosen.rstrip("/"), token, ca_file, (url, folder))
 
+    @classmethod
+    def given(cls, url: str, token: str) -> Self:
+        """A server that a program names with its token. Raises BadInput for what is no URL."""
+        _host_and_port(url)
+        return cls(url.rstrip("/"), token)
+
     def again(self) -> Self:
         """As `find` finds it now: a server that was started again may have another port. Raises as
         `find` does."""

@@ -25,7 +25,7 @@ from motet.interfaces.training_arguments import (
     require_whole,
     shape_of,
 )
-from motet.interfaces.training_data import ColumnName, NamedColumns, PathArgument
+from motet.interfaces.training_data import ColumnName, NamedColumns, PathArgument, RatingNames
 from motet.interfaces.training_job import TrainingJob
 from motet.report.rendering.quantities import count_text
 from motet.report.training.document import TrainDocument
@@ -123,12 +123,16 @@ class Cluster:
         na: str | Iterable[str] | None = None,
         format: str | None = None,
         exclude: PathArgument | None = None,
+        columns: RatingNames = None,
+        stop_words: PathArgument | None = None,
         labels: PathArgument | None = None,
         test_labels: PathArgument | None = None,
         consistency: ConsistencyName = "bsp",
         staleness: int = 0,
         checkpoint_every: int = 10,
         lost_after: float = DEFAULT_LOST_AFTER_S,
+        spill: float | str | None = None,
+        spill_dir: PathArgument | None = None,
         checkpoints: PathArgument | None = None,
         resume: bool = False,
         overwrite: bool = False,
@@ -140,7 +144,8 @@ class Cluster:
         `data`, `test`: a path, the name of a built-in data set, arrays (`X` or `(X, y)`), SciPy
         sparse matrices, DataFrames, or Motet data sets. `target`, `drop`: of a table in a file or a
         DataFrame, the column to predict and columns to leave out, by name or index. `na`: texts for
-        a missing value; `format`, `exclude`, `labels`, `test_labels`: as with `motet train`.
+        a missing value; `format`, `exclude`, `labels`, `test_labels`, `stop_words`: as with
+        `motet train`. `columns`: of ratings, if not found by name: {"user": "buyer", "item": "id"}.
 
         `workers`, `servers`: numbers of machines in that role; by default every machine has both.
         `epochs`: by default the application's. `seed`: by default the application's
@@ -149,7 +154,8 @@ class Cluster:
         ConvergenceWarning says so. `callbacks`: called with the `EpochReport` of every epoch, on
         another thread.
 
-        `lost_after`: seconds without any answer after which an executor counts as lost.
+        `lost_after`: seconds without any answer after which an executor counts as lost. `spill`:
+        share of each worker's input that is kept on disk, in `spill_dir`, or "auto".
         `checkpoints`: folder to keep checkpoints in, from which `resume` continues; one with an
         earlier run is refused unless `resume` or `overwrite`. `parameters`: of the application, if
         it is no object. Raises BadInput, JobFailed.
@@ -171,12 +177,16 @@ class Cluster:
             na=na,
             format=format,
             exclude=exclude,
+            columns=columns,
+            stop_words=stop_words,
             labels=labels,
             test_labels=test_labels,
             consistency=consistency,
             staleness=staleness,
             checkpoint_every=checkpoint_every,
             lost_after=lost_after,
+            spill=spill,
+            spill_dir=spill_dir,
             checkpoints=checkpoints,
             resume=resume,
             overwrite=overwrite,

@@ -15,9 +15,15 @@ from motet.apps.user_warnings.call_site import CallSite
 from motet.datasets import Dataset
 from motet.domain.errors import BadInput, UnknownName
 from motet.interfaces.cli.train.cluster_shape import ClusterShape
-from motet.interfaces.training_data import ColumnName, DataArguments, NamedColumns, PathArgument
+from motet.interfaces.training_data import (
+    ColumnName,
+    DataArguments,
+    NamedColumns,
+    PathArgument,
+    RatingNames,
+)
 from motet.runtime.core.consistency import Consistency, ConsistencyName, consistency_of
-from motet.runtime.core.options import DEFAULT_LOST_AFTER_S, StopRule, TrainOptions
+from motet.runtime.core.options import DEFAULT_LOST_AFTER_S, SpillOptions, StopRule, TrainOptions
 from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport
 
@@ -77,12 +83,16 @@ class TrainArguments:
     na: str | Iterable[str] | None = None
     format: str | None = None
     exclude: PathArgument | None = None
+    columns: RatingNames = None
+    stop_words: PathArgument | None = None
     labels: PathArgument | None = None
     test_labels: PathArgument | None = None
     consistency: str = "bsp"
     staleness: int = 0
     checkpoint_every: int = 10
     lost_after: float = DEFAULT_LOST_AFTER_S
+    spill: float | str | None = None
+    spill_dir: PathArgument | None = None
     checkpoints: PathArgument | None = None
     resume: bool = False
     overwrite: bool = False
@@ -105,7 +115,14 @@ class TrainArguments:
         options = self._options(made, machines)
         made.set_run(options.epochs, options.seed)
         reading = DataArguments(
-            self.format, self.target, self.drop, self.na, self.exclude, self.labels
+            self.format,
+            self.target,
+            self.drop,
+            self.na,
+            self.exclude,
+            self.labels,
+            self.columns,
+            self.stop_words,
         )
         observers = observers_of(self.callbacks)
         return CheckedTraining(
@@ -132,6 +149,7 @@ class TrainArguments:
             until=_stop_rule(self.until),
             checkpoint_every=self.checkpoint_every,
             lost_after_s=_seconds("lost_after", self.lost_after),
+            spill=_spill(self.spill, self.spill_dir),
             checkpoint_dir=checkpoint_folder(self.checkpoints, self.resume, self.overwrite),
             resume=self.resume,
             tol=app.tol,
@@ -258,6 +276,16 @@ def _seconds(name: str, seconds: object) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, Real):
         raise BadInput(f"{name}={seconds!r:.40}: give a number of seconds")
     return float(seconds)
+
+
+def _spill(share: object, folder: PathArgument | None) -> SpillOptions | None:
+    if share is None:
+        if folder is not None:
+            raise BadInput("spill_dir is for data on disk; give spill, too")
+        return None
+    if isinstance(share, bool) or not isinstance(share, Real | str):
+        raise BadInput(f"spill={share!r:.40}: give a number from 0 to 1, or 'auto'")
+    return SpillOptions.parse(str(share), None if folder is None else Path(folder))
 
 
 def _stop_rule(until: str | None) -> StopRule | None:

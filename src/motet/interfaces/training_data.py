@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from motet.apps.inputs.arrays import as_dataset
 from motet.datasets import Dataset, open_dataset
 from motet.datasets.formats.tables.columns import MISSING, MISSING_ROWS
+from motet.datasets.rating_frames import RatingColumns, ratings_from_frame
 from motet.domain.errors import BadInput, UnknownName
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 ColumnName: TypeAlias = str | int
+RatingNames: TypeAlias = str | Mapping[str, ColumnName] | None
 NamedColumns: TypeAlias = ColumnName | Iterable[ColumnName] | None
 PathArgument: TypeAlias = str | os.PathLike[str]
 _LABELLED = "labelled"
@@ -32,6 +34,8 @@ class DataArguments:
     na: str | Iterable[str] | None = None
     exclude: PathArgument | None = None
     labels: PathArgument | None = None
+    columns: RatingNames = None
+    stop_words: PathArgument | None = None
 
     def dataset(self, kind: str, data: Any, role: Literal["train", "test"]) -> Dataset:
         """The data set that an application needs. `kind`: see `open_dataset`. Raises BadInput."""
@@ -43,10 +47,10 @@ class DataArguments:
         return dataset if is_named else replace(dataset, source=role)
 
     def _of_object(self, kind: str, data: Any, role: Literal["train", "test"]) -> Dataset:
-        self._require_none("a file", "format", "na", "exclude", "labels")
+        self._require_none("a file", "format", "na", "exclude", "labels", "stop_words")
         if _is_frame(data):
             return self._of_frame(kind, data)
-        self._require_none("a file or a DataFrame", "target", "drop")
+        self._require_none("a file or a DataFrame", "target", "drop", "columns")
         if data is None or isinstance(data, int | float | dict | set):
             raise BadInput(
                 f"{'data' if role == 'train' else role}={data!r:.60}: give a path, the name of a "
@@ -67,6 +71,8 @@ class DataArguments:
             na=self.na,
             exclude=self.exclude,
             labels=self.labels,
+            columns=self.columns,
+            stop_words=self.stop_words,
             role=role,
         )
 
@@ -82,9 +88,17 @@ class DataArguments:
         left_out = dropped if target is None else [*dropped, target]
         frame, notes = _without_missing(frame, left_out, target, rules)
         features = frame.drop(columns=[name for name in left_out if name in frame.columns])
+        if self.columns is not None:
+            return self._named_ratings(kind, features)
         y = None if target is None or kind != _LABELLED else frame[target]
         dataset: Dataset = as_dataset(kind, features, y)
         return replace(dataset, notes=(*dataset.notes, *notes)) if notes else dataset
+
+    def _named_ratings(self, kind: str, frame: DataFrame) -> Dataset:
+        if kind != "ratings":
+            self._require_none("ratings", "columns")
+        named = RatingColumns.of(self.columns)
+        return ratings_from_frame(frame, user=named.user, item=named.item, rating=named.rating)
 
     def _require_none(self, wanted: str, *names: str) -> None:
         given = next((name for name in names if getattr(self, name) is not None), None)

@@ -54,6 +54,7 @@ class Drf(Policy):
         JobInput.DEMANDS: "GPUs are the only resource that it shares",
         JobInput.QUEUE: "all jobs are in one queue and have equal shares",
     }
+    may_overtake: ClassVar[bool] = True
     equal_shares_of: ClassVar[Literal["", "jobs", "queues"]] = "queues"
 
     def __post_init__(self) -> None:

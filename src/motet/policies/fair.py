@@ -29,6 +29,7 @@ class Fair(Policy):
     needed_inputs: ClassVar[dict[JobInput, str]] = {
         JobInput.SPEED: "jobs keep the GPUs that they request, in order of submission",
     }
+    may_overtake: ClassVar[bool] = True
     equal_shares_of: ClassVar[Literal["", "jobs", "queues"]] = "jobs"
 
     def decide(self, snapshot: Snapshot) -> Decision:

@@ -6,6 +6,7 @@ The two simplest baselines of Tiresias (Gu et al., NSDI 2019, section 5).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from motet.allocation.fill import fill
 from motet.allocation.order import order_by
@@ -18,6 +19,8 @@ from motet.domain.snapshot import Snapshot
 class Fifo(Policy):
     """Starts jobs in order of submission; the head of the line blocks all jobs behind it."""
 
+    keeps_order: ClassVar[bool] = True
+
     def decide(self, snapshot: Snapshot) -> Decision:
         """Keep running jobs; start waiting jobs in order until one does not fit."""
         return _by_submission(snapshot, may_overtake=False)
@@ -26,6 +29,8 @@ class Fifo(Policy):
 @dataclass(frozen=True)
 class BestEffort(Policy):
     """As `fifo`, but a job that fits overtakes jobs that do not fit."""
+
+    may_overtake: ClassVar[bool] = True
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """Keep running jobs; start every waiting job that fits, in order of submission."""

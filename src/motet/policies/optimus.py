@@ -56,6 +56,7 @@ class Optimus(Policy):
     straggler_memory_s: float = 600.0
 
     wants_estimates: ClassVar[bool] = True
+    may_overtake: ClassVar[bool] = True
     needed_inputs: ClassVar[dict[JobInput, str]] = {
         JobInput.SPEED: "jobs keep the GPUs that they request, and small jobs go first",
     }

@@ -26,6 +26,7 @@ class SmallestFirst(Policy):
     """The job with the fewest GPUs first; preemptive. Ties keep their order."""
 
     memory_columns: ClassVar[dict[str, int]] = {"rank": NEVER_US}
+    may_overtake: ClassVar[bool] = True
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """Jobs that fit, ordered by GPU count."""
@@ -37,6 +38,7 @@ class ShortestRemainingTime(Policy):
     """The job with the least remaining time first; preemptive. Ties keep their order."""
 
     memory_columns: ClassVar[dict[str, int]] = {"rank": NEVER_US}
+    may_overtake: ClassVar[bool] = True
     knows_durations: ClassVar[bool] = True
     needed_inputs: ClassVar[dict[JobInput, str]] = _NEEDS
 
@@ -50,6 +52,7 @@ class ShortestRemainingService(Policy):
     """The job with the least remaining GPU-time first; preemptive. Ties keep their order."""
 
     memory_columns: ClassVar[dict[str, int]] = {"rank": NEVER_US}
+    may_overtake: ClassVar[bool] = True
     knows_durations: ClassVar[bool] = True
     needed_inputs: ClassVar[dict[JobInput, str]] = _NEEDS
 

@@ -32,6 +32,8 @@ from motet.estimate.loss_fall import normalised_falls
 
 _POINTS = 24
 """Points of a predicted curve; denser at its beginning, with linear interpolation."""
+_SPACING = np.linspace(0.0, 1.0, _POINTS) ** 2
+_SPACING.flags.writeable = False
 _MOST_STEPS = 1e12
 """Upper bound on the steps of a job in an epoch, for any fitted speed."""
 
@@ -50,6 +52,7 @@ class Slaq(Policy):
 
     memory_columns: ClassVar[dict[str, int]] = {"served_us": UNKNOWN, "executed_then_us": 0}
     wants_estimates: ClassVar[bool] = True
+    may_overtake: ClassVar[bool] = True
     needed_inputs: ClassVar[dict[JobInput, str]] = {
         JobInput.LOSS: "all progress alike, so small jobs go first",
         JobInput.SPEED: "jobs keep the GPUs that they request",
@@ -128,7 +131,7 @@ class Slaq(Policy):
         speeds = Speeds.of(estimates)
         most = self.epoch_s * fastest(speeds, demand, snapshot.gpu_count)
         most = np.minimum(most, _MOST_STEPS)
-        steps = most[:, None] * np.linspace(0.0, 1.0, _POINTS) ** 2
+        steps = most[:, None] * _SPACING
         falls = normalised_falls(estimates, steps)
         return Worth.of_points(speeds, self.epoch_s, steps, falls)
 

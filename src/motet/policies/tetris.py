@@ -44,6 +44,7 @@ class Tetris(Policy):
     fairness: float = 0.0
 
     knows_durations: ClassVar[bool] = True
+    may_overtake: ClassVar[bool] = True
     useful_inputs: ClassVar[dict[JobInput, str]] = {
         JobInput.DURATION: "the time that a job ran in the log counts as all that it needs",
         JobInput.DEMANDS: "GPUs are the only resource that it packs",
@@ -114,7 +115,8 @@ def _free(snapshot: Snapshot) -> Ints:
 def _needed(jobs: JobTable, sizes: Ints) -> Ints:
     """`(jobs, 3)`: demands; 0 for resources that no machine counts."""
     needed = np.stack([jobs.gpus, jobs.cpus, jobs.memory_bytes], axis=1)
-    return np.where(sizes.any(axis=0), needed, 0)
+    is_counted = sizes.any(axis=0) | (np.arange(sizes.shape[1]) == GPUS)  # Also of no machine.
+    return np.where(is_counted, needed, 0)
 
 
 def _decision(jobs: JobTable, rows: Ints, packed: Packed, kind: Ints, free_gpus: int) -> Decision:

@@ -80,6 +80,7 @@ class Themis(Policy):
     memory_columns: ClassVar[dict[str, int]] = {**MEMORY, **_OWN_MEMORY}
     knows_durations: ClassVar[bool] = True
     wants_estimates: ClassVar[bool] = True
+    may_overtake: ClassVar[bool] = True
     useful_inputs: ClassVar[dict[JobInput, str]] = {
         JobInput.DURATION: "the time that a job ran in the log counts as all that it needs",
     }
@@ -123,7 +124,8 @@ class _DecisionRound:
         )
         runs, is_due = jobs.held_gpus > 0, now_us >= due_us
         wanted = int(np.maximum(self._standings.widths.most - jobs.held_gpus, 0).sum())
-        self.is_auction = is_due and wanted > int(snapshot.free_gpus.sum())
+        has_gpus = snapshot.gpu_count > 0
+        self.is_auction = is_due and has_gpus and wanted > int(snapshot.free_gpus.sum())
         if is_due:
             due_us = now_us + self._lease_us
             if not self.is_auction:  # No job can use more GPUs: extend all leases.

@@ -57,6 +57,7 @@ class TiresiasLas(Policy):
     clock_s: float = 1.0
 
     memory_columns: ClassVar[dict[str, int]] = _MEMORY
+    may_overtake: ClassVar[bool] = True
     placement: ClassVar[str] = "skew"
 
     def __post_init__(self) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from motet.domain.arrays import Floats
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput, UnknownName
 from motet.domain.model_profile import ModelProfile
@@ -49,6 +50,7 @@ COMMON_SETTINGS = {
     "rescale_cost": "preemption",
     "server_balance": "even",
     "slow_machines": NO_MACHINES,
+    "model_error": "0",
 }
 """Names and defaults; a policy may declare another default placement."""
 
@@ -58,7 +60,12 @@ _RECORDED_IF_CHANGED = (
     "rescale_cost",
     "server_balance",
     "slow_machines",
+    "model_error",
 )
+
+
+_ERROR_STREAM = 1
+"""Tells the stream of the model's errors apart from other draws by the run's seed."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,7 @@ class CommonSettings:
         self.speeds(smallest, (), (), self.profiles())
         division_named(self.texts["server_balance"])
         self.spells()
+        self._model_error()
         _ = self.preemption_limits, self.queue_limits
 
     @property
@@ -161,6 +169,26 @@ class CommonSettings:
         """How fast machines compute, from the first submission on."""
         from_us = int(workload.submit_us[0]) if len(workload) else 0
         return MachinePaces(pace_changes(self.spells(), cluster, from_us, self.seed))
+
+    def subtask_errors(self, jobs: int) -> Floats | None:
+        """`(jobs, 2)`: factors by which measured COMP and COMM times are off, each by the error up
+        or down; None: they are true.
+        """
+        error = self._model_error()
+        if not error:
+            return None
+        rng = np.random.default_rng([self.seed, _ERROR_STREAM])
+        return 1 + error * rng.choice([-1.0, 1.0], (jobs, 2))
+
+    def _model_error(self) -> float:
+        text = self.texts["model_error"]
+        try:
+            error = float(text)
+        except ValueError:
+            error = -1.0
+        if not 0 <= error < 1:
+            raise BadInput(f"model_error={text}: give a part of a job's times, from 0 to below 1")
+        return error
 
     def _skew_planner(self, cluster: ClusterSpec, models: Sequence[ModelProfile]) -> Planner:
         together = _consolidating(cluster)

@@ -8,7 +8,7 @@ from typing import Any
 
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput, UnknownName
-from motet.domain.policy import Policy
+from motet.domain.policy import JobInput, Policy
 from motet.domain.snapshot import Queues
 from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.policy_loading.catalogue import (
@@ -30,6 +30,8 @@ _ILP_IS_SLOW = (
     "placement=ilp solves an integer program for every start: minutes for a hundred jobs; it "
     "serves as a reference for other placements"
 )
+_SHORT_TURN_S = 60.0
+"""About what a restart takes."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ class Experiment:
             paces=common.paces(workload, cluster),
             timeline=timeline,
             limits=common.preemption_limits,
+            subtask_errors=common.subtask_errors(len(workload)),
         )
 
     def _queues_of_file(
@@ -122,6 +125,7 @@ class Experiment:
         """Whether the result depends on the seed."""
         common = self._common()
         is_random = common.placement == "random"
+        is_random = is_random or common.subtask_errors(1) is not None
         return is_random or self._seeds_policy or isinstance(common.spells(), DrawnSpells)
 
     def notices(self, workload: Workload, cluster: ClusterSpec) -> tuple[str, ...]:
@@ -146,6 +150,8 @@ class Experiment:
                 "the oldest jobs that fit run. For equal shares of time: --policy gandiva --set "
                 "packing=false --set migration=false --set quantum_s=600"
             )
+        if turns := self._short_turns(workload):
+            found.append(turns)
         if common.spells() and self._leaves_choice_to_planner(workload, cluster):
             found.append(
                 f"slow_machines: {self._policy_class()[0]} does not leave them here: jobs ask for "
@@ -167,6 +173,24 @@ class Experiment:
         if workload.work is not None and workload.work.is_modelled.any():
             return False
         return shares == "jobs" or (shares == "queues" and len(workload.queue_names) < 2)
+
+    def _short_turns(self, workload: Workload) -> str:
+        """The warning about a policy that compares losses, and finds none; empty: no such one.
+
+        Waiting jobs then take turns, each with a restart, at every decision.
+        """
+        policy, has_losses = self._policy(), workload.work is not None
+        period_s = getattr(policy, "epoch_s", None)
+        if has_losses or JobInput.LOSS not in policy.needed_inputs or period_s is None:
+            return ""
+        if period_s >= _SHORT_TURN_S:
+            return ""
+        name = self._policy_class()[0]
+        return (
+            f"{name}: no loss curves in the log, so waiting jobs take turns of "
+            f"epoch_s={period_s:g} s: this takes long to simulate, and restarts may take most of "
+            f"the time on GPUs; longer turns: --set {name}.epoch_s=600"
+        )
 
     def _leaves_choice_to_planner(self, workload: Workload, cluster: ClusterSpec) -> bool:
         """Whether a policy that chooses machines by their speed cannot do so for this workload."""

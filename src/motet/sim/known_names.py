@@ -15,4 +15,7 @@ FORMAT_NAMES = (
     "gavel",
     "swf",
 )
-WORKLOAD_NAMES = ("tiresias-480", "slaq-160", "optimus-50", "themis-100")
+WORKLOAD_NAMES = (
+    *("tiresias-480", "slaq-160", "optimus-50", "themis-100"),
+    *("harmony-80", "harmony-60-comp", "harmony-60-comm"),
+)

@@ -44,7 +44,7 @@ def test_a_data_frame_keeps_its_column_names() -> None:
 
 def test_words_as_target_become_classes_in_alphabetical_order() -> None:
     data = labelled_of([[1.0], [2.0], [3.0]], ["no", "yes", "no"])
-    assert data.class_names == ("no", "yes")
+    assert data.classes == ("no", "yes")
     assert data.require_target().tolist() == [0.0, 1.0, 0.0]
 
 

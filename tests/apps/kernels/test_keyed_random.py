@@ -7,7 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kstest
 
+from keyed_numbers import keyed_numbers
 from motet.apps.kernels.keyed_random import uniform_rows
+from motet.apps.kernels.keyed_stream import next_state, stream_start, unit_float
+
+
+@given(st.integers(0, 2**40), st.integers(0, 2**20), st.integers(0, 2**40))
+def test_numbers_are_those_of_splitmix64(seed: int, stream: int, key: int) -> None:
+    """Drawn as an array, and one after another in a compiled loop."""
+    expected = keyed_numbers(seed, stream, key, 3)
+    assert uniform_rows(seed, stream, np.array([key]), 3)[0].tolist() == expected
+    state, drawn = stream_start(seed, stream, key), []
+    for _ in expected:
+        state = next_state(np.uint64(state))
+        drawn.append(unit_float(np.uint64(state)))
+    assert drawn == expected
 
 
 @given(seed=st.integers(0, 2**32), order=st.permutations(range(12)))

@@ -6,24 +6,8 @@ from math import lgamma
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import array_shapes, arrays
 
-from motet.apps.kernels.topic_likelihood import count_frequencies, document_log_likelihood
-from motet.domain.arrays import Counts
-
-TABLES = arrays(np.int32, array_shapes(min_dims=2, max_dims=2), elements=st.integers(0, 9))
-
-
-@given(TABLES)
-def test_frequencies_are_those_of_all_counts(counts: Counts) -> None:
-    np.testing.assert_array_equal(count_frequencies(counts), np.bincount(counts.ravel()))
-
-
-def test_a_negative_count_is_refused() -> None:
-    with pytest.raises(ValueError, match="negative"):
-        count_frequencies(np.array([[3, -1]], np.int32))
+from motet.apps.kernels.topic_likelihood import document_log_likelihood
 
 
 @pytest.mark.parametrize("tokens", [1, 40, 3000])

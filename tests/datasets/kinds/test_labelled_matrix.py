@@ -82,20 +82,20 @@ def test_dense_data_of_another_width_is_refused():
 
 
 def test_classes_get_their_numbers_in_the_training_data():
-    train = replace(DENSE, class_names=("ape", "bee", "cat"))
-    test = replace(DENSE, class_names=("bee", "cat"))
+    train = replace(DENSE, classes=("ape", "bee", "cat"))
+    test = replace(DENSE, classes=("bee", "cat"))
     np.testing.assert_array_equal(test.reindexed_like(train).target, [1, 2, 1])
 
 
 def test_a_class_without_training_data_is_named():
-    train = replace(DENSE, class_names=("ape", "bee"))
-    test = replace(DENSE, class_names=("ape", "dog"), source="test")
+    train = replace(DENSE, classes=("ape", "bee"))
+    test = replace(DENSE, classes=("ape", "dog"), source="test")
     with pytest.raises(BadInput, match="test: class 'dog' does not occur in training data train"):
         test.reindexed_like(train)
 
 
 def test_words_and_numbers_as_targets_do_not_go_together():
-    test = replace(DENSE, class_names=("ape", "dog"), source="test")
+    test = replace(DENSE, classes=("ape", "dog"), source="test")
     with pytest.raises(BadInput, match="test: the target holds words, in training data train"):
         test.reindexed_like(DENSE)
 

@@ -33,6 +33,7 @@ def three_jobs() -> Snapshot:
         decision([2, 2, 2], group=rows(4, 4, 4)),
         decision([2, 2, 0], group=rows(4, 4, -1), places={0: on(0, 2), 1: on(0, 2)}),
         decision([0, 0, 1], memory={"seen": rows(1, 2, 3)}),
+        replace(GOOD, spill=np.array([0.0, 0.5, 1.0])),
     ],
 )
 def test_a_decision_that_can_be_carried_out_has_no_problem(good: Any) -> None:
@@ -43,6 +44,13 @@ def test_a_decision_that_can_be_carried_out_has_no_problem(good: Any) -> None:
     ("wrong", "row", "said"),
     [
         (None, -1, "it returned None; return a motet.domain.decision.Decision"),
+        (
+            replace(GOOD, spill=np.zeros(2)),
+            -1,
+            "spill must be an array with a number for each of 3",
+        ),
+        (replace(GOOD, spill=np.array([0.0, 1.5, 0.0])), 1, "spill=1.5: give a part, 0 to 1"),
+        (replace(GOOD, spill=np.array([0.0, 0.0, np.nan])), 2, "spill=nan: give a part, 0 to 1"),
         (replace(GOOD, reasons=()), -1, "reasons must be Reasons, not tuple"),
         (replace(GOOD, gpus=np.ones(3)), -1, "gpus must be a NumPy array of whole numbers"),
         (replace(GOOD, workers=rows(1, 2)), -1, "workers has 2 rows for 3 jobs"),

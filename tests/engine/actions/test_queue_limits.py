@@ -241,6 +241,25 @@ def test_a_guarantee_of_gpus_does_not_preempt_for_a_job_that_lacks_memory() -> N
     assert [each for each in engine.changes if isinstance(each, Preempt)] == []
 
 
+def test_a_running_job_is_not_preempted_for_a_head_that_waits_for_a_guarantee() -> None:
+    cluster = LimitedCluster("tiresias-las", [QueueLimits(6, borrow=1), QueueLimits()])
+    cluster.step(0, job(0, 6))
+    cluster.step(1, job(1, 1, queue=1, now_us=1))
+    cluster.step(60, job(2, 3, queue=1, now_us=60))
+    assert cluster.held == {0: 6, 1: 1, 2: 0}
+    cluster.step(70, job(3, 1, queue=1, now_us=70))
+    assert cluster.held == {0: 6, 1: 1, 2: 0, 3: 1}
+    cluster.step(80, Finished(0))
+    assert cluster.held == {1: 1, 2: 3, 3: 1}
+
+
+@pytest.mark.parametrize("policy", ["fifo", "best-effort"])
+def test_a_job_overtakes_a_head_outside_its_limits_if_the_policy_lets_it(policy: str) -> None:
+    cluster = LimitedCluster(policy, [QueueLimits(4), QueueLimits(0, borrow=2)])
+    cluster.step(0, job(0, 1, queue=1), job(1, 2, queue=1), job(2, 1, queue=1))
+    assert cluster.held == {0: 1, 1: 0, 2: int(policy == "best-effort")}
+
+
 # -- any policy, any limits ------------------------------------------------------------------------
 
 limits_of_a_queue = st.builds(

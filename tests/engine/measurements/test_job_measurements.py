@@ -42,6 +42,24 @@ def fitted(found: Estimates, row: int = 0) -> list[float]:
     return list(found.forecasts.b[row])
 
 
+def test_estimates_are_computed_again_only_after_a_change() -> None:
+    book = Measurements()
+    book.arrived(3, planned_steps=40.0)
+    found = book.estimates(jobs(3))
+    assert book.estimates(jobs(3)) is found
+    assert len(book.estimates(jobs(3, 4)).loss) == 2
+    book.arrived(4, planned_steps=5.0)
+    assert book.estimates(jobs(3, 4)).steps_left.tolist() == [40.0, 5.0]
+    trained(book, 3, 1)
+    assert book.estimates(jobs(3, 4)).steps_done.tolist() == [1.5, 0.0]
+    book.ran(3, 2, 1, 5.0)
+    again = book.estimates(jobs(3, 4))
+    book.ran(3, 2, 1, 5.0)  # Nothing new.
+    assert book.estimates(jobs(3, 4)) is again
+    book.left(4)
+    np.testing.assert_array_equal(book.estimates(jobs(3, 4)).planned_steps, [40.0, np.nan])
+
+
 def test_what_was_measured_is_there_job_by_job() -> None:
     book = Measurements()
     book.arrived(3, target_loss=2.5)

@@ -114,3 +114,10 @@ def test_completion_offers_the_applications_own_and_common_parameters() -> None:
     assert "plain,consistency=bsp" in completed("motet train lda --set con")
     assert completed("motet train mlr --set topi") == []
     assert completed("motet train nonsense --set stal") == ["plain,staleness=0"]
+
+
+def test_a_class_without_docstring_is_not_described_by_its_base(tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    path.write_text("from motet import Lasso\n\nclass Own(Lasso):\n    name = 'own'\n")
+    text = output_of("app", "describe", str(path))
+    assert text.startswith("own: no description; give its class a docstring\n")

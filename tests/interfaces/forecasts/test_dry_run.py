@@ -16,6 +16,7 @@ from motet.domain.errors import BadInput
 from motet.domain.units import SECOND_US, seconds
 from motet.interfaces.forecasts.dry_run import DryRunQuestion, dry_run
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
+from motet.interfaces.forecasts.futures import Foresight
 from motet.live.jobs.array_file import array_spec
 from motet.live.jobs.job_file import job_spec
 from motet.live.journal.store import JournalStore
@@ -89,14 +90,17 @@ def ends_of(rows: Rows, policy: str) -> dict[int, tuple[int, int]]:
 def asked(
     rows: Rows, policy: str, now_s: float, declares: bool = True, **spec: Any
 ) -> dict[str, Any]:
-    """The answer at a time at which the cluster runs these jobs."""
+    """The answer at a time at which the cluster runs these jobs. What users declare is exact, so
+    that there is one future."""
     now_us = NOON_US + round(now_s * SECOND_US)
     values = {"name": "new", "run": "true", "workdir": "/", **spec}
     with tempfile.TemporaryDirectory() as home:
         with JournalStore(f"{home}/journal.db") as store:
             chosen = ChoosePolicy(policy, POLICIES[policy])
             play(store, CLUSTER, timed(rows), chosen, until_us=now_us, declares=declares)
-        return dry_run(FollowedJournal(f"{home}/journal.db"), DryRunQuestion(values, "bob", now_us))
+        foresight = Foresight.DECLARED if declares else Foresight.LATER
+        journal = FollowedJournal(f"{home}/journal.db")
+        return dry_run(journal, DryRunQuestion(values, "bob", now_us), foresight)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

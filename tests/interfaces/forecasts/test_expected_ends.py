@@ -19,7 +19,7 @@ from motet.interfaces.forecasts.expected_starts import (
     starts_in,
 )
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
-from motet.interfaces.forecasts.futures import PossibleFutures
+from motet.interfaces.forecasts.futures import Foresight, PossibleFutures
 from motet.live.journal.store import JournalStore
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
@@ -40,7 +40,8 @@ def futures_of(home: str, rows: Any, policy: str, now_us: int, declares: bool) -
         play(store, CLUSTER, timed(rows), ChoosePolicy(policy), until_us=now_us, declares=declares)
     journal = FollowedJournal(address)
     journal.read()
-    futures = PossibleFutures(journal.cluster, now_us, journal.position)
+    foresight = Foresight.DECLARED if declares else Foresight.PRESENT
+    futures = PossibleFutures(journal.cluster, now_us, journal.position, None, foresight)
     journal.close()
     return futures
 

@@ -12,7 +12,7 @@ from motet.interfaces.forecasts.expected_starts import ExpectedStart
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.follower import predict_starts
 from motet.interfaces.forecasts.prediction_store import Coverage, PredictionStore
-from motet.live.master.intake import Change
+from motet.live.master.intake import Change, ChoosePolicy
 from scripted_cluster import ScriptedCluster
 
 
@@ -71,7 +71,7 @@ def test_a_round_predicts_waiting_jobs_and_settles_those_that_have_started(
     found = predict_starts(journal, store, cluster.now_us)
     assert set(found["starts"]) == {"2"}
     low_s, high_s = (found["starts"]["2"][name] for name in ("low_s", "high_s"))
-    assert low_s == high_s == 100 - 3
+    assert 50 - 3 <= low_s < 100 - 3 < high_s <= 200 - 3
     cluster.now_us += 96 * SECOND_US
     cluster.ask(cluster.launcher.ended("1.1"))
     found = predict_starts(journal, store, cluster.now_us)
@@ -81,5 +81,28 @@ def test_a_round_predicts_waiting_jobs_and_settles_those_that_have_started(
         "known": 1,
         "inside": 1,
         "share": 1.0,
-        "median_width_s": 0.0,
+        "median_width_s": pytest.approx(high_s - low_s),
     }
+
+
+def test_nothing_is_predicted_while_the_policy_has_failed(
+    cluster: ScriptedCluster, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.py"
+    own.write_text(
+        "from dataclasses import dataclass\n"
+        "from motet.policies.fifo import Fifo\n"
+        "@dataclass(frozen=True)\n"
+        "class Own(Fifo):\n"
+        "    def decide(self, snapshot):\n"
+        "        assert not (snapshot.jobs.priority > 0).any()\n"
+        "        return super().decide(snapshot)\n"
+        "POLICIES = {'own': Own}\n"
+    )
+    cluster.ask(ChoosePolicy(str(own)))
+    cluster.submit(processes=4, duration_s=100)
+    cluster.submit(processes=4, duration_s=100, priority=1)
+    assert cluster.master.state.policy_failure
+    store, journal = PredictionStore(tmp_path), FollowedJournal(str(tmp_path / "journal.db"))
+    found = predict_starts(journal, store, cluster.now_us)
+    assert (found["starts"], found["ends"]) == ({}, {})

@@ -21,6 +21,8 @@ pytestmark = pytest.mark.cluster
 DOCUMENT = "/api/v1/openapi.json"
 SIMULATING = ("/api/v1/whatif", "/api/v1/dry-run")
 """A process of some seconds for each request."""
+EVENTS = "/api/v1/events"
+"""A stream that does not end."""
 WANTED = (
     "not_a_server_error",
     "status_code_conformance",
@@ -60,6 +62,8 @@ def check_operations(
     statuses = Counter[int]()
     for result in schema.get_all_operations():
         operation = result.ok()
+        if operation.path == EVENTS:
+            continue
         count = of_simulations if operation.path in SIMULATING else examples
         if not count:
             continue
@@ -88,3 +92,8 @@ def test_many_answers_are_as_the_document_says(described: schemathesis.BaseSchem
 def test_the_document_needs_a_token_as_all_else(server: LiveServer) -> None:
     url = ServerAddress.find(folder=server.folder).url
     assert httpx.get(url + DOCUMENT).status_code == 401
+
+
+def test_the_stream_of_events_is_described(described: schemathesis.BaseSchema) -> None:
+    answers = described.raw_schema["paths"][EVENTS]["get"]["responses"]
+    assert [*answers["200"]["content"]] == ["text/event-stream"]

@@ -223,3 +223,11 @@ def test_a_job_that_waits_is_explained(client: LiveClient) -> None:
     assert ended(client, waits["id"])["state"] == "SUCCEEDED"
     chapters = client.explain(waits["id"])["chapters"]
     assert [each["kind"] for each in chapters] == ["wait", "run", "moment"]
+
+
+def test_an_unknown_query_parameter_is_an_error(http: httpx.Client) -> None:
+    answer = http.get("/jobs", params={"quue": "default"})
+    assert answer.status_code == 422
+    assert "unknown query parameter 'quue'; did you mean 'queue'" in answer.json()["detail"]
+    assert http.get("/health", params={"x": "1"}).status_code == 422
+    assert http.get("/jobs", params={"queue": "default"}).status_code == 200

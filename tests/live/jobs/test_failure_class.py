@@ -71,3 +71,11 @@ def test_what_cannot_pass_and_what_is_not_the_jobs_fault_are_different_classes()
     assert not [
         kind for kind in FailureClass if kind.value.is_permanent and kind.value.is_infrastructure
     ]
+
+
+def test_a_long_line_ends_after_a_word_with_a_mark() -> None:
+    line = "ValueError: " + "shape mismatch " * 20
+    evidence = classify(1, None, line).evidence
+    assert len(evidence) <= 200
+    assert evidence.endswith(("shape ...", "mismatch ..."))
+    assert classify(1, None, "ValueError: short").evidence == "ValueError: short"

@@ -33,7 +33,7 @@ def test_a_job_starts_when_all_jobs_that_it_waits_for_have_succeeded(
 ) -> None:
     first, second = cluster.submit(), cluster.submit()
     last = cluster.submit(after=[first, str(second)])
-    sentence = "waits until jobs 1, 2 have succeeded"
+    sentence = "waits until jobs 1 and 2 have succeeded"
     assert _why(cluster, last) == ("Dependency", sentence)
     cluster.ask(cluster.launcher.ended("2.1"))
     assert _why(cluster, last) == ("Dependency", "waits until job 1 has succeeded")

@@ -55,7 +55,11 @@ def test_a_job_survives_its_way_through_the_journal() -> None:
         ({"envs": {"A\0": ""}}, "envs: a NUL character"),
         ({"envs": {"A=B": "c"}}, "envs: the name of a variable"),
         ({"envs": {"": "c"}}, "envs: the name of a variable"),
-        ({"a.b": 1}, "unknown key a.b;"),
+        (
+            {"a.b": 1},
+            "unknown key a.b; known: after, array, .*, matrix, max_parallel,",
+        ),
+        ({"aray": "0-3"}, "unknown key aray; did you mean array"),
         ({"preempt": {"a.b": 1}}, "unknown key preempt.a.b;"),
         ({"x" * 1_000_000: 1}, "unknown key x{80}[.]{3};"),
         ({"envs": {"x" * 1_000_000: 1}}, "envs.x{75}[.]{3}: "),
@@ -154,7 +158,8 @@ def test_memory_is_bytes_or_a_text(given: str | int, expected: int) -> None:
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ({"memory": "4XB"}, "memory: could not interpret byte unit: XB"),
+        ({"memory": "4XB"}, "memory: '4XB'; give bytes, or a number with a unit such as 4GB"),
+        ({"memory": "lots"}, "memory: 'lots'; give bytes, or a number with a unit such as 4GB"),
         ({"memory": "12"}, "memory: "),
         ({"memory": "1000TB"}, "memory: "),
         ({"cpus": 0}, "cpus: "),

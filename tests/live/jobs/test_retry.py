@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from motet.interfaces.server.explanation import why_waiting
+from motet.interfaces.server.stories.explanation import why_waiting
 from motet.live.jobs.job_state import JobState
 from motet.live.jobs.retry import LONG_US, MOST_NETWORK_FAILURES
 from scripted_cluster import SECOND_US, ScriptedCluster
@@ -49,6 +49,21 @@ def test_another_failure_is_run_again_as_often_as_the_user_wants(cluster: Script
     fail(cluster, job, "ValueError: bad luck")
     assert cluster.job(job).state is JobState.FAILED
     assert cluster.job(job).reason == "the process exited with status 1: ValueError: bad luck"
+
+
+def test_only_listed_exit_codes_are_run_again(cluster: ScriptedCluster) -> None:
+    retry = {"max_attempts": 3, "on_exit_codes": [3, 75]}
+    job = cluster.submit(retry=retry)
+    fail(cluster, job, IMPORT, 75)
+    assert not cluster.job(job).state.is_final
+    cluster.until_started(job)
+    fail(cluster, job, "ValueError: bad luck", 1)
+    assert cluster.job(job).state is JobState.FAILED
+    assert cluster.job(job).reason.endswith("not run again: retry.on_exit_codes does not list it")
+    other = cluster.submit(retry={**retry, "max_attempts": 1})
+    fail(cluster, other, "", 3)
+    assert cluster.job(other).state is JobState.FAILED
+    assert "not run again" not in cluster.job(other).reason
 
 
 def test_network_failures_use_up_no_retry_but_have_a_limit(cluster: ScriptedCluster) -> None:

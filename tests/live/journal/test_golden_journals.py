@@ -38,6 +38,24 @@ def restored(name: str, folder: Path) -> Path:
     return path
 
 
+def assert_is_as_told(master: Master, name: str) -> None:
+    """What has been executed is as recorded. A decided start that waits for the slots of others is
+    in the records since format 3; before that, it is what this version decides."""
+    found, wanted = json.loads(json.dumps(told(master))), expected(name)
+    if name == "format-2":
+        without_pending_starts(master, found, wanted)
+        assert len(wanted["placements"]) > 1
+    assert found == wanted
+
+
+def without_pending_starts(master: Master, *each_told: Any) -> None:
+    executed = {str(job) for job in master.state.active}
+    for each in each_told:
+        each["placements"] = {
+            job: place for job, place in each["placements"].items() if job in executed
+        }
+
+
 def expected(name: str) -> Any:
     return json.loads((GOLDEN / f"{name}.json").read_text())
 
@@ -49,7 +67,7 @@ def test_a_golden_journal_leads_to_the_state_that_its_version_told(
     path = restored(name, tmp_path)
     with JournalStore(str(path)) as store:
         master = Master(store, GOLDEN_CLUSTER, Workplace(tmp_path, {}), lambda: 0)
-    assert json.loads(json.dumps(told(master))) == expected(name)
+    assert_is_as_told(master, name)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -79,11 +97,7 @@ def test_a_golden_journal_does_not_depend_on_what_policies_decide_now(
         log_notices(store.copy_of_former, master.divergence)
     found, wanted = json.loads(json.dumps(told(master))), expected(name)
     # With a decision that gives slots to further jobs once others have left them, they are theirs.
-    executed = {str(job) for job in master.state.active}
-    for each in (found, wanted):
-        each["placements"] = {
-            job: place for job, place in each["placements"].items() if job in executed
-        }
+    without_pending_starts(master, found, wanted)
     assert found == wanted
     assert len(wanted["placements"]) > 1
     notices = ["journal_migrated", "journal_decided_otherwise"] if name == "format-2" else []
@@ -128,4 +142,4 @@ def test_a_golden_journal_is_backed_up_and_restored(name: str, tmp_path: Path) -
     with JournalStore(str(folder / "journal.db")) as store:
         assert store.next_sequence == count + 1
         master = Master(store, GOLDEN_CLUSTER, Workplace(folder, {}), lambda: 0)
-    assert json.loads(json.dumps(told(master))) == expected(name)
+    assert_is_as_told(master, name)

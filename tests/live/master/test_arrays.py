@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from motet.domain.errors import BadInput, NotFound
-from motet.interfaces.server.job_rows import jobs_document
+from motet.interfaces.server.job_rows import ChosenJobs, jobs_document
 from motet.interfaces.server.views import array_page, job_line
 from motet.live.jobs.array_file import array_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import Change
 from motet.live.master.job_updates import UpdateJob
+from motet.live.master.submissions.repeated_request import KeyReused
 from motet.live.master.submissions.submission import SubmitArray
 from scripted_cluster import ScriptedCluster
 
@@ -40,6 +41,11 @@ def _states(cluster: ScriptedCluster, array: int) -> list[JobState]:
 def test_an_array_is_one_submission_of_many_jobs(cluster: ScriptedCluster) -> None:
     array = _submit(cluster, array="3-6", key="k")
     assert _submit(cluster, array="3-6", key="k") == array == 1
+    for other in ({"array": "3-7"}, {"array": "3-6%2"}, {"array": "3-6", "queue": "other"}):
+        with pytest.raises(KeyReused, match="the key 'k' belongs to array 1"):
+            _submit(cluster, **other, key="k")
+    with pytest.raises(KeyReused, match="the key 'k' belongs to array 1"):
+        cluster.submit(key="k")
     jobs = cluster.master.state.arrays[array].jobs
     assert [job.number for job in jobs] == [2, 3, 4, 5]
     assert cluster.submit() == 6
@@ -86,26 +92,30 @@ def test_an_array_is_one_experiment_of_the_engine(cluster: ScriptedCluster) -> N
 def test_a_list_has_a_row_for_an_array_that_opens(cluster: ScriptedCluster) -> None:
     array, alone = _submit(cluster, array="0-2%2"), cluster.submit()
     cluster.ask(cluster.launcher.ended("2.1", 1))
-    state, nothing = cluster.master.state, frozenset[JobState]()
-    rows = jobs_document(state, nothing, 0, 10, None)["jobs"]
+    state = cluster.master.state
+    rows = jobs_document(state, ChosenJobs(), "ann", 0, 10)["jobs"]
     assert [(row["id"], row["kind"], row["state"]) for row in rows] == [
         (str(array), "array", "STARTING"),
         (str(alone), "command", "STARTING"),
     ]
     assert rows[0]["reason"] == "2 STARTING, 1 FAILED"
     assert rows[0]["processes"] == 2
-    opened = jobs_document(state, nothing, 0, 10, array)["jobs"]
+    opened = jobs_document(state, ChosenJobs(array=array), "ann", 0, 10)["jobs"]
     assert [(row["id"], row["index"]) for row in opened] == [("2", 0), ("3", 1), ("4", 2)]
     assert opened == array_page(state, array)["jobs"]
-    every = jobs_document(state, frozenset([JobState.STARTING]), 0, 10, 0)["jobs"]
+    every = jobs_document(
+        state, ChosenJobs(states=frozenset([JobState.STARTING]), array=0), "ann", 0, 10
+    )["jobs"]
     assert [row["id"] for row in every] == ["3", "4", "5"]
-    first = jobs_document(state, nothing, 0, 1, None)
+    first = jobs_document(state, ChosenJobs(), "ann", 0, 1)
     assert first["next"] == "1"
-    assert jobs_document(state, nothing, 1, 1, None)["jobs"][0]["id"] == "5"
-    failed = jobs_document(state, frozenset([JobState.FAILED]), 0, 10, None)["jobs"]
+    assert jobs_document(state, ChosenJobs(), "ann", 1, 1)["jobs"][0]["id"] == "5"
+    failed = jobs_document(state, ChosenJobs(states=frozenset([JobState.FAILED])), "ann", 0, 10)[
+        "jobs"
+    ]
     assert [row["id"] for row in failed] == ["1"]
     with pytest.raises(NotFound, match="no job 9"):
-        jobs_document(state, nothing, 0, 10, 9)
+        jobs_document(state, ChosenJobs(array=9), "ann", 0, 10)
 
 
 def test_an_array_is_cancelled_suspended_and_updated_as_one(cluster: ScriptedCluster) -> None:
@@ -159,3 +169,13 @@ def test_no_job_is_accepted_if_one_could_never_start(tmp_path: Path) -> None:
         _submit(cluster, matrix={"n": [1, 2, 3]}, processes="{{n}}")
     assert not cluster.master.state.jobs
     cluster.close()
+
+
+def test_processes_of_an_array_are_those_that_run_or_else_all(cluster: ScriptedCluster) -> None:
+    array = _submit(cluster, array="0-1", processes=4)
+    state = cluster.master.state
+    assert array_page(state, array)["processes"] == 4
+    for job in (2, 3):
+        cluster.ask(cluster.launcher.ended(f"{job}.1"))
+    assert _states(cluster, array) == ["SUCCEEDED"] * 2
+    assert array_page(state, array)["processes"] == 8

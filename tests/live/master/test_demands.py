@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from motet.domain.errors import BadInput
-from motet.interfaces.server.explanation import why_waiting
+from motet.interfaces.server.stories.explanation import why_waiting
 from motet.live.jobs.job_state import JobState
 from motet.live.launcher.messages import ClusterSeen, MachineSeen
 from motet.live.master.facts import ClusterDeclared

@@ -14,6 +14,7 @@ from golden_journal import GoldenLife
 from motet.domain.errors import BadInput
 from motet.engine.recorded_engine import RecordedEngine
 from motet.live.jobs.attempt import AttemptPhase
+from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.journal.reading import JournalReader
 from motet.live.journal.store import JournalStore
@@ -21,7 +22,10 @@ from motet.live.master.intake import ChoosePolicy
 from motet.live.master.master import Master
 from motet.live.master.replay import ReplayedCluster, declared_by
 from motet.live.master.requests import Workplace
+from motet.live.master.submissions.submission import Submit
 from scripted_cluster import ScriptedCluster
+
+JOB = {"name": "job", "run": "true", "workdir": "/"}
 
 
 def plain(value: Any) -> Any:
@@ -195,3 +199,51 @@ def test_an_earlier_format_needs_no_policy_either(tmp_path: Path) -> None:
         "1": [[0], [2]],
         "2": [[1], [2]],
     }
+
+
+def failing_policy(path: Path, columns: str) -> ChoosePolicy:
+    """Raises when a job with a priority is there; estimates are fitted before."""
+    own_policy(path, columns=columns)
+    text = path.read_text().replace(
+        "    def decide(self, snapshot):\n",
+        "    def decide(self, snapshot):\n"
+        "        assert not (snapshot.jobs.priority > 0).any(), 'never'\n",
+    )
+    assert "never" in text
+    path.write_text(text)
+    return ChoosePolicy(str(path))
+
+
+@pytest.mark.parametrize("end", ["fails", "goes on without", "another one"])
+def test_a_fold_over_a_policy_that_failed_leads_to_the_same_state(end: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    cluster = running_cluster(tmp_path, own_policy(path))
+    wanted = failing_policy(path, "{'seen': 0, 'other': 7}")
+    restarted(cluster)
+    cluster.handle(  # The job has an end in the log of the step in which the policy fails.
+        cluster.launcher.ended("1.1"), Submit(job_spec({**JOB, "priority": 1}), "ann")
+    )
+    assert cluster.master.state.policy_failure
+    if end != "fails":
+        cluster.submit()
+        cluster.handle(cluster.launcher.ended("2.1"))
+    if end == "another one":
+        cluster.ask(ChoosePolicy("tiresias-las"))
+        assert not cluster.master.state.policy_failure
+    before = contents(cluster.master._replayed)
+    path.unlink()
+    found = folded(tmp_path / "journal.db")
+    assert found.state.policy_failure == cluster.master.state.policy_failure
+    if end != "another one":
+        with pytest.raises(BadInput):
+            _ = found.engine.policy
+        failing_policy(path, "{'seen': 0, 'other': 7}")
+    assert contents(found) == before
+    if end != "another one":
+        path.unlink()
+        cluster.replay()
+        cluster.master.choose_first(None)
+        cluster.submit()
+        cluster.master.choose_first(wanted)
+        assert cluster.master.state.policy_failure
+    cluster.close()

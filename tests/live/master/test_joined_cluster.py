@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from motet.domain.errors import BadInput
-from motet.interfaces.server.explanation import why_waiting
+from motet.interfaces.server.stories.explanation import why_waiting
 from motet.live.jobs.attempt import AttemptOutcome
 from motet.live.jobs.job_state import JobState
 from motet.live.launcher.messages import ClusterSeen, MachineSeen

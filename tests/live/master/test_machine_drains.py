@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from motet.domain.errors import BadInput, UnknownName
+from motet.domain.log_entry import LogEntry
 from motet.interfaces.server.machine_routes import machines_document
+from motet.interfaces.server.stories.explanation import why_waiting
 from motet.live.jobs.job_state import JobState
 from motet.live.launcher.messages import ClusterSeen, MachineSeen
 from motet.live.master.cluster_changes import DrainMachine, ResumeMachine
 from motet.live.master.facts import ClusterDeclared
+from motet.live.master.intake import ChoosePolicy
 from scripted_cluster import SECOND_US, ScriptedCluster
 
 
@@ -52,6 +55,34 @@ def test_a_drained_machine_keeps_its_jobs_and_takes_no_others(cluster: ScriptedC
     assert states(cluster) == ["DRAINED", "UP"]
     cluster.ask(ResumeMachine("m0", "ann"))
     assert cluster.job(others[-1]).state is JobState.STARTING
+
+
+@pytest.mark.parametrize("policy", ["srtf", "sf", "tiresias-las", "optimus", "slaq"])
+def test_jobs_of_a_draining_machine_are_preempted_for_nobody(tmp_path: Path, policy: str) -> None:
+    cluster = ScriptedCluster(tmp_path, ChoosePolicy(policy))
+    first, second = (cluster.submit(processes=2, duration_s=300) for _ in range(2))
+    cluster.until_started(second)
+    drain(cluster, "m1")
+    small = cluster.submit(duration_s=3)
+    stops = {each.job for each in taken_away(cluster)}
+    assert stops <= {first}
+    assert all(each.others.total for each in taken_away(cluster))
+    if stops:
+        cluster.ask(cluster.launcher.ended(f"{first}.1", None, "stopped"))
+        assert cluster.job(small).attempt is not None
+    drain(cluster, "m0")
+    larger = cluster.submit(processes=2, duration_s=3)
+    reason, sentence = why_waiting(cluster.master.state, cluster.job(larger))
+    assert reason == "MachinesDrained"
+    assert "4 of 4 slots are on machines that are drained or gone" in sentence
+    assert {each.job for each in taken_away(cluster)} == stops
+    cluster.close()
+
+
+def taken_away(cluster: ScriptedCluster) -> list[LogEntry]:
+    """Preemptions of all jobs so far."""
+    history, jobs = cluster.master.state.history, cluster.master.state.jobs
+    return [each for job in jobs for each in history.of(job) if each.event == "preempt"]
 
 
 def test_a_planned_drain_begins_at_its_time_though_the_master_was_restarted(

@@ -35,6 +35,7 @@ from motet.live.master.intake import Change, ChoosePolicy
 from motet.live.master.job_updates import UpdateJob
 from motet.live.master.master import Master
 from motet.live.master.requests import Workplace
+from motet.live.master.submissions.repeated_request import KeyReused
 from motet.live.master.submissions.submission import Submit, SubmitArray
 from motet.live.queues.queue_changes import CreateQueue
 from scripted_cluster import CLUSTER, SECOND_US, ScriptedCluster
@@ -135,6 +136,13 @@ def test_a_request_with_the_same_key_submits_one_job(cluster: ScriptedCluster) -
     cluster.begin()
     assert cluster.submit(key="a") == 1
     assert cluster.submit(key="b") == 2
+    cluster.ask(UpdateJob(1, "ann", priority=3))
+    assert cluster.submit(key="a") == 1
+    with pytest.raises(KeyReused, match="the key 'a' belongs to job 1"):
+        cluster.submit(key="a", processes=2)
+    spec = array_spec({"name": "job", "run": "true", "workdir": "/", "array": "0-1"})
+    with pytest.raises(KeyReused, match="the key 'a' belongs to job 1"):
+        cluster.ask(SubmitArray(spec, "ann", "a"))
 
 
 def test_a_report_that_comes_twice_counts_once(cluster: ScriptedCluster) -> None:

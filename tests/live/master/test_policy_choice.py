@@ -9,7 +9,7 @@ import pytest
 
 from motet.domain.errors import BadInput, UnknownName
 from motet.engine.policy_loading.catalogue import built_in_policies
-from motet.interfaces.server.explanation import why_waiting
+from motet.interfaces.server.stories.explanation import why_waiting
 from motet.live.jobs.job_state import JobState
 from motet.live.master.intake import Change, ChoosePolicy
 from motet.live.master.master import FIRST_POLICY
@@ -81,7 +81,7 @@ def test_a_job_without_duration_is_refused_while_the_policy_needs_it(
 
 def test_ended_jobs_need_no_duration(cluster: ScriptedCluster) -> None:
     job, other = cluster.submit(), cluster.submit()
-    with pytest.raises(BadInput, match="of job 1 and 1 others"):
+    with pytest.raises(BadInput, match="of job 1 and 1 other;"):
         cluster.ask(ChoosePolicy("srtf"))
     cluster.ask(cluster.launcher.ended("1.1"))
     cluster.ask(Change(other, "cancel", "ann"))

@@ -11,6 +11,7 @@ from motet.live.jobs.array_file import array_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.launcher.messages import AttemptEnded, AttemptRunning, RankExit, StopAttempt
 from motet.live.master.intake import Change
+from motet.live.master.submissions.repeated_request import KeyReused
 from motet.live.master.submissions.submission import SubmitArray
 from scripted_cluster import SECOND_US, ScriptedCluster
 
@@ -39,6 +40,8 @@ def test_a_job_starts_when_its_trial_has_succeeded(cluster: ScriptedCluster) -> 
     job = cluster.submit(**JOB, key="once")
     trial = job - 1
     assert cluster.submit(**JOB, key="once") == job
+    with pytest.raises(KeyReused):
+        cluster.submit(**{**JOB, "processes": 3}, key="once")
     assert [cluster.job(each).spec.name for each in (trial, job)] == ["job-trial", "job"]
     assert states(cluster, job) == [JobState.PENDING]
     cluster.until_started(trial)

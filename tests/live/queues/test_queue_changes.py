@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from example_count import examples
 from motet.domain.errors import BadInput
 from motet.domain.queues.queue_limits import QueueLimits
-from motet.interfaces.server.explanation import why_waiting
 from motet.interfaces.server.queue_routes import queue_documents
+from motet.interfaces.server.stories.explanation import why_waiting
 from motet.live.jobs.job_state import JobState
 from motet.live.master.intake import Change
 from motet.live.master.job_updates import UpdateJob
@@ -82,7 +82,7 @@ def test_jobs_that_never_fit_are_refused_with_the_limit(cluster: ScriptedCluster
         cluster.submit(3)
     job = cluster.submit(2)
     cluster.ask(LimitQueue("ml", "ann", {"borrow": 0}))
-    with pytest.raises(BadInput, match="job 1: 2, but a job of queue ml gets 1 slots"):
+    with pytest.raises(BadInput, match="job 1: 2, but a job of queue ml gets 1 slot at most"):
         cluster.ask(UpdateJob(job, "ann", queue="ml"))
 
 

@@ -37,6 +37,13 @@ def test_runs_without_restarts_say_so_and_runs_of_earlier_versions_nothing() -> 
     assert restoring_share({"policy": "fifo"}) == 0
 
 
+def test_restarts_that_cost_nothing_are_counted() -> None:
+    """The case of a user: 1 GPU, two jobs that alternate in Tiresias' queues."""
+    costs = run("tiresias-las", "0", 0, 0.0)
+    (note,) = restart_notes([{**costs, "preemptions": 7, "migrations": 1}])
+    assert note == "Nothing was charged for 8 restarts (preemption_cost=0)."
+
+
 def test_a_policy_that_spends_its_time_in_restarts_gets_a_hint() -> None:
     busy = run("gandiva", "profile", 6664, 60.2)
     busy["restart_costs"]["share"] = 0.49

@@ -27,6 +27,7 @@ FIELDS = [
     "epoch_s",
     "comp_s",
     "comm_s",
+    "load_s",
     "bytes_pulled",
     "bytes_pushed",
     "reconfigurations",

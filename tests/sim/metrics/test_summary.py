@@ -143,20 +143,20 @@ def test_waits_for_quota_are_fair_share_delay_and_waits_for_locality_fragmentati
     outcome = result_of(QUEUE_OF_THREE).outcome
     outcome.waited_us[:] = 0
     for code in Wait:
-        outcome.waited_us[code, 0] = 4**code * SECOND_US
+        outcome.waited_us[code, 0] = 2**code * SECOND_US
 
     causes = delay_causes_s(outcome)
 
     queues = Wait.QUOTA, Wait.SHARE, Wait.QUEUE_LIMIT, Wait.QUEUE_GUARANTEE
-    assert causes["fair_share"] == sum(4**code for code in queues)
-    beside = 4**Wait.TOO_FEW_CPUS + 4**Wait.TOO_LITTLE_MEMORY
-    near = 4**Wait.LOCALITY + 4**Wait.BEHIND_LOCALITY
+    assert causes["fair_share"] == sum(2**code for code in queues)
+    beside = 2**Wait.TOO_FEW_CPUS + 2**Wait.TOO_LITTLE_MEMORY + 2**Wait.GROUP_MEMORY
+    near = 2**Wait.LOCALITY + 2**Wait.BEHIND_LOCALITY
     assert causes["fragmentation"] == near + beside
     guessed = Wait.LEFT_UNKNOWN, Wait.FALL_UNKNOWN
     compared = Wait.LESS_PROGRESS, Wait.MORE_LEFT, Wait.OUTBID, Wait.LEASE_OVER, *guessed
     delayed = Wait.RESTART_DELAYED, Wait.MIN_RUNTIME, Wait.PREEMPTION_RATE, Wait.QUEUE_HELD
-    others = (Wait.TOO_FEW_GPUS, Wait.BEHIND_HEAD, Wait.ORDER, *delayed, *compared)
-    assert causes["policy_order"] == sum(4**code for code in others)
+    others = (Wait.TOO_FEW_GPUS, Wait.BEHIND_HEAD, Wait.ORDER, Wait.NO_GAIN, *delayed, *compared)
+    assert causes["policy_order"] == sum(2**code for code in others)
 
 
 @settings(max_examples=examples(60))

@@ -9,11 +9,13 @@ import pytest
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput, UnknownName
 from motet.domain.events import Drained, MachineCame, MachineLeft
+from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import NEVER_US, SECOND_US
 from motet.engine.journal.decision_log import DecisionLog
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.fifo import Fifo
+from motet.policies.shortest import ShortestRemainingTime
 from motet.sim.replay.machine_events import read_machine_events
 from motet.sim.replay.outcome import Outcome
 from motet.sim.replay.simulation import Simulation
@@ -23,6 +25,7 @@ from motet.sim.workload.workload import Workload
 
 ONE = ClusterSpec.of([4])
 TWO = ClusterSpec.of([4, 4])
+FIRST_COME = Fifo()
 
 
 def at(second: int | None) -> int:
@@ -38,8 +41,9 @@ def run(
     timeline: list[TimedEvent] | None = None,
     log: DecisionLog | None = None,
     cost_s: int = 0,
+    policy: Policy = FIRST_COME,
 ) -> Outcome:
-    """Jobs of (submit, duration, GPUs) in seconds, first come first served."""
+    """Jobs of (submit, duration, GPUs) in seconds."""
     numbers = range(len(rows))
     moves = Interventions.of(
         [at((cancel or {}).get(number)) for number in numbers],
@@ -55,7 +59,7 @@ def run(
     )
     speeds, planner = SameEverywhere(cost_s * SECOND_US), ConsolidatingPlanner()
     return Simulation(
-        workload, cluster, Fifo(), planner, speeds, journal=log, timeline=timeline or []
+        workload, cluster, policy, planner, speeds, journal=log, timeline=timeline or []
     ).run()
 
 
@@ -117,7 +121,7 @@ def test_jobs_of_a_leaving_machine_wait_for_other_machines() -> None:
     assert events == [
         (0, "start"),
         (30, "evict"),
-        (30, "too_few_gpus"),
+        (30, "machines_drained"),
         (80, "resume"),
         (150, "finish"),
     ]
@@ -127,6 +131,14 @@ def test_jobs_of_a_machine_that_drains_go_on_and_no_others_come() -> None:
     timeline: list[TimedEvent] = [(at(5), Drained(0))]
     outcome = run([(0, 100, 4), (0, 10, 4), (6, 10, 4), (7, 10, 4)], TWO, timeline=timeline)
     assert ends_s(outcome) == [100, 10, 20, 30]
+
+
+def test_a_short_job_takes_the_gpus_of_a_machine_that_takes_jobs() -> None:
+    timeline: list[TimedEvent] = [(at(5), Drained(1))]
+    rows = [(0, 100, 4), (1, 100, 4), (6, 3, 2)]
+    outcome = run(rows, TWO, timeline=timeline, policy=ShortestRemainingTime())
+    assert ends_s(outcome) == [103, 101, 9]
+    assert outcome.columns["preemptions"].tolist() == [1, 0, 0]
 
 
 def test_a_simulation_ends_despite_a_job_that_can_never_run() -> None:

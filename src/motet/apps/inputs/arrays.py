@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.apps.inputs.number_types import require_real, require_real_columns
+from motet.apps.user_warnings.column_vector import warn_of_column_vector
 from motet.datasets.kinds import Corpus, Dataset, LabelledMatrix, Ratings
-from motet.datasets.kinds.ids import as_ids, is_missing_value
-from motet.datasets.rating_frames import rating_columns, ratings_from_frame
+from motet.datasets.kinds.ids import as_ids
+from motet.datasets.kinds.target import TargetColumn, target_of
+from motet.datasets.rating_frames import LONG_WIDTHS, rating_columns, ratings_from_frame
 from motet.domain.arrays import Array
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument, BadInput
 
 _SOURCE = "X"
 _TARGET_REMEDY = "give y: model.fit(X, y), or (X, y) as the data of motet.train"
-# user, item, rating and perhaps a time
-_LONG_WIDTHS = (3, 4)
 _FEW_ROWS = 10
 _FEWEST_NEW_PAIRS = 0.8
 
@@ -44,7 +44,7 @@ def _require_kind(dataset: Dataset, kind: str) -> Dataset:
     classes: dict[str, type[Dataset]] = {"ratings": Ratings, "corpus": Corpus}
     wanted = classes.get(kind, LabelledMatrix)
     if not isinstance(dataset, wanted):
-        raise BadInput(
+        raise BadArgument(
             f"{dataset.source}: holds {dataset.described}; this application reads "
             f"{wanted.described}"
         )
@@ -52,12 +52,17 @@ def _require_kind(dataset: Dataset, kind: str) -> Dataset:
 
 
 def labelled_of(X: Any, y: Any = None) -> LabelledMatrix:
-    """Convert rows of numbers; `y` of words becomes class numbers in alphabetical order."""
+    """Convert rows of numbers; `y` of words becomes numbers of classes in alphabetical order."""
     features = finite_matrix(X)
     names = tuple(map(str, X.columns)) if hasattr(X, "columns") else None
-    target, class_names = (None, None) if y is None else _target_of(y, features.shape[0])
+    target = None if y is None else _target_of(y, features.shape[0])
     return LabelledMatrix(
-        features, target, names, class_names, target_remedy=_TARGET_REMEDY, source=_SOURCE
+        features,
+        None if target is None else target.values,
+        names,
+        None if target is None else target.classes,
+        target_remedy=_TARGET_REMEDY,
+        source=_SOURCE,
     )
 
 
@@ -87,7 +92,7 @@ def ratings_of(X: Any) -> Ratings:
 def _ratings_of_frame(frame: Any) -> Ratings:
     """A row per rating if columns are named so, else a table of users x items."""
     found = rating_columns(list(frame.columns))
-    if None not in found or frame.shape[1] in _LONG_WIDTHS:
+    if None not in found or frame.shape[1] in LONG_WIDTHS:
         return ratings_from_frame(frame)
     table = _numbers_of_frame(frame)
     users, items = np.nonzero(~np.isnan(table))
@@ -101,14 +106,14 @@ def _ratings_of_frame(frame: Any) -> Ratings:
 
 def _refuse_triples(matrix: Any) -> None:
     """Raise BadInput for rows of user, item, rating, which a matrix of ratings is mistaken for."""
-    if not isinstance(matrix, np.ndarray) or matrix.shape[1] not in _LONG_WIDTHS:
+    if not isinstance(matrix, np.ndarray) or matrix.shape[1] not in LONG_WIDTHS:
         return
     users, items = matrix[:, 0], matrix[:, 1]
     are_ids = bool(np.all(users == np.floor(users)) and np.all(items == np.floor(items)))
     pairs = len(np.unique(matrix[:, :2], axis=0))
     are_mostly_new = pairs >= _FEWEST_NEW_PAIRS * len(matrix)
     if are_ids and are_mostly_new and pairs > max(len(np.unique(users)), _FEW_ROWS):
-        raise BadInput(
+        raise BadArgument(
             f"{_SOURCE}: its {matrix.shape[1]} columns look like user, item and rating, a row per "
             "rating, but an array is users x items; give a DataFrame with such columns, or "
             "motet.ratings_from_frame(frame, user=..., item=..., rating=...)"
@@ -121,7 +126,7 @@ def corpus_of(X: Any) -> Corpus:
     matrix = finite_matrix(X)
     documents, words, counts = _entries(matrix)
     if ((counts < 0) | (counts != np.floor(counts))).any():
-        raise BadInput(f"{_SOURCE}: word counts must be whole numbers of at least 0")
+        raise BadArgument(f"{_SOURCE}: word counts must be whole numbers of at least 0")
     return Corpus.from_pairs(
         documents.astype(np.int64),
         words.astype(np.int64),
@@ -144,7 +149,7 @@ def _refuse_texts(X: Any) -> None:
     if isinstance(X, list | tuple) or getattr(X, "ndim", 0) == 1:
         is_text = any(isinstance(document, str) for document in X)
     if is_text:
-        raise BadInput(
+        raise BadArgument(
             f"{_SOURCE}: holds texts; count their words first, for example with scikit-learn's "
             "CountVectorizer().fit_transform(X)"
         )
@@ -169,12 +174,14 @@ def finite_matrix(X: Any) -> Any:
             array = np.asarray(X)
             require_real(array, _SOURCE)
             values = matrix = np.ascontiguousarray(array, dtype=np.float64)
+        except BadInput:
+            raise
         except (TypeError, ValueError) as error:
-            raise BadInput(f"{_SOURCE}: not a matrix of numbers ({error})") from None
+            raise BadArgument(f"{_SOURCE}: not a matrix of numbers ({error})") from None
     if matrix.ndim != 2:
-        raise BadInput(f"{_SOURCE}: {matrix.ndim} dimensions; it must have 2 (rows, columns)")
+        raise BadArgument(f"{_SOURCE}: {matrix.ndim} dimensions; it must have 2 (rows, columns)")
     if not np.isfinite(values).all():
-        raise BadInput(f"{_SOURCE}: holds NaN or infinite values; fill or remove them first")
+        raise BadArgument(f"{_SOURCE}: holds NaN or infinite values; fill or remove them first")
     return matrix
 
 
@@ -188,7 +195,7 @@ def _numbers_of_frame(frame: Any) -> NDArray[np.float64]:
             column = frame.iloc[:, position]
             if not _is_numeric(column):
                 shown = ", ".join(repr(value) for value in column.drop_duplicates()[:3])
-                raise BadInput(
+                raise BadArgument(
                     f"{_SOURCE}: column {name!r} holds {shown}, not numbers; encode it, for "
                     "example with pandas.get_dummies(X) or scikit-learn's OneHotEncoder, or drop it"
                 ) from None
@@ -212,20 +219,18 @@ def _entries(matrix: Any) -> tuple[Array, Array, NDArray[np.float64]]:
     return coordinates.row, coordinates.col, coordinates.data
 
 
-def _target_of(y: Any, row_count: int) -> tuple[NDArray[np.float64], tuple[str, ...] | None]:
+def _target_of(y: Any, row_count: int) -> TargetColumn:
     require_real(y, "y")
     target = np.asarray(y)
     require_real(target, "y")
+    if target.ndim == 2 and target.shape[1] == 1:
+        warn_of_column_vector()
+        target = target[:, 0]
     if target.ndim != 1 or len(target) != row_count:
-        raise BadInput(
+        raise BadArgument(
             f"y has shape {target.shape}; X has {row_count} rows, so y must be ({row_count},)"
         )
-    if target.dtype.kind in "OUS":
-        if any(map(is_missing_value, target.tolist())):
-            raise BadInput("y: holds missing values; remove those rows first")
-        names, codes = np.unique(target.astype(str), return_inverse=True)
-        return codes.astype(np.float64), tuple(map(str, names))
-    target = target.astype(np.float64)
-    if not np.isfinite(target).all():
-        raise BadInput("y: holds NaN or infinite values; remove those rows first")
-    return target, None
+    found = target_of(target, "y")
+    if not np.isfinite(found.values).all():
+        raise BadArgument("y: holds NaN or infinite values; remove those rows first")
+    return found

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from motet.datasets.kinds import LabelledMatrix
+from motet.datasets.kinds.target import TargetColumn, holds_words, target_of
 from motet.domain.arrays import Array
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument
 
 _MANY_CLASSES = 20
+_LEAST_OF_64_BITS = 2.0**63
 
 
 def learn_classes(dataset: LabelledMatrix) -> tuple[Array, Array]:
-    """Return the classes (names for words, else int64 ascending) and each row's number.
+    """Return the classes, ascending (words, booleans or int64), and each row's number.
 
     Raises BadInput for targets that are no classes, and for fewer than two classes.
     """
     target = dataset.require_target()
-    if dataset.class_names is not None:
-        classes: Array = np.array(dataset.class_names)
-        numbers = target.astype(np.int64)
+    if dataset.classes is not None:
+        classes: Array = np.array(dataset.classes)
+        numbers = _int(target)
     else:
         _require_whole(target, dataset.source)
         classes, numbers = np.unique(target.astype(np.int64), return_inverse=True)
     present = len(np.unique(numbers))
     if present < 2:
         only = classes[numbers[0]] if present else "none"
-        raise BadInput(f"{dataset.source}: a classifier needs two classes; all rows are {only}")
+        raise BadArgument(f"{dataset.source}: a classifier needs two classes; all rows are {only}")
     if present > max(_MANY_CLASSES, len(target) / 2):
-        raise BadInput(
+        raise BadArgument(
             f"{dataset.source}: {present} classes in {len(target)} rows; this looks like a "
             "regression: use linear_regression or lasso, or name another column with --target"
         )
@@ -37,19 +42,48 @@ def learn_classes(dataset: LabelledMatrix) -> tuple[Array, Array]:
 
 def class_numbers(dataset: LabelledMatrix, classes: Array) -> Array:
     """Return each row's class number in `classes`. Raises BadInput for an unknown class."""
-    target = dataset.require_target()
-    wanted = target if dataset.class_names is None else np.array(dataset.class_names)[_int(target)]
-    order = np.argsort(classes)
-    places = np.searchsorted(classes, wanted, sorter=order)
-    numbers = order[np.minimum(places, len(classes) - 1)]
-    unknown = np.flatnonzero(classes[numbers] != wanted)
+    values, rows = _values_of_rows(dataset)
+    # Python compares whole numbers, booleans and floats exactly.
+    known = {value: number for number, value in enumerate(classes.tolist())}
+    numbers = np.array([known.get(value, -1) for value in values])[rows]
+    unknown = np.flatnonzero(numbers < 0)
     if len(unknown):
         row = unknown[0]
-        raise BadInput(
-            f"{dataset.source}: row {row} is of class {wanted[row]}, which training data did not "
-            f"have (it had {', '.join(map(str, classes[:8]))}); remove such rows"
+        raise BadArgument(
+            f"{dataset.source}: row {row} is of class {values[rows[row]]}, which training data did "
+            f"not have (it had {', '.join(map(str, classes[:8]))}); remove such rows"
         )
-    return numbers.astype(np.int64)
+    return numbers
+
+
+def accuracy(classes: Array, predicted: Array, y: Any) -> float:
+    """Return the share of rows whose predicted class is that of `y`.
+
+    Raises BadInput if `y` holds words and the classes are numbers, or the reverse.
+    """
+    known = np.asarray(y)
+    if known.ndim == 2 and known.shape[1] == 1:
+        known = known[:, 0]
+    target = target_of(known, "y") if known.ndim == 1 else TargetColumn(known)
+    if holds_words(target.classes) != (classes.dtype.kind == "U"):
+        held = ("words", "numbers") if holds_words(target.classes) else ("numbers", "words")
+        raise BadArgument(
+            f"y holds {held[0]}, the model's classes are {held[1]} "
+            f"({', '.join(map(str, classes[:8]))}); give y as in training"
+        )
+    values = target.values
+    if target.classes is not None:
+        values = np.array(target.classes)[_int(target.values)]
+    return float(np.mean(predicted == values))
+
+
+def _values_of_rows(dataset: LabelledMatrix) -> tuple[Sequence[Any], Array]:
+    """Return the different values of the target, and the position of each row's among them."""
+    target = dataset.require_target()
+    if dataset.classes is not None:
+        return dataset.classes, _int(target)
+    values, rows = np.unique(target, return_inverse=True)
+    return values.tolist(), rows
 
 
 def _int(target: Array) -> Array:
@@ -57,10 +91,17 @@ def _int(target: Array) -> Array:
 
 
 def _require_whole(target: Array, source: str) -> None:
+    large = np.flatnonzero(np.abs(target) >= _LEAST_OF_64_BITS)
+    if len(large):
+        row = large[0]
+        raise BadArgument(
+            f"{source}: the target of row {row} is {target[row]:g}; classes are words or whole "
+            "numbers of at most 64 bits"
+        )
     fractional = np.flatnonzero(target != np.floor(target))
     if len(fractional):
         row = fractional[0]
-        raise BadInput(
+        raise BadArgument(
             f"{source}: the target of row {row} is {target[row]:g}; classes must be whole numbers "
             "or words. For a target of real numbers use linear_regression or lasso"
         )

@@ -9,8 +9,9 @@ import numpy as np
 
 from motet.apps.inputs.memory import FEATURE_COPIES
 from motet.datasets.kinds import LabelledMatrix
+from motet.datasets.kinds.target import holds_words
 from motet.domain.arrays import Array
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument
 
 _DENSE_SHARE = 1 / 3
 
@@ -19,13 +20,13 @@ def finite_features(dataset: LabelledMatrix) -> Any:
     """Return the features, dense or CSR. Raises BadInput for none, NaN or infinity."""
     features: Any = dataset.features
     if 0 in features.shape:
-        raise BadInput(
+        raise BadArgument(
             f"{dataset.source}: {features.shape[0]} rows and {features.shape[1]} feature columns; "
             "training needs at least one of each"
         )
     values = features if isinstance(features, np.ndarray) else features.data
     if not np.isfinite(values.sum()) and not np.isfinite(values).all():
-        raise BadInput(
+        raise BadArgument(
             f"{dataset.source}: holds NaN or infinite values{_place(features)}; "
             "remove or fill them (CSV: --drop missing leaves out columns with missing values)"
         )
@@ -72,17 +73,18 @@ def training_bytes(dataset: LabelledMatrix) -> int:
 
 def varying_target(dataset: LabelledMatrix) -> Array:
     """Return the target of a regression. Raises BadInput for words, NaN or a constant target."""
-    target = dataset.require_target()
-    if dataset.class_names is not None:
-        raise BadInput(
-            f"{dataset.source}: the target holds words ({', '.join(dataset.class_names[:3])}); "
+    target = dataset.target_numbers()
+    if dataset.classes is not None and holds_words(dataset.classes):
+        shown = ", ".join(map(str, dataset.classes[:3]))
+        raise BadArgument(
+            f"{dataset.source}: the target holds words ({shown}); "
             "a regression needs numbers: use mlr, or name another column with --target"
         )
     if not np.isfinite(target).all():
         row = int(np.flatnonzero(~np.isfinite(target))[0])
-        raise BadInput(f"{dataset.source}: the target of row {row} is {target[row]}; remove it")
+        raise BadArgument(f"{dataset.source}: the target of row {row} is {target[row]}; remove it")
     if target.min() == target.max():
-        raise BadInput(
+        raise BadArgument(
             f"{dataset.source}: the target is {target[0]:g} in all {len(target)} rows, so there is "
             "nothing to learn; name another column with --target"
         )

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument
 
 ROW_COPIES = 4
 """Instances exist as prepared, cut into blocks, joined to a worker's share, and in its order."""
@@ -45,7 +45,7 @@ def require_memory(
         free_bytes = _SURELY_THERE_BYTES if needed <= _SURELY_THERE_BYTES else free_memory_bytes()
     if needed > free_bytes:
         parts = ", ".join(f"{_text(count)} for {what}" for what, count in needs.items())
-        raise BadInput(
+        raise BadArgument(
             f"{subject} needs about {_text(needed)} of memory ({parts}), "
             f"{_text(free_bytes)} is free; {mend}"
         )

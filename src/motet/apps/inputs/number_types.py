@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument
 
 _HELD = {"M": "dates", "m": "time spans", "c": "complex numbers"}
 
@@ -16,7 +16,7 @@ def require_real(values: Any, name: str) -> None:
     """Raise BadInput if an array or a Series holds dates, time spans or complex numbers."""
     kind = getattr(getattr(values, "dtype", None), "kind", "f")
     if kind in _HELD:
-        raise BadInput(f"{name} holds {_HELD[kind]}, not numbers; {_remedy(kind, name)}")
+        raise BadArgument(f"{name} holds {_HELD[kind]}, not numbers; {_remedy(kind, name)}")
 
 
 def require_real_columns(frame: Any, source: str) -> None:
@@ -25,7 +25,7 @@ def require_real_columns(frame: Any, source: str) -> None:
         kind = frame.dtypes.iloc[position].kind
         if kind in _HELD:
             remedy = _remedy(kind, f"X[{name!r}]")
-            raise BadInput(
+            raise BadArgument(
                 f"{source}: column {name!r} holds {_HELD[kind]}, not numbers; {remedy}, or drop it"
             )
 

@@ -11,16 +11,16 @@ from motet.datasets.kinds import Ratings
 from motet.datasets.kinds.ids import Ids, as_ids, id_positions
 from motet.datasets.rating_frames import rating_columns
 from motet.domain.arrays import Floats, Indices
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument
 
 
 def check_ratings(dataset: Ratings) -> None:
     """Raise BadInput for no ratings or a negative one."""
     if not dataset.rating_count:
-        raise BadInput(f"{dataset.source}: holds no ratings; nmf needs at least one")
+        raise BadArgument(f"{dataset.source}: holds no ratings; nmf needs at least one")
     lowest = dataset.values.min()
     if lowest < 0:
-        raise BadInput(
+        raise BadArgument(
             f"{dataset.source}: rating {lowest:g}; nmf explains ratings of at least 0, "
             "add a constant to all of them"
         )
@@ -45,7 +45,7 @@ def id_pairs(pairs: Any) -> tuple[Ids, Ids]:
     if not ids.size:
         ids = ids.reshape(0, 2)
     if ids.ndim != 2 or ids.shape[1] != 2:
-        raise BadInput(
+        raise BadArgument(
             "nmf: predict takes pairs of a user and an item id, (n, 2), or a ratings data set; "
             f"this has shape {ids.shape}. For a matrix of ratings use transform or score"
         )

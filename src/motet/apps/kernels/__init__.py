@@ -1,1 +1,1 @@
-"""Compiled inner loops of applications, and their random numbers."""
+"""Inner loops of applications, most of them compiled, and their random numbers."""

@@ -7,10 +7,10 @@ Ratings are sorted by user; user u owns entries `offsets[u]:offsets[u + 1]` of `
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from motet.domain.arrays import Floats, Indices
+from motet.runtime.core.kernels.compiled import njit
 
 _FOLD_IN_SWEEPS = 100
 

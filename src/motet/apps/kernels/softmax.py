@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from motet.domain.arrays import Array
+from motet.runtime.core.kernels.compiled import njit
 
 # An epoch is unstable if its mean loss exceeds that of the one before by more than this.
 _TOLERATED_RISE = 1e-3

@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import lgamma, log
 
 import numpy as np
-from numba import njit
 
 from motet.apps.kernels.topic_moves import count_document
-from motet.domain.arrays import Counts, Floats, Indices, Ints
+from motet.domain.arrays import Counts, Floats, Indices
+from motet.runtime.core.kernels.compiled import njit
 
 _TABULATED_COUNTS = 512
 
@@ -48,24 +48,6 @@ def _log_gamma_gains(alpha: float) -> Floats:
     for count in range(len(gains)):
         gains[count] = lgamma(count + alpha) - lgamma(alpha)
     return gains
-
-
-@njit(cache=True, nogil=True)
-def count_frequencies(counts: Counts) -> Ints:
-    """How many of the counts `(words, topics)` are 0, 1, 2, ...; raises ValueError for negatives.
-
-    Most are 0: adding to the same number for each of them would take most of the time.
-    """
-    if counts.min() < 0:
-        raise ValueError("a count of words is negative")
-    frequencies = np.zeros(counts.max() + 1, np.int64)
-    for word in range(counts.shape[0]):
-        for topic in range(counts.shape[1]):
-            count = counts[word, topic]
-            if count != 0:
-                frequencies[np.uint32(count)] += 1
-    frequencies[0] = counts.size - frequencies[1:].sum()
-    return frequencies
 
 
 @njit(cache=True, nogil=True)

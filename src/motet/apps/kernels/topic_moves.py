@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit
 
 from motet.domain.arrays import Counts, Ints, RowIndices
+from motet.runtime.core.kernels.compiled import njit
 
 Whole: TypeAlias = np.unsignedinteger[Any]
 

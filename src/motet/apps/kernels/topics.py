@@ -10,9 +10,8 @@ For a signed index Numba adds a check of its sign; a slice as an argument is two
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from motet.apps.kernels.keyed_random import next_state, stream_start, unit_float
+from motet.apps.kernels.keyed_stream import next_state, stream_start, unit_float
 from motet.apps.kernels.topic_moves import (
     Whole,
     changes_by_moves,
@@ -20,34 +19,12 @@ from motet.apps.kernels.topic_moves import (
     moves_by_word,
 )
 from motet.domain.arrays import Counts, Floats, Indices, Ints, RowIndices
+from motet.runtime.core.kernels.compiled import njit
 
 _NONE, _ONE = np.uint64(0), np.uint64(1)
-_FIRST_TOPICS_STREAM = 0
 _FIRST_SWEEP_STREAM = 1
 _MOST_FOLD_IN_ROUNDS = 100
 _FOLD_IN_TOLERANCE = 1e-4
-
-
-@njit(cache=True, nogil=True)
-def first_topics(seed: int, documents: Indices, offsets: Indices, topic_count: int) -> Counts:
-    """Draw a random topic for every token, keyed by (seed, document)."""
-    topics = np.empty(offsets[-1], np.int32)
-    for row in range(len(documents)):
-        state = stream_start(seed, _FIRST_TOPICS_STREAM, documents[row])
-        for token in range(offsets[row], offsets[row + 1]):
-            state = next_state(state)
-            topics[token] = int(unit_float(state) * topic_count)
-    return topics
-
-
-@njit(cache=True, nogil=True)
-def count_topics(owners: Counts, topics: Counts, owner_count: int, topic_count: int) -> Counts:
-    """`(owner_count + 1, topic_count)`: tokens of each owner and topic; the last row: of all."""
-    counts = np.zeros((owner_count + 1, topic_count), np.int32)
-    for token in range(len(topics)):
-        counts[owners[token], topics[token]] += 1
-        counts[owner_count, topics[token]] += 1
-    return counts
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

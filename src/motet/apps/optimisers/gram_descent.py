@@ -14,19 +14,18 @@ import math
 import mmap
 
 import numpy as np
-from numba import njit
 
 from motet.apps.inputs.centred import Centred
+from motet.apps.optimisers.gram_columns import COEFFICIENT, CORRELATION, GRAM
 from motet.domain.arrays import Array
 from motet.runtime.core.application import Step
 
 SWEEPS_PER_EPOCH = 20
-_W, _C, _GRAM = 0, 1, 2
 
 
 def gram_row_width(column_count: int) -> int:
     """Return the numbers per key."""
-    return column_count + _GRAM
+    return column_count + GRAM
 
 
 def initial_gram_rows(column_count: int) -> Array:
@@ -36,17 +35,19 @@ def initial_gram_rows(column_count: int) -> Array:
 
 def gram_coefficients(rows: Array) -> Array:
     """Return the current coefficients w, `(keys,)`."""
-    return rows[:, _W]
+    return rows[:, COEFFICIENT]
 
 
 def gram_delta(features: Centred, target: Array, model: Array, l1: float, step: Step) -> Array:
     """Return the instances' part of c and G in the first epoch, then weighted coefficients."""
+    from motet.apps.optimisers.coordinate_descent import descend_coordinates
+
     delta = _zeros_in_small_pages(model.shape)
     if step.epoch == 0:
-        features.gram(out=delta[:, _GRAM:])
-        delta[:, _C] = features.T @ target
+        features.gram(out=delta[:, GRAM:])
+        delta[:, CORRELATION] = features.T @ target
     else:
-        delta[:, _W] = len(target) * descend_coordinates(model, l1, SWEEPS_PER_EPOCH)
+        delta[:, COEFFICIENT] = len(target) * descend_coordinates(model, l1, SWEEPS_PER_EPOCH)
     return delta
 
 
@@ -65,9 +66,9 @@ def _zeros_in_small_pages(shape: tuple[int, ...]) -> Array:
 def apply_gram_delta(rows: Array, delta: Array, step: Step) -> None:
     """Sum up c and G, or set the coefficients to the mean of the workers'."""
     if step.epoch == 0:
-        rows[:, _C:] += delta[:, _C:] / step.instance_count
+        rows[:, CORRELATION:] += delta[:, CORRELATION:] / step.instance_count
     else:
-        rows[:, _W] = delta[:, _W] / step.instances
+        rows[:, COEFFICIENT] = delta[:, COEFFICIENT] / step.instances
 
 
 def gram_violation(rows: Array, l1: float) -> float:
@@ -78,37 +79,6 @@ def gram_violation(rows: Array, l1: float) -> float:
     """
     weights = gram_coefficients(rows)
     used = np.flatnonzero(weights)
-    gradient = rows[:, _C] - rows[:, _GRAM + used] @ weights[used]
+    gradient = rows[:, CORRELATION] - rows[:, GRAM + used] @ weights[used]
     excess = np.where(weights != 0, np.abs(gradient - l1 * np.sign(weights)), np.abs(gradient) - l1)
     return float(max(excess.max(), 0.0))
-
-
-@njit(cache=True, nogil=True)
-def descend_coordinates(model: Array, l1: float, sweeps: int) -> Array:
-    """Return the coefficients after at most `sweeps` sweeps of cyclic descent, `(keys,)`.
-
-    A coefficient that stays 0 costs one comparison: the product G w is updated, and only a changed
-    coefficient reads a row of G (which is symmetric).
-    """
-    count = len(model)
-    weights = model[:, _W].copy()
-    product = np.zeros(count)
-    for j in range(count):
-        if weights[j] != 0.0:
-            product += weights[j] * model[j, _GRAM:]
-    for _ in range(sweeps):
-        largest_change = 0.0
-        for j in range(count):
-            curvature = model[j, _GRAM + j]
-            if curvature <= 0.0:
-                continue
-            pull = model[j, _C] - product[j] + curvature * weights[j]
-            new = np.sign(pull) * max(abs(pull) - l1, 0.0) / curvature
-            change = new - weights[j]
-            if change != 0.0:
-                weights[j] = new
-                product += change * model[j, _GRAM:]
-                largest_change = max(largest_change, abs(change) * np.sqrt(curvature))
-        if largest_change < 1e-15:
-            break
-    return weights

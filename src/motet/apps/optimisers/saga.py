@@ -20,7 +20,6 @@ import numpy as np
 
 from motet.apps.inputs.centred import Centred
 from motet.apps.inputs.coordinates import gram_norm
-from motet.apps.kernels.softmax import renew_residuals, sparse_gradient
 from motet.domain.arrays import Array
 from motet.runtime.core.application import Batch, ModelTable, Update
 from motet.runtime.core.rows import Rows
@@ -73,6 +72,8 @@ def saga_update(batch: Batch, model: Array, classes: int, centre: Array) -> Upda
 
     `centre`: as in `saga_batch`.
     """
+    from motet.apps.kernels.softmax import sparse_gradient
+
     rows = batch.rows
     delta = np.zeros((len(model), classes))
     if "x" in rows.columns:
@@ -125,6 +126,8 @@ def shrink_large_columns(mean_squares: Array) -> Array:
 
 def _dense_gradient(rows: Rows, model: Array, delta: Array) -> float:
     """Add the rows' changes of gradient to `delta: (keys, classes)`; returns the sum of losses."""
+    from motet.apps.kernels.softmax import renew_residuals
+
     classes = delta.shape[1]
     changes = rows["x"] @ model[:-2, :classes]
     changes += model[-2, :classes]

@@ -6,10 +6,16 @@ than a small training.
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 
 from motet.apps.inputs.centred import Centred, steepest_slope
 from motet.domain.arrays import Array
+
+_SMALL_SHARE = 0.01
+_LEAST_DIVISOR = 1e-9  # The loss of a model can be 0 up to rounding.
 
 
 def expand_equal_rows(logits: Array, labels: Array) -> tuple[float, Array, Array]:
@@ -26,10 +32,33 @@ def expand_equal_rows(logits: Array, labels: Array) -> tuple[float, Array, Array
     return loss, residuals, np.broadcast_to(shares * (1 - shares), residuals.shape)
 
 
-def norm_at_frequencies(features: Centred, labels: Array, classes: int) -> float:
-    """The gradient's largest entry for a model that predicts the classes' frequencies."""
-    shares = np.bincount(labels, minlength=classes) / len(labels)
-    return steepest_slope(features, _residuals(shares, labels)) or 1.0
+@dataclass(frozen=True)
+class FrequencyModel:
+    """A model that predicts the classes' frequencies.
+
+    `loss`: its mean log-loss; `norm`: the largest entry of its gradient.
+    """
+
+    loss: float
+    norm: float
+
+    @classmethod
+    def of(cls, features: Centred, labels: Array, classes: int) -> FrequencyModel:
+        """Of the training data."""
+        shares = np.bincount(labels, minlength=classes) / len(labels)
+        present = shares[shares > 0]
+        norm = steepest_slope(features, _residuals(shares, labels)) or 1.0
+        return cls(float(-present @ np.log(present)), norm)
+
+    def relative(self, norm: float, objective: float) -> float:
+        """The relative gradient norm of a model with this objective.
+
+        What is missing to an optimum grows with the square of the gradient. Below a hundredth of
+        the first loss the norm therefore counts beside the root of the objective: else a part of
+        it that the first gradient makes negligible is per cents of a small objective.
+        """
+        share = objective / (_SMALL_SHARE * self.loss)
+        return norm / (self.norm * max(math.sqrt(min(1.0, share)), _LEAST_DIVISOR))
 
 
 def _residuals(shares: Array, labels: Array) -> Array:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from motet.datasets.files import Head, InputFile
 from motet.datasets.kinds import Dataset
+from motet.datasets.rating_frames import RatingColumns
 
 CERTAIN = 1.0
 NAMED = 0.9
@@ -38,6 +39,8 @@ class ReadOptions:
     for tables, see `columns`. `labels`: the labels of idx images that are in another folder.
     `only`: the features to read of a table with a header, which must name them (empty: all); of
     rating files `ratings.PAIR`, users and items without ratings; of texts the words that count.
+    `stop_words`: a file of words of texts that do not count. `columns`: the columns of rating
+    files that are not found by their names.
     """
 
     kind: type[Dataset] | None = None
@@ -46,13 +49,17 @@ class ReadOptions:
     na: tuple[str, ...] = ()
     labels: InputFile | None = None
     only: tuple[str, ...] = ()
+    stop_words: InputFile | None = None
+    columns: RatingColumns = field(default_factory=RatingColumns)
 
 
 class Format(ABC):
     """One file format.
 
     `kinds`: the data sets it can become, the natural one first. `has_columns`: whether the options
-    `target`, `drop` and `na` apply to it; `has_labels`: the same for `labels`.
+    `target`, `drop` and `na` apply to it; `has_labels`, `has_ratings`, `has_words`: the same for
+    `labels`, `columns` and `stop_words`. `holds_target`: whether a file may hold the target
+    without `target`.
     """
 
     name: ClassVar[str]
@@ -61,6 +68,9 @@ class Format(ABC):
     aliases: ClassVar[tuple[str, ...]] = ()
     has_columns: ClassVar[bool] = False
     has_labels: ClassVar[bool] = False
+    has_ratings: ClassVar[bool] = False
+    has_words: ClassVar[bool] = False
+    holds_target: ClassVar[bool] = False
 
     @abstractmethod
     def sniff(self, head: Head) -> Guess:

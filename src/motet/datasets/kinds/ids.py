@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.arrays import Indices
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadArgument
 
 Ids: TypeAlias = NDArray[Any]
 """(n,) int64 or text."""
@@ -25,7 +25,7 @@ def as_ids(values: Any, what: str) -> Ids:
     """
     column = np.asarray(values)
     if column.ndim != 1:
-        raise BadInput(f"{what}: has shape {column.shape}; ids are one column")
+        raise BadArgument(f"{what}: has shape {column.shape}; ids are one column")
     if column.dtype.kind in "iu":
         _require_int64(column.max(initial=0), what)
         return column.astype(np.int64)
@@ -34,9 +34,9 @@ def as_ids(values: Any, what: str) -> Ids:
     values = column.tolist()
     for row, value in enumerate(values):
         if isinstance(value, Collection) and not isinstance(value, str):
-            raise BadInput(f"{what}: row {row} is {value!r:.40}; ids are whole numbers or text")
+            raise BadArgument(f"{what}: row {row} is {value!r:.40}; ids are whole numbers or text")
         if _is_no_id(value):
-            raise BadInput(f"{what}: row {row} has no id; remove such rows")
+            raise BadArgument(f"{what}: row {row} has no id; remove such rows")
     if column.dtype.kind == "O" and all(type(value) is int for value in values):
         _require_int64(max(map(abs, values), default=0), what)
         return column.astype(np.int64)
@@ -45,7 +45,7 @@ def as_ids(values: Any, what: str) -> Ids:
 
 def _require_int64(largest: int, what: str) -> None:
     if largest > _MOST:
-        raise BadInput(f"{what}: {largest} has more than 64 bits; give such ids as text")
+        raise BadArgument(f"{what}: {largest} has more than 64 bits; give such ids as text")
 
 
 def id_positions(ids: Ids, known_ids: Ids) -> Indices:
@@ -71,11 +71,11 @@ def _whole_numbers(column: NDArray[Any], what: str) -> Ids:
     odd = np.flatnonzero(~np.isfinite(column) | (column != np.floor(column)))
     if len(odd):
         row = int(odd[0])
-        raise BadInput(
+        raise BadArgument(
             f"{what}: row {row} is {column[row]}; ids are whole numbers or text, remove such rows"
         )
     if (np.abs(column) > _MOST_OF_FLOATS).any():
-        raise BadInput(
+        raise BadArgument(
             f"{what}: {np.abs(column).max():.0f} is not exact as a float; give such ids as text"
         )
     return column.astype(np.int64)

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.datasets.kinds.base import Dataset, RowSelection, of_same_kind
-from motet.domain.errors import BadInput
+from motet.datasets.kinds.target import Classes, holds_words
+from motet.domain.errors import BadArgument, BadInput
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -23,8 +24,9 @@ class LabelledMatrix(Dataset):
     """Instances as rows of numbers, with one target value each if the source had a target.
 
     `features`: (rows, columns) float64, a dense array or a SciPy CSR matrix with sorted columns.
-    `target`: (rows,) float64. `class_names`: the word for target value k in the source; None if
-    the target column held numbers. `target_remedy`: how to give a target, for error messages.
+    `target`: (rows,) float64, with `classes` as in `TargetColumn`: the word, boolean or large whole
+    number that target value k stands for. `target_remedy`: how to give a target, for error
+    messages. `kept`: which rows of the source these are; None: all, or unknown.
     """
 
     kind: ClassVar[str] = "matrix"
@@ -33,11 +35,9 @@ class LabelledMatrix(Dataset):
     features: Features
     target: NDArray[np.float64] | None = None
     feature_names: tuple[str, ...] | None = None
-    class_names: tuple[str, ...] | None = None
-    target_remedy: str = (
-        "name its column with --target NAME_OR_INDEX (-1: the last), or put the labels file beside "
-        "the images"
-    )
+    classes: Classes | None = None
+    target_remedy: str = "name its column with --target NAME_OR_INDEX (-1: the last)"
+    kept: NDArray[np.bool_] | None = None
 
     @property
     def row_count(self) -> int:
@@ -82,10 +82,20 @@ class LabelledMatrix(Dataset):
             raise lack_of_target(self.source, self.target_remedy)
         return self.target
 
+    def target_numbers(self) -> NDArray[np.float64]:
+        """Return the target as numbers: of classes their values, of words their positions.
+
+        Raises `BadInput` if the source had none.
+        """
+        target = self.require_target()
+        if self.classes is None or holds_words(self.classes):
+            return target
+        return np.array(self.classes, dtype=np.float64)[target.astype(np.intp)]
+
     def rows(self, selection: RowSelection) -> Self:
         """Return the chosen rows, in the chosen order."""
         target = None if self.target is None else self.target[selection]
-        return replace(self, features=self.features[selection], target=target)
+        return replace(self, features=self.features[selection], target=target, kept=None)
 
     def with_columns(self, names: Sequence[str]) -> LabelledMatrix:
         """Return the columns of these names in this order. Raises `BadInput` if one is missing."""
@@ -105,12 +115,12 @@ class LabelledMatrix(Dataset):
 
 def lack_of_target(source: str, remedy: str) -> BadInput:
     """Return the error for data without a target. `remedy`: how to give one."""
-    return BadInput(f"{source}: this application needs a target, found none; {remedy}")
+    return BadArgument(f"{source}: this application needs a target, found none; {remedy}")
 
 
 def lack_of_columns(source: str, missing: Sequence[str], count: int) -> BadInput:
     """Return the error for data without some of the `count` columns of the training data."""
-    return BadInput(
+    return BadArgument(
         f"{source}: no column {missing[0]!r}, which the training data has "
         f"({len(missing)} of {count} are missing); give both files the same columns"
     )
@@ -127,7 +137,7 @@ def _same_columns(test: LabelledMatrix, train: LabelledMatrix) -> LabelledMatrix
     if test.feature_count == train.feature_count:
         return test
     if isinstance(test.features, np.ndarray):
-        raise BadInput(
+        raise BadArgument(
             f"{test.source}: {test.feature_count} feature columns, but training data "
             f"{train.source} has {train.feature_count}; give both files the same columns"
         )
@@ -166,19 +176,25 @@ def _with_columns(features: csr_matrix[np.float64], column_count: int) -> csr_ma
 
 
 def _same_classes(test: LabelledMatrix, train: LabelledMatrix) -> LabelledMatrix:
-    if test.target is None or test.class_names == train.class_names:
+    if test.target is None or test.classes == train.classes:
         return test
-    if test.class_names is None or train.class_names is None:
-        raise BadInput(
-            f"{test.source}: the target holds {'words' if test.class_names else 'numbers'}, in "
-            f"training data {train.source} it does not; write both the same way"
+    if holds_words(test.classes) != holds_words(train.classes):
+        raise BadArgument(
+            f"{test.source}: the target holds {_held(test)}, in training data {train.source} "
+            f"{_held(train)}; write both the same way"
         )
-    unknown = [name for name in test.class_names if name not in train.class_names]
+    if test.classes is None or train.classes is None:
+        return test
+    unknown = [name for name in test.classes if name not in train.classes]
     if unknown:
-        raise BadInput(
+        raise BadArgument(
             f"{test.source}: class {unknown[0]!r} does not occur in training data "
-            f"{train.source} (it has {', '.join(train.class_names[:8])}); remove those rows"
+            f"{train.source} (it has {', '.join(map(str, train.classes[:8]))}); remove those rows"
         )
-    new_code = np.array([train.class_names.index(name) for name in test.class_names], float)
+    new_code = np.array([train.classes.index(name) for name in test.classes], float)
     target = new_code[test.target.astype(np.intp)]
-    return replace(test, target=target, class_names=train.class_names)
+    return replace(test, target=target, classes=train.classes)
+
+
+def _held(dataset: LabelledMatrix) -> str:
+    return "words" if holds_words(dataset.classes) else "numbers"

@@ -91,12 +91,23 @@ def _wrong_columns(decision: Decision, shape: tuple[int, ...]) -> DecisionProble
 def _wrong_measure(decision: Decision, shape: tuple[int, ...]) -> DecisionProblem | None:
     measure: object = decision.reasons.measure
     if measure is None:
-        return None
+        return _wrong_spill(decision.spill, shape)
     if not isinstance(measure, np.ndarray) or measure.shape != shape:
         text = f"reasons.measure must be an array with a number for each of {shape[0]} jobs"
         return DecisionProblem(text)
     if np.shape(decision.reasons.bar) not in ((), shape):
         return DecisionProblem(f"reasons.bar must be a number, or one for each of {shape[0]} jobs")
+    return _wrong_spill(decision.spill, shape)
+
+
+def _wrong_spill(spill: object, shape: tuple[int, ...]) -> DecisionProblem | None:
+    if spill is None:
+        return None
+    if not isinstance(spill, np.ndarray) or spill.shape != shape:
+        return DecisionProblem(f"spill must be an array with a number for each of {shape[0]} jobs")
+    wrong = np.flatnonzero(~((spill >= 0) & (spill <= 1)))
+    if len(wrong):
+        return DecisionProblem(f"spill={spill[wrong[0]]:g}: give a part, 0 to 1", int(wrong[0]))
     return None
 
 

@@ -13,6 +13,7 @@ from motet.domain.arrays import Ints
 from motet.domain.decision import Decision
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.wait import Wait
+from motet.engine.actions.running_jobs import keeping_running_jobs, shares_gpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,12 @@ def without_early_preemptions(
 
     If it keeps a job, it keeps all other running jobs that are not preempted as they are, too, and
     of the starts those that fit, in the policy's order; one on named machines fits if these are
-    free now. The policy is asked again when the first of the kept jobs may be preempted. A
-    decision by which jobs share GPUs remains as it is.
+    free now. Then it keeps running jobs on GPUs that are left. The policy is asked again when the
+    first of the kept jobs may be preempted. A decision by which jobs share GPUs remains as it is.
     """
     jobs = snapshot.jobs
     is_kept = (protection.code != Wait.RUNS) & (decision.gpus == 0)
-    if not is_kept.any() or _shares(decision, snapshot):
+    if not is_kept.any() or shares_gpus(decision, snapshot):
         return decision
     stays = is_kept | ((jobs.held_gpus > 0) & (decision.gpus > 0))
     gpus = np.where(stays, jobs.held_gpus, decision.gpus)
@@ -83,7 +84,7 @@ def without_early_preemptions(
     gpus[withdrawn], code[withdrawn] = 0, protection.code[last_kept]
     free_gpus = decision.reasons.free_gpus.copy()
     free_gpus[withdrawn] = room
-    return replace(
+    limited = replace(
         decision,
         gpus=gpus,
         reasons=replace(decision.reasons, code=code, free_gpus=free_gpus),
@@ -92,11 +93,7 @@ def without_early_preemptions(
         servers=_roles(decision.servers, jobs.held_servers, stays, withdrawn),
         recheck_at_us=min(decision.recheck_at_us, int(protection.until_us[is_kept].min())),
     )
-
-
-def _shares(decision: Decision, snapshot: Snapshot) -> bool:
-    shares_now = bool((snapshot.jobs.partner != UNKNOWN).any())
-    return shares_now or (decision.group is not None and bool((decision.group != UNKNOWN).any()))
+    return keeping_running_jobs(limited, snapshot)
 
 
 def _fitting(

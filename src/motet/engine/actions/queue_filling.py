@@ -14,6 +14,7 @@ from motet.domain.units import NEVER_US
 from motet.domain.wait import FOR_GPUS, WAITS, BlockerRule, Wait
 from motet.engine.actions.preemption_limits import Protection
 from motet.engine.actions.roles import JobSize, roles_of, smaller_size
+from motet.engine.actions.staying_jobs import StayingJobs
 
 _NOTHING = JobSize(0, 0, 0)
 _BEHIND = frozenset(w for w in WAITS if w.reason.blockers is BlockerRule.HEAD_OF_LINE)
@@ -33,11 +34,17 @@ class QueueFilling:
         snapshot: Snapshot,
         protection: Protection,
         excluded: Container[int],
+        staying: StayingJobs,
+        *,
+        may_overtake: bool,
     ) -> None:
-        """`excluded`: rows that get nothing unless the policy chose them."""
+        """`excluded`: rows that get nothing unless the policy chose them. `staying`: they hold GPUs
+        of their queues, but none that others can get. `may_overtake`: see Policy.
+        """
         jobs = snapshot.jobs
         self._decision, self._jobs, self._protection = decision, jobs, protection
-        self._excluded = excluded
+        self._excluded, self._staying = excluded, frozenset(staying.rows.tolist())
+        self._lacks_machines, self._may_overtake = len(staying.closed) > 0, may_overtake
         self._limits: Sequence[QueueLimits] = (*snapshot.queues.limits, QueueLimits())
         known = (jobs.queue >= 0) & (jobs.queue < len(snapshot.queues.limits))
         self._queue: list[int] = np.where(known, jobs.queue, len(self._limits) - 1).tolist()
@@ -60,7 +67,7 @@ class QueueFilling:
         return self._room
 
     def fill(self) -> None:
-        """First what may not be preempted, then every queue up to its guarantee, then the rest of
+        """First what is not preempted, then every queue up to its guarantee, then the rest of
         what the policy chose, then, on what limits have left over, jobs behind in its order.
         """
         order = _order(self._decision, self._jobs.number)
@@ -73,7 +80,9 @@ class QueueFilling:
 
     def _keep_protected(self, order: Sequence[int]) -> None:
         for row in order:
-            if self._runs[row] and self._protection.code[row] != Wait.RUNS:
+            if row in self._staying:
+                self._admit(row, self._size_wanted(row))
+            elif self._runs[row] and self._protection.code[row] != Wait.RUNS:
                 self._admit(row, self._size_of_running(row))
                 self._protected.append(row)
 
@@ -113,24 +122,28 @@ class QueueFilling:
                 continue
             if row in self.sizes:
                 self._grow(row)
-            elif queue in blocked and not self._runs[row]:
+            elif queue in blocked and not (self._runs[row] or self._may_overtake):
                 self.code[row] = Wait.BEHIND_HEAD
             elif not (self._admit_if_fits(row) or self._displaces(row, order[place + 1 :])):
                 blocked.add(queue)
 
     def _fill_rest(self, order: Sequence[int]) -> None:
-        """Jobs that the policy left waiting, on GPUs that limits keep from jobs before them.
+        """Jobs that run or that the policy left waiting, on GPUs that limits keep from jobs before
+        them.
 
-        None of them overtakes a job of its queue that the policy chose. `full`: queues at their
-        limit. `stuck`: a job before waits for GPUs, not for its queue.
+        Under a policy that lets no job overtake, none overtakes a waiting job of its queue that the
+        policy chose: such queues are `closed`. `full`: queues at their limit. `stuck`: a job before
+        waits for GPUs, not for its queue.
         """
         left_out = [row for row in order if self._wanted[row] and row not in self.sizes]
-        closed = {self._queue[row] for row in left_out if not self._runs[row]}
-        full, stuck, leaves_gpus = set[int](), False, bool(left_out)
+        heads = () if self._may_overtake else left_out
+        closed = {self._queue[row] for row in heads if not self._runs[row]}
+        leaves_gpus = any(size.gpus < self._wanted[row] for row, size in self.sizes.items())
+        full, stuck, leaves_gpus = set[int](), False, leaves_gpus or bool(left_out)
         for row in order:
             queue, behind = self._queue[row], self._is_behind(row)
             is_next = not (behind and (stuck or queue in full)) and queue not in closed
-            if row in self.sizes:
+            if row in self.sizes or (leaves_gpus and self._runs[row] and self._runs_on(row)):
                 continue
             if self._wanted[row] or not self._is_candidate(row):
                 leaves_gpus |= self.code[row] == Wait.QUEUE_HELD
@@ -178,13 +191,28 @@ class QueueFilling:
             self._await_protected(row, [each for each in self._protected if not self._wanted[each]])
         return size is not None
 
+    def _runs_on(self, row: int) -> bool:
+        """Whether a running job keeps its GPUs because limits permit no other job to have them.
+
+        Where machines take no jobs, GPUs that guarantees keep free may be missing. It runs on these
+        until the queues that they are kept for need them.
+        """
+        queue, size = self._queue[row], self._size_of_running(row)
+        most = self._limits[queue].most
+        room = self._room if self._lacks_machines else self._borrowable(queue)
+        room = min(room, NEVER_US if most is None else most - self.held[queue])
+        if size.gpus > room:
+            return False
+        self._admit(row, size)
+        return True
+
     def _displaces(self, row: int, later: Sequence[int]) -> bool:
         """Whether the job is admitted in the place of jobs of its queue, the last ones first."""
         code, released = self.code[row], dict[int, JobSize]()
         for other in reversed(later):
             if self._queue[other] != self._queue[row] or other not in self.sizes:
                 continue
-            if other in self._protected:
+            if other in self._protected or other in self._staying:
                 continue
             released[other] = self.sizes[other]
             self._release(other)
@@ -233,11 +261,14 @@ class QueueFilling:
         return JobSize(int(jobs.workers[row]), int(jobs.servers[row]), int(jobs.gpus[row]))
 
     def _size_of_running(self, row: int) -> JobSize:
-        jobs = self._jobs
-        if self._wanted[row]:
+        """What it holds, or less if the policy wants less. It may grow later: other jobs that run
+        on, against the policy's decision, can have the GPUs for that.
+        """
+        jobs, held_gpus = self._jobs, int(self._jobs.held_gpus[row])
+        if 0 < self._wanted[row] <= held_gpus:
             return self._size_wanted(row)
         roles = int(jobs.held_workers[row]), int(jobs.held_servers[row])
-        return JobSize(*roles, int(jobs.held_gpus[row]))
+        return JobSize(*roles, held_gpus)
 
     def _await_protected(self, row: int, protected: Sequence[int]) -> None:
         """If the job fits on GPUs of protected jobs, it waits for the end of the protection."""

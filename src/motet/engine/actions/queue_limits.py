@@ -20,21 +20,28 @@ from motet.domain.wait import COMPARISONS, Wait
 from motet.engine.actions.preemption_limits import Protection
 from motet.engine.actions.queue_filling import QueueFilling
 from motet.engine.actions.roles import roles_of
+from motet.engine.actions.staying_jobs import StayingJobs
 
 
 def within_queue_limits(
     decision: Decision,
     snapshot: Snapshot,
     protection: Protection,
+    staying: StayingJobs,
     excluded: Container[int] = (),
+    *,
+    may_overtake: bool,
 ) -> Decision:
     """The decision within the limits of `snapshot.queues`; unchanged if it is within them already.
 
     Protected jobs run on, also above a limit. `excluded`: rows that do not reclaim a guarantee
-    because they lack something other than GPUs. If limits change anything, running jobs stay on
-    their machines, and jobs start on machines that the policy named only if these are free now.
+    because they lack something other than GPUs. `may_overtake`: see Policy. If limits change
+    anything, running jobs stay on their machines, and jobs start on machines that the policy named
+    only if these are free now for all that start.
     """
-    filling = QueueFilling(decision, snapshot, protection, excluded)
+    filling = QueueFilling(
+        decision, snapshot, protection, excluded, staying, may_overtake=may_overtake
+    )
     filling.fill()
     gpus = np.zeros_like(decision.gpus)
     for row, size in filling.sizes.items():
@@ -85,13 +92,19 @@ def _comparisons(reasons: Reasons, code: Ints) -> tuple[Floats, Floats]:
 
 
 def _places(decision: Decision, snapshot: Snapshot, gpus: Ints) -> Mapping[int, Placement]:
-    """Machines that the policy named, of starts for which they have room beside running jobs."""
+    """Machines that the policy named, if these are free now for all jobs that get GPUs.
+
+    Otherwise the planner places all of them: it could take GPUs that are named for another one.
+    """
     free, places = snapshot.free_gpus.copy(), dict[int, Placement]()
-    starts = [row for row in decision.places if not snapshot.jobs.held_gpus[row]]
-    for row in sorted(starts, key=decision.reasons.position.__getitem__):
-        place = decision.places[row]
-        fits = all(free[machine] >= count for machine, count in zip(*place, strict=True))
-        if fits and gpus[row] == decision.gpus[row]:
-            places[row] = place
-            free[list(place.machines)] -= place.counts
+    changed = np.flatnonzero((gpus > 0) & (gpus != snapshot.jobs.held_gpus))
+    for row in changed.tolist():
+        place = decision.places.get(row)
+        is_start = gpus[row] == decision.gpus[row] and not snapshot.jobs.held_gpus[row]
+        if place is None or not is_start:
+            return {}
+        if not all(free[machine] >= count for machine, count in zip(*place, strict=True)):
+            return {}
+        places[row] = place
+        free[list(place.machines)] -= place.counts
     return places

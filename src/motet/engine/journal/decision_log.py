@@ -180,6 +180,8 @@ class DecisionLog:
             others=self._partner(job, snapshot),
             queue=self._queue(job),
             left=decision.exclude.get(row),
+            forecast=decision.forecasts.get(row),
+            on_disk=0.0 if decision.spill is None else float(decision.spill[row]),
         )
         if _is_elastic(snapshot.jobs, row):
             entry = entry._replace(team=team_of(action))

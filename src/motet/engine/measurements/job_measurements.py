@@ -6,14 +6,17 @@ Fits are computed when a policy decides, and only for jobs with enough new measu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, fields
 
 import numpy as np
 
 from motet.domain.arrays import Floats
-from motet.domain.estimates import Estimates, LossForecasts
+from motet.domain.estimates import Estimates, LossForecasts, SubtaskEstimates
+from motet.domain.events import DataSizes
 from motet.domain.snapshot import UNKNOWN, JobTable
 from motet.engine.measurements.array_rows import appended_rows, rows_of
+from motet.engine.measurements.subtask_rows import MeasuredSubtasks, subtask_estimates
 from motet.engine.ports import CurveFitter, SpeedFitter
 from motet.estimate.speed_function import PARAMETERS
 
@@ -43,6 +46,7 @@ class _Measured:
     speed_mode: int = 0
     speed: Floats = field(default_factory=lambda: np.full(len(PARAMETERS), _NAN))
     unfitted: list[tuple[float, float]] | None = None
+    subtasks: MeasuredSubtasks | None = None
 
     @property
     def is_due(self) -> bool:
@@ -59,10 +63,30 @@ class Measurements:
         self._curve_fitter, self._speed_fitter = curve_fitter, speed_fitter
         self._jobs: dict[int, _Measured] = {}
         self._fitted: LossForecasts | None = None
+        self._has_subtasks = False
+        self._last: tuple[bytes, Estimates] | None = None
 
-    def arrived(self, job: int, target_loss: float = _NAN, planned_steps: float = _NAN) -> None:
-        """Add a job with the end condition that its user specified; NaN: not specified."""
-        self._jobs[job] = _Measured(target_loss, planned_steps)
+    def arrived(
+        self,
+        job: int,
+        target_loss: float = _NAN,
+        planned_steps: float = _NAN,
+        data: DataSizes | None = None,
+    ) -> None:
+        """Add a job with the end condition that its user specified; NaN: not specified.
+
+        `data`: of a job that reports COMP and COMM.
+        """
+        self._jobs[job], self._last = _Measured(target_loss, planned_steps), None
+        if data is not None:
+            self._jobs[job].subtasks = MeasuredSubtasks(data)
+            self._has_subtasks = True
+
+    def copy(self) -> Measurements:
+        """The same measurements, to be estimated from without a trace in these."""
+        found = deepcopy(self)
+        found._last = None  # The copies of its columns could be written.
+        return found
 
     def __contains__(self, job: int) -> bool:
         return job in self._jobs
@@ -70,10 +94,11 @@ class Measurements:
     def left(self, job: int) -> None:
         """Remove a job."""
         self._jobs.pop(job, None)
+        self._last = None
 
     def trained(self, job: int, steps_done: float, points: Sequence[tuple[float, float]]) -> None:
         """Record the progress of a job. `points`: new (step, loss), ascending."""
-        known = self._jobs[job]
+        known, self._last = self._jobs[job], None
         known.steps_done = steps_done
         for step, loss in points:
             _note_loss(known, step, loss)
@@ -87,11 +112,25 @@ class Measurements:
         sample = (workers, servers, steps_per_s)
         if sample in known.speeds:
             return
+        self._last = None
         known.speeds = [each for each in known.speeds if each[:2] != sample[:2]] + [sample]
         known.has_new_speed = True
 
+    def took(self, job: int, machines: int, comp_s: float, comm_s: float) -> None:
+        """Record COMP and COMM of an iteration. Raises BadInput for times without meaning."""
+        known = self._jobs[job]
+        if known.subtasks is not None:
+            self._last = None
+            known.subtasks.add(machines, comp_s, comm_s)
+
     def estimates(self, jobs: JobTable) -> Estimates:
-        """Estimates of these jobs, in their order."""
+        """Estimates of these jobs, in their order; the last ones if nothing has changed since."""
+        numbers = jobs.number.tobytes()
+        if self._last is None or self._last[0] != numbers:
+            self._last = numbers, self._new_estimates(jobs)
+        return self._last[1]
+
+    def _new_estimates(self, jobs: JobTable) -> Estimates:
         rows = [self._jobs.get(number) for number in jobs.number.tolist()]
         known = [row for row in rows if row is not None]
         self._fit_speeds(known)
@@ -104,12 +143,14 @@ class Measurements:
                 steps_left=_steps_left(table, forecasts),
                 speed_mode=table.column("speed_mode", 0).astype(np.int64),
                 speed=table.speeds(),
+                subtasks=table.subtasks() if self._has_subtasks else None,
             )
         )
 
     def note_fits(self, jobs: JobTable) -> None:
         """Estimates of these jobs were computed now: fits are made when they are next needed, from
         the losses of this moment."""
+        self._last = None
         rows = [self._jobs.get(number) for number in jobs.number.tolist()]
         kept = [row for row in rows if row is not None and row.losses]
         if self._curve_fitter is None or not kept:
@@ -170,6 +211,9 @@ class _Table:
     def last_loss(self) -> Floats:
         values = (row.losses[-1][1] if row and row.losses else _NAN for row in self._rows)
         return np.fromiter(values, dtype=np.float64, count=len(self._rows))
+
+    def subtasks(self) -> SubtaskEstimates:
+        return subtask_estimates([None if row is None else row.subtasks for row in self._rows])
 
     def speeds(self) -> Floats:
         found = np.full((len(self._rows), len(PARAMETERS)), _NAN)

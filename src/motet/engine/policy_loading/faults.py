@@ -37,6 +37,15 @@ def fault_in(error: BaseException, files: set[Path]) -> BrokenPolicy | None:
     return BrokenPolicy(f"{place}: {type(error).__name__}: {error}{_remedy(error)}")
 
 
+def failure_text(error: BaseException) -> str:
+    """A policy's error in one line; of an error in a file of Motet with its place."""
+    if isinstance(error, MotetError):
+        return str(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{relative_path(frames[-1].filename)}:{frames[-1].lineno}: " if frames else ""
+    return f"{place}{type(error).__name__}: {error}"
+
+
 def place_of_decide(policy: type[Any]) -> str:
     """`mine.py:12 in decide`."""
     code = getattr(policy.decide, "__code__", None)

@@ -27,6 +27,7 @@ _DECLARATIONS = {
     "needed_inputs": "needed_inputs: ClassVar[dict[JobInput, str]] = {}",
     "useful_inputs": "useful_inputs: ClassVar[dict[JobInput, str]] = {}",
     "equal_shares_of": 'equal_shares_of: ClassVar[str] = "jobs"',
+    "keeps_order": "keeps_order: ClassVar[bool] = True",
     "placement": 'placement: ClassVar[str] = "skew"',
 }
 """The capabilities of `Policy`, and how a policy declares each of them."""

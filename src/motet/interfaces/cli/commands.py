@@ -23,7 +23,8 @@ COMMANDS = {
     "trace": "motet.interfaces.cli.trace.command:trace_group",
     "server": "motet.interfaces.cli.server.server_command:server_command",
     "submit": "motet.interfaces.cli.live.submit_command:submit_command",
-    "list": "motet.interfaces.cli.live.job_commands:list_command",
+    "list": "motet.interfaces.cli.live.job_lists.list_command:list_command",
+    "events": "motet.interfaces.cli.live.job_lists.events_command:events_command",
     "describe": "motet.interfaces.cli.live.job_commands:describe_job_command",
     "logs": "motet.interfaces.cli.live.job_commands:logs_command",
     "wait": "motet.interfaces.cli.live.job_commands:wait_command",
@@ -39,19 +40,25 @@ COMMANDS = {
     "user": "motet.interfaces.cli.accounts.user_commands:user_group",
     "webhook": "motet.interfaces.cli.accounts.webhook_commands:webhook_group",
     "token": "motet.interfaces.cli.accounts.token_commands:token_group",
+    "metrics": "motet.interfaces.cli.live.metrics_command:metrics_command",
     "audit": "motet.interfaces.cli.accounts.audit_command:audit_command",
     "doctor": "motet.interfaces.cli.doctor.command:doctor_command",
     "testbed": "motet.interfaces.cli.testbed.command:testbed_group",
     "completion": "motet.interfaces.cli.shell.completion:completion_command",
 }
 
+ALIASES = {"ps": "list"}
+"""Other names of commands, which the help does not list."""
+
 SECTIONS = {
     "Training": ("train", "predict", "plan", "app"),
     "Scheduling policies": ("simulate", "compare", "explain", "policy", "trace"),
-    "Live cluster": ("server", "machine", "queue", "user", "token", "webhook", "audit", "doctor"),
+    "Live cluster": (
+        *("server", "machine", "queue", "user", "token", "webhook", "audit", "metrics", "doctor"),
+    ),
     "Jobs of the live cluster": (
         *("submit", "list", "describe", "logs", "wait", "cancel", "suspend", "resume", "update"),
-        *("whatif", "usage", "jobs"),
+        *("events", "whatif", "usage", "jobs"),
     ),
     "More": ("demo", "testbed", "completion"),
 }
@@ -67,6 +74,7 @@ class LazyGroup(HelpfulGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a name, or None."""
+        cmd_name = ALIASES.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name].partition(":")
@@ -92,7 +100,7 @@ class LazyGroup(HelpfulGroup):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Resolve as click does; the error for an unknown command names similar ones."""
-        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+        if args and not args[0].startswith("-") and args[0] not in {**COMMANDS, **ALIASES}:
             from motet.domain.errors import UnknownName
 
             raise UnknownName("command", args[0], COMMANDS)

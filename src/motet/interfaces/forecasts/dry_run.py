@@ -21,7 +21,7 @@ from motet.interfaces.forecasts.expected_starts import (
     within,
 )
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
-from motet.interfaces.forecasts.futures import PossibleFutures
+from motet.interfaces.forecasts.futures import Foresight, PossibleFutures
 from motet.interfaces.forecasts.new_jobs import NewJobs
 from motet.live.jobs.array_file import array_spec, is_array
 from motet.live.jobs.job import LiveJob
@@ -46,18 +46,23 @@ class DryRunQuestion:
     now_us: int
 
 
-def dry_run(journal: FollowedJournal, asked: DryRunQuestion) -> dict[str, Any]:
+def dry_run(
+    journal: FollowedJournal, asked: DryRunQuestion, foresight: Foresight = Foresight.LATER
+) -> dict[str, Any]:
     """Nothing is submitted. Raises BadInput as the submission would.
 
-    `delayed`: None if it cannot be said, `delayed_unknown_because`: why.
+    `foresight`: of the starts; delays are those without later submissions. `delayed`: None if it
+    cannot be said, `delayed_unknown_because`: why.
     """
     journal.read()
     live = journal.cluster
     now_us = max(asked.now_us, live.engine.state.now_us)
     new = NewJobs.of(live.state, now_us, _wanted(asked))
-    before = PossibleFutures(live, now_us, journal.position)
-    after = PossibleFutures(live, now_us, journal.position, new)
-    starts = _starts(live.state, after, new)
+    present = Foresight.PRESENT if foresight is Foresight.LATER else foresight
+    before = PossibleFutures(live, now_us, journal.position, None, present)
+    after = PossibleFutures(live, now_us, journal.position, new, present)
+    foreseen = PossibleFutures(live, now_us, journal.position, new, foresight)
+    starts = _starts(live.state, foreseen, new)
     own = [after.run_times[number] for number in new.jobs]
     is_known = None not in own and not new.obstacle(live.state)
     delays = _delays(before, after, within(BUDGET_S)) if is_known else None
@@ -155,15 +160,16 @@ def _delays(
 
 def _ends(futures: PossibleFutures, number: int, check_time: Callable[[], None]) -> dict[int, int]:
     """Unix times by job; without those that do not end."""
-    known = np.array([futures.run_times[job] is not None for job in futures.jobs], np.bool_)
+    known = [futures.run_times[job] is not None for job in futures.jobs]
     for future in futures.drawn(number, "never"):
         outcome = future.outcome
         check_time()
-        if (outcome.is_finished | outcome.is_suspended | ~known).all():
+        if (outcome.is_finished | outcome.is_suspended | ~np.array(known, np.bool_)).all():
             break
-    ends_us = outcome.columns["end_us"].tolist()
     return {
-        job: end_us for job, end_us in zip(futures.jobs, ends_us, strict=True) if end_us != UNKNOWN
+        job: end_us
+        for job, end_us in zip(futures.jobs, future.ends_us.tolist(), strict=True)
+        if end_us != UNKNOWN
     }
 
 

@@ -31,13 +31,14 @@ from motet.interfaces.forecasts.prediction_store import PredictionStore
 from motet.runtime.executor.process_control import die_with_parent
 
 BUDGET_S = 10.0
+"""Of the processor: a process of low priority waits for it on a machine that has much to do."""
 _NICENESS = 10
 
 
 def predict_starts(journal: FollowedJournal, store: PredictionStore, now_us: int) -> dict[str, Any]:
     """One round: settle what was predicted before, and predict all waits and ends.
 
-    While a joined cluster is out of reach nothing is predicted.
+    While a joined cluster is out of reach, or the policy has failed, nothing is predicted.
     """
     journal.read()
     state, engine = journal.cluster.state, journal.cluster.engine
@@ -45,9 +46,9 @@ def predict_starts(journal: FollowedJournal, store: PredictionStore, now_us: int
     store.settle(state.jobs)
     starts: dict[int, ExpectedStart] = {}
     ends: dict[int, ExpectedEnd] = {}
-    if not state.refusal:
+    if not (state.refusal or state.policy_failure):
         futures = PossibleFutures(journal.cluster, now_us, journal.position)
-        simulated = simulated_futures(futures, futures.waiting, within(BUDGET_S))
+        simulated = simulated_futures(futures, futures.waiting, within(BUDGET_S, time.process_time))
         starts = starts_in(futures, futures.waiting, simulated)
         ends = expected_ends(futures, simulated)
     store.add(state.jobs, starts, now_us, state.policy.policy)

@@ -1,27 +1,32 @@
-"""Possible futures of the live cluster: simulations from its present state, with run times drawn
-from what is known of the jobs. Pure, but for the time that simulating takes."""
+"""Possible futures of the live cluster: simulations from its present state, with run times,
+start-ups and later submissions drawn from what is known. Pure, but for the time that simulating
+takes."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Literal, TypeAlias
 
-import numpy as np
-
 from motet.domain.actions import Action, Start
-from motet.domain.arrays import Floats
+from motet.domain.arrays import Ints
 from motet.domain.decision import Decision
-from motet.domain.events import Drained, Event, Finished
+from motet.domain.events import Drained, Event, Finished, Submitted
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
 from motet.estimate.run_times import RunTimeForecast
+from motet.interfaces.forecasts.draws.drawn_times import DrawnTimes
+from motet.interfaces.forecasts.draws.later_submissions import LatestSubmissions
+from motet.interfaces.forecasts.draws.start_up_times import StartUpTimes
 from motet.interfaces.forecasts.new_jobs import NewJobs, Releases
 from motet.interfaces.forecasts.remaining_work import LEAST_US, MeasuredRuns
 from motet.interfaces.forecasts.replayed_period import PolicyInForce, ReplayedPeriod
 from motet.interfaces.forecasts.simulation_start import SimulationStart
 from motet.live.jobs.job import LiveJob
+from motet.live.master.policy_choice import policy_of
 from motet.live.master.replay import ReplayedCluster
+from motet.live.master.submissions.submission import arrival
 from motet.sim.replay.outcome import Outcome
 
 Extreme: TypeAlias = Literal["at once", "never"]
@@ -31,6 +36,15 @@ FIRST_HORIZON_US = 3600 * SECOND_US
 LONGEST_US = 4096 * FIRST_HORIZON_US
 """Half a year: what does not happen until then is unknown."""
 _NEVER_US = 100 * LONGEST_US
+
+
+class Foresight(Enum):
+    """What a future contains. PRESENT: the jobs that there are now. LATER: submissions that may
+    follow, too. DECLARED: as PRESENT, and what users declared is exact."""
+
+    PRESENT = "present"
+    LATER = "later"
+    DECLARED = "declared"
 
 
 @dataclass(eq=False)
@@ -62,9 +76,11 @@ class StartWatch:
 @dataclass(frozen=True, eq=False)
 class Future:
     """One of them. `starts_us`: the next starts of jobs that wait now, by number; a job without
-    one does not start within the time that was simulated. `outcome`: of all, by place."""
+    one does not start within the time that was simulated. `ends_us`: of `jobs` of the futures,
+    UNKNOWN for those without an end. `outcome`: of all, also of later ones, by place."""
 
     starts_us: Mapping[int, int]
+    ends_us: Ints
     outcome: Outcome
 
 
@@ -80,41 +96,35 @@ class PossibleFutures:
         now_us: int,
         seed: int,
         submitted: NewJobs | None = None,
+        foresight: Foresight = Foresight.LATER,
     ) -> None:
         """`now_us`: Unix time, at least that of the last step. `submitted`: further jobs."""
-        state, engine = live.state, live.engine
-        self._seed, self._now_us = seed, now_us
-        self._weights_of: dict[tuple[int, Hashable], Floats] = {}
-        self._bases: dict[Hashable, int] = {}
-        self._start = SimulationStart.of(engine)
+        state = live.state
+        self._live, self._seed, self._now_us = live, seed, now_us
+        self._start = SimulationStart.of(live.engine)
         rows = self._start.rows
         self._holds = frozenset(number for number, row in rows.items() if row["held_gpus"])
         self._jobs = {number: state.jobs[number] for number in rows}
         self._runs = MeasuredRuns.of(state.jobs.values(), now_us)
-        happened: list[tuple[int, Event]] = []
+        self._starts = StartUpTimes.of(state.jobs.values(), now_us)
         self._submitted = submitted
+        self._happened = _ahead(live, submitted, now_us)
         if submitted is not None:
             self._jobs |= submitted.jobs
-            happened += submitted.happened(now_us)
-        happened += [
-            (drain.from_us, Drained(state.machine(name)))
-            for name, drain in sorted(state.drains.of.items(), key=lambda each: each[1].from_us)
-            if not drain.has_begun
-        ]
         predictor = self._runs.predictor(state.jobs.values())
+        is_exact = foresight is Foresight.DECLARED
         self.run_times: dict[int, RunTimeForecast | None] = {
-            number: self._runs.forecast(predictor, job) for number, job in self._jobs.items()
+            number: self._runs.forecast(predictor, job, is_exact=is_exact)
+            for number, job in self._jobs.items()
         }
-        self._period = ReplayedPeriod.of(
-            self._start,
-            happened,
-            engine.state.cluster,
-            state.queue_book.in_force,
-            {number: job.user for number, job in self._jobs.items()},
-            dict.fromkeys(self._jobs, LEAST_US),
-            self._runs.start_up_us,
-            PolicyInForce(state.policy.policy, dict(state.policy.settings)),
-        )
+        self._period = self._period_with({})
+        self._latest: LatestSubmissions | None = None
+        self._later_run_times: dict[int, RunTimeForecast | None] = {}
+        if foresight is Foresight.LATER and _may_be_overtaken(live):
+            self._latest = LatestSubmissions.of(state, now_us)
+            fresh = (replace(job, attempts=[]) for job in self._latest.jobs)
+            forecasts = {job.number: self._runs.forecast(predictor, job) for job in fresh}
+            self._later_run_times = forecasts
 
     @property
     def jobs(self) -> tuple[int, ...]:
@@ -128,8 +138,15 @@ class PossibleFutures:
 
     @property
     def are_equal(self) -> bool:
-        """Whether all futures are the same: no run time is uncertain."""
+        """Whether all futures are the same: nothing in them is drawn."""
+        if self._latest is not None or self._starts.take_time:
+            return False
         return all(each.is_exact for each in self.run_times.values() if each is not None)
+
+    @property
+    def are_declared(self) -> bool:
+        """Whether users told how long all of these jobs run of which anything is known."""
+        return all(each.is_ratio for each in self.run_times.values() if each is not None)
 
     @property
     def waiting(self) -> frozenset[int]:
@@ -138,46 +155,99 @@ class PossibleFutures:
 
     def drawn(self, number: int, unknown: Extreme) -> Iterator[Future]:
         """A future, simulated twice as far each time, until LONGEST_US."""
-        watch, work_us = StartWatch(), self._work_us(number, unknown)
-        period = self._period.with_work(work_us)
+        watch, times = StartWatch(), DrawnTimes(self._runs, self._starts, self._seed, number)
+        period = self._drawn_period(times, unknown)
         simulation = period.simulation(period.in_force, watch)
+        simulation.take_time_to_start(
+            times.start_ups(self._jobs, period.jobs, period.workload.gpus)
+        )
+        place_of = {job: place for place, job in enumerate(period.jobs)}
         if self._submitted is not None:
-            place_of = {job: place for place, job in enumerate(self.jobs)}
             watch.releases = Releases(self._submitted, simulation, place_of)
+        places = [place_of[job] for job in self.jobs]
         horizon_us = FIRST_HORIZON_US
         while horizon_us <= LONGEST_US:
             outcome = simulation.run(until_us=self._now_us + horizon_us)
-            starts_us = {self.jobs[place]: at_us for place, at_us in watch.started.items()}
-            yield Future(starts_us, outcome)
+            starts_us = {period.jobs[place]: at_us for place, at_us in watch.started.items()}
+            yield Future(starts_us, outcome.columns["end_us"][places], outcome)
             horizon_us *= 2
 
-    def _work_us(self, future: int, unknown: Extreme) -> dict[int, int]:
-        """Remaining times from the last step of the engine on."""
-        passed_us = self._now_us - self._start.now_us
-        found = {}
+    def _drawn_period(self, times: DrawnTimes, unknown: Extreme) -> ReplayedPeriod:
+        """Remaining times count from the last step of the engine on."""
+        passed_us, work_us = self._now_us - self._start.now_us, dict[int, int]()
         for number, job in self._jobs.items():
-            rest_us = self._rest_us(job, future, unknown)
-            found[number] = rest_us + (passed_us if number in self._holds else 0)
-        return found
+            rest_us = self._rest_us(job, times, unknown)
+            work_us[number] = rest_us + (passed_us if number in self._holds else 0)
+        later = [] if self._latest is None else [*self._later(self._latest, times)]
+        if not later:
+            return self._period.with_work(work_us)
+        return self._period_with(work_us, later)
 
-    def _rest_us(self, job: LiveJob, future: int, unknown: Extreme) -> int:
-        """Of a job, from now on."""
+    def _rest_us(self, job: LiveJob, times: DrawnTimes, unknown: Extreme) -> int:
         forecast = self.run_times[job.number]
         if forecast is None:
             return LEAST_US if unknown == "at once" else _NEVER_US
-        share = np.random.default_rng([self._seed, future, job.number]).random()
-        weights = self._weights(future, forecast)
-        total_us = round(float(forecast.quantile(share, weights)) * SECOND_US)
-        return min(max(total_us - self._runs.run_us(job), LEAST_US), _NEVER_US)
+        return min(times.rest_us(job, forecast), _NEVER_US)
 
-    def _weights(self, future: int, forecast: RunTimeForecast) -> Floats | None:
-        """The same for all jobs of a future that are predicted from the same jobs: that run times
-        may have another distribution than those known matters most where many add up."""
-        if forecast.is_exact:
-            return None
-        key = future, forecast.basis
-        if key not in self._weights_of:
-            stream = self._bases.setdefault(forecast.basis, len(self._bases))
-            generator = np.random.default_rng([self._seed, future, 0, stream])
-            self._weights_of[key] = generator.exponential(size=len(forecast.sample.times))
-        return self._weights_of[key]
+    def _later(self, latest: LatestSubmissions, times: DrawnTimes) -> Iterator[_Later]:
+        """Those like jobs of which nothing is known are left out."""
+        generator, first = times.generator(0, 0, 1), max(self._jobs, default=0) + 1
+        for number, drawn in enumerate(latest.drawn(self._now_us, generator), first):
+            share, forecast = generator.random(), self._later_run_times[drawn.like.number]
+            if forecast is not None:
+                run_us = min(max(times.drawn_us(forecast, share), LEAST_US), _NEVER_US)
+                like = replace(drawn.like, array=None)
+                columns = arrival(self._live.state, drawn.at_us, like).columns
+                yield _Later(number, run_us, like.user, drawn.at_us, columns)
+
+    def _period_with(
+        self, work_us: Mapping[int, int], later: Sequence[_Later] = ()
+    ) -> ReplayedPeriod:
+        """`work_us`: of jobs that have some left, by number."""
+        state = self._live.state
+        users = {number: job.user for number, job in self._jobs.items()}
+        least_us = dict.fromkeys(self._jobs, LEAST_US)
+        return ReplayedPeriod.of(
+            self._start,
+            [*self._happened, *((it.at_us, Submitted(it.number, it.columns)) for it in later)],
+            self._live.engine.state.cluster,
+            state.queue_book.in_force,
+            users | {each.number: each.user for each in later},
+            least_us | {**work_us} | {each.number: each.run_us for each in later},
+            0,  # Starts take their time, see `take_time_to_start`.
+            PolicyInForce(state.policy.policy, dict(state.policy.settings)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Later:
+    """A job that may follow. `columns`: as the engine gets them."""
+
+    number: int
+    run_us: int
+    user: str
+    at_us: int
+    columns: Mapping[str, int]
+
+
+def _ahead(
+    live: ReplayedCluster, submitted: NewJobs | None, now_us: int
+) -> list[tuple[int, Event]]:
+    """What is known to happen."""
+    state = live.state
+    drains = sorted(state.drains.of.items(), key=lambda each: each[1].from_us)
+    return [
+        *(submitted.happened(now_us) if submitted is not None else ()),
+        *(
+            (drain.from_us, Drained(state.machine(name)))
+            for name, drain in drains
+            if not drain.has_begun
+        ),
+    ]
+
+
+def _may_be_overtaken(live: ReplayedCluster) -> bool:
+    """Whether a job that waits may start later because others are submitted."""
+    state = live.state
+    chosen = policy_of(state.policy.policy, state.policy.settings)
+    return state.queue_book.in_force.are_limited or not chosen.keeps_order

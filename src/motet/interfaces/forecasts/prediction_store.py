@@ -15,9 +15,9 @@ from motet.live.jobs.job import LiveJob
 from motet.live.journal.private_file import close_to_others
 
 NAME = "predictions.db"
-TOLERANCE_US = 2 * SECOND_US
-"""By so much a start may miss its range: processes of the cluster need time for what simulated ones
-do at once."""
+TOLERANCE_US = SECOND_US // 10
+"""By so much a start may miss its range: the master decides some milliseconds after the moment at
+which a simulated policy does, which may be where a range ends."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS predictions (
     job INTEGER, attempts INTEGER, made_us INTEGER, policy TEXT,

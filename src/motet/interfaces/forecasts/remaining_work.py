@@ -8,7 +8,7 @@ from statistics import median
 
 from motet.domain.units import MILLISECOND_US, SECOND_US, seconds
 from motet.estimate.run_times import ObservedRunTime, RunTimeForecast, RunTimePredictor
-from motet.live.jobs.attempt import Attempt
+from motet.live.jobs.attempt import Attempt, AttemptOutcome
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState
 
@@ -40,18 +40,34 @@ class MeasuredRuns:
         again = sum(each.number > 1 and each.requested_us > from_us for each in job.attempts)
         return max(held_us - again * self.start_up_us, LEAST_US if held_us else 0)
 
+    def worked_us(self, job: LiveJob) -> int:
+        """The time for which all processes of a job ran: without start-ups."""
+        return sum(self._worked_us(each) for each in job.attempts)
+
     def predictor(self, jobs: Iterable[LiveJob]) -> RunTimePredictor:
         """From all jobs that ran; a cancelled one would have run on."""
         return RunTimePredictor(map(self._observed, jobs))
 
-    def forecast(self, predictor: RunTimePredictor, job: LiveJob) -> RunTimeForecast | None:
-        """Of the whole run time of a job that has not ended."""
-        ran_s = seconds(self.run_us(job))
+    def forecast(
+        self, predictor: RunTimePredictor, job: LiveJob, *, is_exact: bool = False
+    ) -> RunTimeForecast | None:
+        """Of the time for which a job that has not ended runs in all, without start-ups.
+        `is_exact`: what its user declared is so."""
+        ran_s = seconds(self.worked_us(job))
+        if is_exact and job.spec.duration_s:
+            return RunTimeForecast.exactly(job.spec.duration_s)
         return predictor.forecast(groups_of(job), ran_s, job.spec.duration_s)
 
     def _observed(self, job: LiveJob) -> ObservedRunTime:
-        run_s = seconds(self.run_us(job))
+        run_s = seconds(self.worked_us(job))
         return ObservedRunTime(groups_of(job), run_s, has_ended(job), job.spec.duration_s)
+
+    def _worked_us(self, attempt: Attempt) -> int:
+        from_us = attempt.running_us
+        if from_us is None:  # It ended before it was known to run, or it is starting.
+            is_whole = attempt.outcome in (AttemptOutcome.SUCCEEDED, AttemptOutcome.FAILED)
+            return self._held_us(attempt, 0) if is_whole else 0
+        return max((self.until_us if attempt.ended_us is None else attempt.ended_us) - from_us, 0)
 
     def _held_us(self, attempt: Attempt, from_us: int) -> int:
         end_us = self.until_us if attempt.ended_us is None else attempt.ended_us
@@ -82,7 +98,7 @@ class RemainingWork:
             rest_us = 0
             if not has_ended(job):
                 forecast = runs.forecast(predictor, job)
-                rest_us = _rest_us(forecast, runs.run_us(job))
+                rest_us = _rest_us(forecast, runs.worked_us(job))
                 predicted.add(job.number)
                 if forecast is None:
                     assumed.add(job.number)

@@ -101,6 +101,7 @@ class SimulationStart:
         numbers = state.columns["number"].tolist()
         left_us = np.array([work_us[number] for number in numbers], np.int64)
         runs = state.columns["held_gpus"] > 0
+        starts = runs & (state.columns["running_since_us"] == UNKNOWN)
         columns = {
             **state.columns,
             **{name: np.zeros(len(numbers), np.int64) for name in _COUNTS},
@@ -108,6 +109,10 @@ class SimulationStart:
             "partner": _places(state.columns["partner"], place_of),
             "work_us": left_us,
             "finish_us": np.where(runs, self.now_us + left_us, NEVER_US),
+            **{
+                name: np.where(starts, self.now_us, state.columns[name])
+                for name in ("running_since_us", "ready_us")
+            },
         }
         suspended = {
             place_of[number]: {

@@ -7,8 +7,9 @@ import math
 import os
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from numbers import Integral, Real
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -19,6 +20,7 @@ from motet.interfaces.job_files import home_of, read_job_file, resolved_folder
 from motet.interfaces.live_cluster.answers import ChosenPolicy, JobExplanation, SubmittedJob
 from motet.interfaces.live_cluster.log_reading import LogChunk, ProcessLog
 from motet.interfaces.live_cluster.snapshots import with_snapshot
+from motet.interfaces.python_messages import python_items, python_methods
 from motet.interfaces.server_address import ServerAddress
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ class WaitTimedOut(MotetError, TimeoutError):
     """The job has not ended in the time that `Client.wait` was given."""
 
 
+@python_methods
 class Client:
     """The live cluster that a server runs. Close it, or use it in a `with` statement.
 
@@ -49,13 +52,7 @@ class Client:
 
         `token`: None: MOTET_TOKEN, or the token of that server. `state_dir`: its state folder.
         """
-        folder = None if state_dir is None else Path(state_dir)
-        if url is not None and token is not None:
-            address = ServerAddress(url.rstrip("/"), token)
-        else:
-            address = ServerAddress.find(url, folder)
-            address = address if token is None else ServerAddress(address.url, token)
-        self._live = LiveClient(address)
+        self._live = LiveClient(_address(url, token, state_dir))
 
     def __enter__(self) -> Self:
         return self
@@ -83,6 +80,9 @@ class Client:
         the file, else the present one; `name` that of the file, of the program or of the
         application.
         """
+        if file is not None and not isinstance(file, str | os.PathLike):
+            raise BadInput(f"file={file!r:.60}: give the path of a job file")
+        _require_text("key", key)
         path = None if file is None else Path(file)
         wanted = {**(read_job_file(path) if path else {}), **values}
         home = Path.cwd() if "workdir" in values else home_of(path)
@@ -102,7 +102,11 @@ class Client:
         """
         from pandas import DataFrame, to_datetime
 
-        chosen = None if array is None else _id(array)
+        chosen = None if array is None else _id(array, "array")
+        if isinstance(states, str):
+            raise BadInput(f"states={states!r:.60}: give a list, [{states!r:.60}]")
+        if not isinstance(states, Iterable) or not all(isinstance(it, str) for it in states):
+            raise BadInput(f"states={states!r:.60}: give a list of states, such as ['RUNNING']")
         found = DataFrame([*self._live.jobs(tuple(states), chosen)], columns=list(_COLUMNS))
         for name in _TIMES:
             found[name] = to_datetime(found[name], format="ISO8601", utc=True)
@@ -113,6 +117,7 @@ class Client:
 
         Whether it has succeeded is for the caller to ask: see `has_succeeded`.
         """
+        _require_seconds("timeout_s", timeout_s)
         ends_s = time.monotonic() + timeout_s
         found = SubmittedJob.of(self._live.wait(_id(job), 0.0))
         while not found.has_ended:
@@ -129,7 +134,7 @@ class Client:
     def follow(self, job: JobId, *, rank: int = 0, attempt: int = 0) -> Iterator[str]:
         """Parts of the log as it grows. `attempt`: 0 is the last one and those that follow it, on
         whatever machine, until the job has ended."""
-        return _text(self._log(job, rank).until_end(attempt))
+        return python_items(_text(self._log(job, rank).until_end(attempt)))
 
     def cancel(self, job: JobId) -> SubmittedJob:
         """Stop the processes of a job, or of all jobs of an array, for good."""
@@ -191,7 +196,35 @@ def _text(chunks: Iterator[LogChunk]) -> Iterator[str]:
             yield rest
 
 
-def _id(job: JobId) -> str:
+def _address(
+    url: str | None, token: str | None, state_dir: str | os.PathLike[str] | None
+) -> ServerAddress:
+    if url is not None and not isinstance(url, str):
+        raise BadInput(f"url={url!r:.60}: give the address of the server, 'http://HOST:PORT'")
+    if token is not None:
+        _require_text("token", token)
+    if state_dir is not None and not isinstance(state_dir, str | os.PathLike):
+        raise BadInput(f"state_dir={state_dir!r:.60}: give the path of the server's state folder")
+    folder = None if state_dir is None else Path(state_dir)
+    if url is not None and token is not None:
+        return ServerAddress.given(url, token)
+    address = ServerAddress.find(url, folder)
+    return address if token is None else ServerAddress(address.url, token)
+
+
+def _require_text(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise BadInput(f"{name}={value!r:.60}: give a text")
+
+
+def _require_seconds(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(float(value)):
+        raise BadInput(f"{name}={value!r:.60}: give seconds, or math.inf")
+
+
+def _id(job: JobId, name: str = "job") -> str:
+    if isinstance(job, bool) or not isinstance(job, Integral | str | SubmittedJob):
+        raise BadInput(f"{name}={job!r:.60}: give the id of a job, or a job that submit returned")
     return str(job.id) if isinstance(job, SubmittedJob) else str(job)
 
 
@@ -203,6 +236,10 @@ def _name(path: Path | None, values: Mapping[str, Any]) -> str:
     run = values.get("run")
     if not run:
         raise BadInput("job: give a job file, run='...' or app='...'")
+    if not isinstance(run, str | Sequence):
+        raise BadInput(
+            f"run={run!r:.60}: give a command ('python train.py') or a list of its words"
+        )
     words = run.split() if isinstance(run, str) else [str(each) for each in run]
     return os.path.basename(words[0]) if words else "job"
 

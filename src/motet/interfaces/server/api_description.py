@@ -17,11 +17,15 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     kind: {"description": text, "content": {"application/problem+json": {"schema": _PROBLEM}}}
     for kind, text in (
         ("4XX", "The request is refused (RFC 9457)."),
-        ("503", "The server is stopping."),
+        ("503", "The server is stopping, or cannot write to its storage."),
     )
 }
 BYTES: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": {}}}}
 """Of a route that answers with bytes."""
+EVENT_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}
+}
+"""Of a route that answers with a stream of events."""
 
 
 def describe_token(app: FastAPI) -> None:

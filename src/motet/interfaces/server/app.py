@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Annotated, Any, TypeVar
 
-from fastapi import FastAPI, Header, Query
+from fastapi import Depends, FastAPI, Header, Query
 from fastapi.exceptions import RequestValidationError
+from pydantic import AwareDatetime
+from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from motet import __version__
 from motet.domain.errors import BadInput, MotetError, NotFound
+from motet.domain.units import SECOND_US
+from motet.engine.policy_loading.faults import BrokenPolicy
 from motet.interfaces.server.access import Access, problem
 from motet.interfaces.server.accounts.caller_of_request import RequestCaller, note_target
 from motet.interfaces.server.accounts.job_access import require_use
 from motet.interfaces.server.api_description import API_DOCUMENT, BYTES, PROBLEMS
-from motet.interfaces.server.job_rows import jobs_document
+from motet.interfaces.server.job_rows import ChosenJobs, jobs_document
+from motet.interfaces.server.known_parameters import require_known_parameters
 from motet.interfaces.server.logs import LogPart, log_place, read_log
 from motet.interfaces.server.machine_routes import add_machine_routes
-from motet.interfaces.server.policy_routes import add_policy_routes
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.queue_routes import add_queue_routes
+from motet.interfaces.server.stories.lost_work import checkpoint_writes_us
 from motet.interfaces.server.views import array_page, job_explanation, job_page
 from motet.live.accounts.roles import Forbidden
 from motet.live.jobs.array_file import array_spec, is_array
@@ -39,17 +46,22 @@ from motet.live.master.intake import Change
 from motet.live.master.loop import MasterLoop, MasterStopped
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
+from motet.live.master.submissions.repeated_request import KeyReused
 from motet.live.master.submissions.submission import Submit, SubmitArray
 from motet.live.workdirs.store import SnapshotStore
 
 T = TypeVar("T")
+_LOG = logging.getLogger("motet.server")
 
 _STATUS: dict[type[MotetError], int] = {
+    KeyReused: 409,
     BadInput: 422,
+    BrokenPolicy: 422,
     Forbidden: 403,
     MasterStopped: 503,
     NotFound: 404,
 }
+_STORAGE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 _HIDDEN = {"spec": None, "results": None, "working_folder": None}
 _LONGEST_WAIT_S = 60.0
 _LARGEST_PAGE = 1000
@@ -66,14 +78,16 @@ def create_app(
         redoc_url=None,
         openapi_url=API_DOCUMENT,
         responses=PROBLEMS,
+        dependencies=[Depends(require_known_parameters)],
     )
     app.middleware("http")(access)
     app.exception_handler(MotetError)(_refuse)
     app.exception_handler(RequestValidationError)(_refuse_arguments)
     app.exception_handler(HTTPException)(_refuse_request)
+    app.exception_handler(OSError)(_refuse_storage)
+    app.exception_handler(DBAPIError)(_refuse_storage)
     routes, jobs = JobRoutes(master, workplace, predictions), "/api/v1/jobs"
     app.add_api_route("/api/v1/health", health)
-    add_policy_routes(app, master)
     add_machine_routes(app, master)
     add_queue_routes(app, master, routes.describe)
     app.add_api_route(jobs, routes.submit, methods=["POST"], status_code=201)
@@ -109,7 +123,8 @@ class JobRoutes:
         caller: RequestCaller,
         idempotency_key: Annotated[str, Header(max_length=200)] = "",
     ) -> dict[str, Any]:
-        """Submit a job; a repeated request with the same key returns the same job."""
+        """Submit a job; a repeated request with the same key returns the same job, the key of
+        another one is refused (409)."""
         given = await asyncio.to_thread(_submission, spec, caller.user, idempotency_key)
         try:
             await asyncio.to_thread(_require_files, given, self._snapshots)
@@ -123,18 +138,23 @@ class JobRoutes:
 
     async def list(
         self,
+        caller: RequestCaller,
         state: Annotated[list[JobState] | None, Query()] = None,
         after: Annotated[int, Query(ge=0)] = 0,
         limit: Annotated[int, Query(ge=1, le=_LARGEST_PAGE)] = 100,
         array: Annotated[int | None, Query(ge=0)] = None,
+        user: Annotated[str, Query(max_length=100)] = "",
+        queue: Annotated[str, Query(max_length=100)] = "",
+        ended_since: AwareDatetime | None = None,
     ) -> dict[str, Any]:
         """Jobs in the order of their ids; an array is a row in their place.
 
         `after`: the id of the last row of the page before. `array`: only its jobs; 0: all jobs, and
-        no rows of arrays.
+        no rows of arrays. `ended_since`: leaves out those that ended before; `hidden` counts them.
         """
-        states = frozenset(state or ())
-        return await self._read(lambda live: jobs_document(live, states, after, limit, array))
+        since_us = 0 if ended_since is None else round(ended_since.timestamp() * SECOND_US)
+        chosen = ChosenJobs(frozenset(state or ()), user, queue, array, since_us)
+        return await self._read(lambda live: jobs_document(live, chosen, caller.user, after, limit))
 
     async def describe(self, number: int, caller: RequestCaller) -> dict[str, Any]:
         """A job with its attempts, or an array with its jobs; `spec` and `results` are for its
@@ -148,7 +168,10 @@ class JobRoutes:
         """Why a job waited and where it ran, until now. `expected_start`: None: it does not wait,
         or there is no prediction yet."""
         now_us = time.time_ns() // 1000
-        document = await self._read(lambda state: job_explanation(state, number, now_us))
+        writes_us = await asyncio.to_thread(
+            checkpoint_writes_us, self._workplace.checkpoint_folder(number)
+        )
+        document = await self._read(lambda state: job_explanation(state, number, now_us, writes_us))
         return {**document, "expected_start": self._predictions.of(number, now_us)}
 
     async def wait(
@@ -236,6 +259,15 @@ def _refuse_arguments(request: Request, error: Exception) -> JSONResponse:
     place = ".".join(str(part) for part in first["loc"][1:])
     told = wrong_value(first, PATTERNS)
     return problem(422, f"{place}: {told}" if place else told)
+
+
+def _refuse_storage(request: Request, error: Exception) -> JSONResponse:
+    """A disk that is full, or a database that cannot be written. Raises other errors again."""
+    if isinstance(error, OSError) and error.errno not in _STORAGE_ERRORS:
+        raise error
+    reason = error.orig if isinstance(error, DBAPIError) else getattr(error, "strerror", None)
+    _LOG.error("storage_failed", extra={"fields": {"path": request.url.path, "error": str(error)}})
+    return problem(503, f"the server cannot write to its storage ({reason or error})")
 
 
 def _refuse_request(request: Request, error: Exception) -> JSONResponse:

@@ -9,13 +9,12 @@ from typing import Annotated, Any
 from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, Field
 
-from motet.engine.policy_loading.catalogue import parameters_of
-from motet.engine.policy_loading.engine_settings import engine_parameters
 from motet.interfaces.server.accounts.caller_of_request import RequestCaller
+from motet.interfaces.server.kernels.compiled import Kernels
 from motet.interfaces.server.views import iso
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.loop import MasterLoop
-from motet.live.master.policy_choice import policy_of
+from motet.live.master.policy_choice import parameters_in_force, policy_of
 from motet.live.master.state import LiveState
 
 
@@ -28,16 +27,19 @@ class PolicyRequest(BaseModel):
     settings: dict[str, str] = Field(default_factory=dict)
 
 
-def add_policy_routes(app: FastAPI, master: MasterLoop) -> None:
-    """Add the routes."""
+def add_policy_routes(app: FastAPI, master: MasterLoop, kernels: Kernels) -> None:
+    """Add the routes. `kernels`: those of a policy are compiled before it is put in force."""
 
     async def show() -> dict[str, Any]:
         """The policy in force."""
         return await asyncio.wrap_future(master.read(policy_document))
 
     async def choose(wanted: PolicyRequest, caller: RequestCaller) -> dict[str, Any]:
-        """Put another policy in force, or the same one with other parameters."""
+        """Put another policy in force, or the same one with other parameters. The first time after
+        an installation this may take a minute, in which the policy before decides."""
         given = ChoosePolicy(wanted.policy, wanted.settings, caller.user)
+        await asyncio.to_thread(policy_of, given.policy, given.settings)
+        await asyncio.to_thread(kernels.prepare, given)
         await asyncio.wrap_future(master.ask(given))
         return await show()
 
@@ -46,11 +48,12 @@ def add_policy_routes(app: FastAPI, master: MasterLoop) -> None:
 
 
 def policy_document(state: LiveState) -> dict[str, Any]:
-    """The policy in force: `settings` as they were given, `parameters` with all defaults."""
+    """The policy in force: `settings` as they were given, `parameters` with all defaults.
+
+    `failure`: why it decides no more; None: it does.
+    """
     since_us, chosen = state.policies[-1]
-    policy = policy_of(chosen.policy, chosen.settings)
-    names = [each.name for each in parameters_of(type(policy))]
-    values = {name: getattr(policy, name) for name in names} | engine_parameters(chosen.settings)
+    values = parameters_in_force(state)
     parameters = {name: _plain(value) for name, value in values.items()}
     return {
         "policy": chosen.policy,
@@ -59,6 +62,7 @@ def policy_document(state: LiveState) -> dict[str, Any]:
         "since": iso(since_us),
         "user": chosen.user or None,
         "needs_durations": chosen.needs_durations,
+        "failure": state.policy_failure or None,
     }
 
 

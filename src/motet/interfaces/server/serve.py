@@ -23,21 +23,25 @@ from motet.interfaces.server.accounts.request_audit import RequestAudit
 from motet.interfaces.server.api_description import describe_token
 from motet.interfaces.server.app import create_app
 from motet.interfaces.server.environment import job_environment, training_program
+from motet.interfaces.server.error_pages import add_error_pages
 from motet.interfaces.server.event_log.line_formats import EventLine, LogFormat
 from motet.interfaces.server.event_log.log_writer import LogWriter
 from motet.interfaces.server.event_log.master_log import MasterLog
 from motet.interfaces.server.history.accounting_routes import add_accounting_routes
 from motet.interfaces.server.history.usage_routes import add_usage_routes
+from motet.interfaces.server.kernels.compiled import Kernels
 from motet.interfaces.server.metrics.metrics_route import add_metrics
 from motet.interfaces.server.metrics.server_metrics import ServerMetrics
 from motet.interfaces.server.network.connections import LimitedConnection
 from motet.interfaces.server.network.exposure import Exposure
-from motet.interfaces.server.network.listening import HttpServer, listener_at, tell_clients
+from motet.interfaces.server.network.listening import HttpServer, listener_for, tell_clients
 from motet.interfaces.server.network.root_path import RootPath
+from motet.interfaces.server.policy_routes import add_policy_routes
 from motet.interfaces.server.predictions.program import ForecastProgram
 from motet.interfaces.server.predictions.routes import add_forecast_routes
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.state_folder import open_state_folder, server_token
+from motet.interfaces.server.stories.moments import policy_text
 from motet.interfaces.server.web.changes import Changes
 from motet.interfaces.server.web.renderer import PageRenderer
 from motet.interfaces.server.web.routes import WebPages
@@ -60,6 +64,7 @@ from motet.live.master.intake import ChoosePolicy
 from motet.live.master.launcher_process import local_launcher
 from motet.live.master.loop import MasterLoop
 from motet.live.master.requests import Workplace
+from motet.live.master.state import LiveState
 from motet.live.queues.queue_changes import DefineQueues
 from motet.live.read_tables.read_tables import ReadTables
 from motet.live.upkeep.idle_attempts import IdleWatch, mark_idle
@@ -74,7 +79,8 @@ _LOG = logging.getLogger("motet.server")
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """`folder`: journal, token, logs and checkpoints. `port`: 0 is any free one. `policy`: None is
+    """`folder`: journal, token, logs and checkpoints. `port`: 0 is that
+    of the server before if it is free, else any free one. `policy`: None is
     the one that was in force before.
 
     `address`: of a Ray cluster; None: the machines of `cluster` are all this one. `lease_s`: how
@@ -101,11 +107,15 @@ class ServerOptions:
 
 
 def serve(
-    options: ServerOptions, on_ready: Callable[[str], None], on_end: Callable[[int], None]
+    options: ServerOptions,
+    on_ready: Callable[[str, str], None],
+    on_end: Callable[[int], None],
+    on_compile: Callable[[str], None],
 ) -> int:
     """Serve until SIGTERM or Ctrl-C; returns the exit status.
 
-    `on_ready`: called with the URL; `on_end`: with the number of jobs that run on. Raises BadInput,
+    `on_ready`: called with the URL and the policy in force; `on_end`: with the number of jobs that
+    run on; `on_compile`: with a policy that has to be compiled first. Raises BadInput,
     JournalInUse.
     """
     open_state_folder(options.folder)
@@ -120,7 +130,7 @@ def serve(
             log.finish()
             on_end(jobs)
 
-        return _serve(options, token, on_ready, ended)
+        return _serve(options, token, on_ready, ended, Kernels(on_compile))
 
 
 def _require_whole(folder: Path) -> None:
@@ -133,7 +143,11 @@ class _ServerParts:
     """Everything of the server but its socket, connected with each other."""
 
     def __init__(
-        self, options: ServerOptions, token: str, on_failure: Callable[[BaseException], None]
+        self,
+        options: ServerOptions,
+        token: str,
+        on_failure: Callable[[BaseException], None],
+        kernels: Kernels,
     ) -> None:
         place = options.exposure
         most = UserRole.VIEWER if place.is_exposed and not place.trusts_users else UserRole.ADMIN
@@ -143,6 +157,7 @@ class _ServerParts:
         self._sessions = Sessions(self._accounts, token)
         self._tables, self.changes = ReadTables(folder), Changes()
         self._metrics = ServerMetrics(folder)
+        self._kernels = kernels
         self._predictions = StartPredictions(self._journal, folder, self.changes.changed)
         self._replays = ReplayStore(folder)
         self._workplace = Workplace(folder, job_environment(), training_program(), options.lease_s)
@@ -159,6 +174,7 @@ class _ServerParts:
             self._follow,
             [self._metrics, MasterLog(), self._webhooks],
             options.queues,
+            kernels.prepare,
         )
         self._snapshots = SnapshotStore(self._workplace.snapshots_folder)
         keep_days = options.retention.keep_days
@@ -204,6 +220,7 @@ class _ServerParts:
             has_open_metrics=self._options.has_open_metrics,
         )
         app = create_app(master, self._workplace, access, self._predictions)
+        add_policy_routes(app, master, self._kernels)
         add_account_routes(app, self._accounts, self._audit)
         add_webhook_routes(app, self._webhooks)
         add_snapshot_routes(app, self._snapshots)
@@ -218,6 +235,7 @@ class _ServerParts:
             self._accounts, self._sessions, renderer, is_encrypted=place.is_encrypted
         )
         signing_in.add_to(app)
+        add_error_pages(app, renderer)
         WebPages(
             master, self._tables, self._workplace, self.changes, renderer, self._predictions
         ).add_to(app)
@@ -225,6 +243,15 @@ class _ServerParts:
         ReplayPages(master, self._replays, runs, renderer).add_to(app)
         DecisionPage(master, program, renderer).add_to(app)
         return RootPath(app, place.root_path)
+
+    def policy_in_force(self) -> str:
+        """Its name and parameters, and that it has failed."""
+
+        def told(state: LiveState) -> str:
+            failed = " (it has failed: motet doctor)" if state.policy_failure else ""
+            return policy_text(state.policy) + failed
+
+        return self._master.read(told).result()
 
     def running_jobs(self) -> int:
         """Those that start, too."""
@@ -240,12 +267,13 @@ class _ServerParts:
 def _serve(
     options: ServerOptions,
     token: str,
-    on_ready: Callable[[str], None],
+    on_ready: Callable[[str, str], None],
     on_end: Callable[[int], None],
+    kernels: Kernels,
 ) -> int:
     place = options.exposure
     place.check()
-    listener = listener_at(place.host, options.port)
+    listener = listener_for(place.host, options.port, options.folder)
     failures: list[BaseException] = []
 
     def failed(error: BaseException) -> None:
@@ -259,12 +287,13 @@ def _serve(
         if not failures:
             on_end(parts.running_jobs())
 
-    parts = _ServerParts(options, token, failed)
+    parts = _ServerParts(options, token, failed, kernels)
     server = HttpServer(_configured(parts.application(), place), parts.changes, ended)
     parts.start()
     try:
         parts.open_accounts()
-        _announce(options, listener.getsockname()[1], on_ready)
+        policy = parts.policy_in_force()
+        _announce(options, listener.getsockname()[1], lambda url: on_ready(url, policy))
         server.run(sockets=[listener])
     finally:
         parts.close()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from motet.insight.wording import in_slots
-from motet.interfaces.server.explanation import explained, idle_warning, why_waiting
-from motet.interfaces.server.moments import with_moments
+from motet.interfaces.server.stories.explanation import advice, explained, idle_warning, why_waiting
+from motet.interfaces.server.stories.lost_work import with_lost_work
+from motet.interfaces.server.stories.moments import with_moments
 from motet.live.jobs.attempt import Attempt
 from motet.live.jobs.job import JobArray, LiveJob
 from motet.live.jobs.job_spec import TrainingSpec
@@ -89,8 +91,13 @@ def job_page(state: LiveState, number: int, workplace: Workplace) -> dict[str, A
     }
 
 
-def job_explanation(state: LiveState, number: int, now_us: int) -> dict[str, Any]:
-    """The fields of `motet explain --json` until now; times are Unix seconds. Raises NotFound."""
+def job_explanation(
+    state: LiveState, number: int, now_us: int, writes_us: Sequence[int] = ()
+) -> dict[str, Any]:
+    """The fields of `motet explain --json` until now; times are Unix seconds. Raises NotFound.
+
+    `writes_us`: to the job's folder of checkpoints.
+    """
     job = state.job(number)
     document = story_document(explained(state, number, now_us))
     chapters = [{**each, "sentence": in_slots(each["sentence"])} for each in document["chapters"]]
@@ -101,7 +108,8 @@ def job_explanation(state: LiveState, number: int, now_us: int) -> dict[str, Any
         "state": job.state.value,
         "reason": reason or job.reason,
         "message": message,
-        "chapters": with_moments(chapters, state, job, now_us),
+        "advice": advice(reason, job),
+        "chapters": with_moments(with_lost_work(chapters, job, writes_us), state, job, now_us),
     }
 
 

@@ -20,7 +20,9 @@ from motet.interfaces.python_messages import python_arguments
 from motet.sim.common_settings import COMMON_SETTINGS
 from motet.sim.experiment import Experiment
 
-_OF_TRACES = ("columns", "timezone", "encoding", "skip_bad_rows", "largest_gang", "format")
+_OF_TRACES = (
+    *("columns", "timezone", "encoding", "time_format", "skip_bad_rows", "largest_gang", "format"),
+)
 OnePolicy: TypeAlias = str | os.PathLike[str] | type[Policy] | Policy
 PolicyArgument: TypeAlias = OnePolicy | Sequence[OnePolicy] | Mapping[str, OnePolicy]
 _ACCEPTED = (

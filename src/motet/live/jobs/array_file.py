@@ -9,11 +9,10 @@ from itertools import product
 from typing import Any, TypeAlias
 
 from motet.domain.errors import BadInput, nearest_name
-from motet.live.jobs.job_file import job_spec
+from motet.live.jobs.job_file import ARRAY_KEYS, job_spec
 from motet.live.jobs.job_spec import JobSpec
 
 MOST_JOBS = 1000
-ARRAY_KEYS = ("array", "matrix", "max_parallel")
 INDEX = "index"
 """The placeholder of the number of a job in its array."""
 _Value: TypeAlias = bool | int | float | str

@@ -53,9 +53,10 @@ MOVES = (StopCause.MIGRATED, StopCause.RESIZED)
 class Attempt:
     """Times are Unix microseconds; None: not yet. `workers`, `servers`: of a training, else 0.
 
-    `idle_since_us`: since when its processes write nothing, if that is long ago. `devices`: the
-    GPUs that it holds on each machine of the placement; empty: its slots are none. `failure`: the
-    key of a class of failures, `reason`: the failure for people; empty: none.
+    `reported_us`: its last report of progress. `idle_since_us`: since when its processes write
+    nothing, if that is long ago. `devices`: the GPUs that it holds on each machine of the
+    placement; empty: its slots are none. `failure`: the key of a class of failures, `reason`: the
+    failure for people; empty: none.
     """
 
     number: int
@@ -68,6 +69,7 @@ class Attempt:
     stop_cause: StopCause | None = None
     running_us: int | None = None
     ended_us: int | None = None
+    reported_us: int | None = None
     idle_since_us: int | None = None
     outcome: AttemptOutcome | None = None
     failure: str = ""

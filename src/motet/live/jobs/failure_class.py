@@ -15,7 +15,7 @@ from enum import Enum
 
 _COMMAND_NOT_FOUND, _NOT_EXECUTABLE, _SIGNAL_BASE = 127, 126, 128
 _LAST_LINES = 3
-_LONGEST_LINE = 200
+_LONGEST_LINE, _MORE = 200, " ..."
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,17 @@ def _by_log(log_tail: str) -> Failure:
     for line in errors[-1:] or lines[: -_LAST_LINES - 1 : -1]:
         for kind in _patterns():
             if re.search(kind.value.pattern, line, re.IGNORECASE):
-                return Failure(kind, line[:_LONGEST_LINE])
-    return Failure(FailureClass.OTHER, (errors[-1] if errors else last)[:_LONGEST_LINE])
+                return Failure(kind, _shortened(line))
+    return Failure(FailureClass.OTHER, _shortened(errors[-1] if errors else last))
+
+
+def _shortened(line: str) -> str:
+    """A long line up to the end of a word (or of its room), with a mark that more followed."""
+    if len(line) <= _LONGEST_LINE:
+        return line
+    kept = line[: _LONGEST_LINE - len(_MORE)]
+    words = kept.rpartition(" ")[0]
+    return f"{words if len(words) > _LONGEST_LINE // 2 else kept}{_MORE}"
 
 
 _ERROR_LINE = re.compile(r"(\[\w+\]:? ?)?([A-Za-z_]\w*\.)*[A-Z]\w*(Error|Exception|Interrupt)\b")

@@ -53,6 +53,7 @@ class HeldJobs:
     def released(self, at_us: int, job: LiveJob) -> None:
         """The engine gets the job."""
         self._forget(job)
+        job.released_us = at_us
         if job.array is not None:
             job.array.open += 1
             job.array.since_us = job.array.since_us or at_us

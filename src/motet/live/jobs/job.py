@@ -22,9 +22,10 @@ class ReportedProgress:
 class LiveJob:
     """`number`: the id. `submitted_us`, `ended_us`: Unix time. `end`: the final state, set before
     its last process has ended if the user cancels it. `reason`: of a failure, for people.
-    `progress`: as far as the job has reported it. `is_held`: the engine does not know it yet.
+    `progress`: as far as the job has reported it. `is_held`: the engine does not know it yet,
+    `released_us`: since when it knows a job that was held, None: never, or from the submission on.
     `array`: to which the job belongs, with the number `index`. `trial_s`: the job is a trial, which
-    has succeeded when it has run so long; 0: it is none.
+    has succeeded when it has run so long; 0: it is none. `accepted`: `spec` as it was submitted.
     """
 
     number: int
@@ -38,9 +39,14 @@ class LiveJob:
     reason: str = ""
     progress: ReportedProgress | None = None
     is_held: bool = False
+    released_us: int | None = None
     array: JobArray | None = field(default=None, repr=False, compare=False)
     index: int = 0
     trial_s: float = 0.0
+    accepted: JobSpec = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.accepted = self.spec
 
     @property
     def attempt(self) -> Attempt | None:
@@ -117,9 +123,11 @@ class JobArray:
 
     @property
     def processes(self) -> int:
-        """Of the jobs that hold slots."""
-        attempts = (job.attempt for job in self.jobs)
-        return sum(attempt.processes for attempt in attempts if attempt is not None)
+        """Of the jobs that hold slots; while none does, what all jobs request."""
+        attempts = [job.attempt for job in self.jobs if job.attempt is not None]
+        if not attempts:
+            return sum(job.spec.processes for job in self.jobs)
+        return sum(attempt.processes for attempt in attempts)
 
     @property
     def ended_us(self) -> int | None:

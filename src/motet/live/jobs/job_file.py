@@ -20,6 +20,8 @@ from motet.live.jobs.job_spec import (
 from motet.live.jobs.wrong_values import wrong_value
 
 _LONGEST_PLACE = 80
+ARRAY_KEYS = ("array", "matrix", "max_parallel")
+"""Keys of job files that describe many jobs; see `array_file`."""
 _KINDS: Mapping[str, type[CommandSpec | TrainingSpec]] = {
     "command": CommandSpec,
     "ps": TrainingSpec,
@@ -65,6 +67,7 @@ def _hint(loc: Sequence[str], model: type[BaseModel]) -> str:
     *sections, key = loc
     for name in sections:
         model = SECTIONS[name]
-    known = sorted(model.model_fields)
+    of_arrays = () if sections else ARRAY_KEYS
+    known = sorted([*model.model_fields, *of_arrays])
     near = nearest_name(key, known)
     return (f"; did you mean {near}?" if near else ";") + f" known: {', '.join(known)}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from motet.live.jobs.array_file import ARRAY_KEYS, MOST_JOBS
+from motet.live.jobs.array_file import MOST_JOBS
+from motet.live.jobs.job_file import ARRAY_KEYS
 from motet.live.jobs.job_spec import CommandSpec, TrainingSpec
 
 _FILLED_IN = {"name", "workdir", "kind"}

@@ -37,9 +37,13 @@ class PreemptOptions(JobSection):
 
 class Retry(JobSection):
     """`max_attempts`: how often the job may fail by itself before it has failed. Preemptions and
-    lost processes do not count."""
+    lost processes do not count. `on_exit_codes`: a failure is run again if the process that failed
+    first ended with one of these, whatever its class; empty: if another attempt can pass."""
 
     max_attempts: Annotated[int, Field(ge=1, le=1000)] = 1
+    on_exit_codes: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=255)], ...], Field(max_length=255)
+    ] = ()
 
 
 class TrialOptions(JobSection):

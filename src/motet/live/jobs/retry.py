@@ -47,6 +47,11 @@ def verdict(
     if found.kind is FailureClass.NETWORK and _in_a_row(job) < MOST_NETWORK_FAILURES:
         return AttemptVerdict(AttemptOutcome.LOST, found.kind, reason, is_end=False)
     is_last = job.failures + 1 >= job.spec.retry.max_attempts
+    if codes := job.spec.retry.on_exit_codes:
+        is_listed = exits[first_failure(exits) or 0].code in codes
+        if not is_listed and not is_last:
+            reason += "; not run again: retry.on_exit_codes does not list it"
+        return AttemptVerdict(outcome, found.kind, reason, is_last or not is_listed)
     if found.kind.value.is_permanent and not is_last:
         reason += f"; not run again: a {found.kind.value.title} would be met again"
     return AttemptVerdict(outcome, found.kind, reason, is_last or found.kind.value.is_permanent)

@@ -14,6 +14,8 @@ _WANTED: Mapping[str, str] = {
     "float_type": "a number",
     "float_parsing": "a number",
     "finite_number": "a finite number",
+    "byte_size": "bytes, or a number with a unit such as 4GB or 500MiB",
+    "byte_size_unit": "bytes, or a number with a unit such as 4GB or 500MiB",
     "bool_type": "true or false",
     "bool_parsing": "true or false",
     "string_type": "text",

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
-from motet.domain.decision import Straggler
+from motet.domain.decision import GroupForecast, Straggler
 from motet.domain.log_entry import LogEntry, OtherJobs, Team
 from motet.domain.snapshot import Placement
 from motet.engine.effects import DecisionEffects, DeclaredPolicy
@@ -53,6 +53,8 @@ def decision_text(decision: RecordedDecision, actions: Sequence[Action]) -> str:
         }
         values |= {name: part for name, part in parts.items() if part}
         values["recheck_us"] = effects.recheck_at_us
+        if effects.has_failed:
+            values["failed"] = True
         if (text := actions_text(effects.actions)) != actions_text(actions):
             values["actions"] = json.loads(text)
         if (declared := effects.declared) is not None:
@@ -81,6 +83,7 @@ def decision_of(text: str, at_us: int, actions: Sequence[Action]) -> RecordedDec
         dict(values.get("waits", ())),
         values["recheck_us"],
         None if policy is None else DeclaredPolicy(*policy),
+        values.get("failed", False),
     )
     return RecordedDecision(effects, entries)
 
@@ -130,6 +133,7 @@ _FORMS: Mapping[str, Any] = {
     "others": _others,
     "exchange": _others,
     "left": lambda values: Straggler(*values),
+    "forecast": lambda values: GroupForecast(*values),
     "team": lambda values: Team(*values),
     "team_before": lambda values: Team(*values),
 }

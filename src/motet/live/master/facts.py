@@ -148,6 +148,16 @@ class PolicyChosen:
 
 
 @dataclass(frozen=True, slots=True)
+class PolicyFailed:
+    """The policy in force has raised an error or made an invalid decision: it is asked no more.
+
+    `message`: what went wrong, and where in its file. The next PolicyChosen ends this.
+    """
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class ArrayAccepted:
     """A user submitted an array of jobs, which follow. `key`: see JobAccepted. `most_open`: how
     many of them may be unfinished at a time; None: all."""
@@ -280,6 +290,7 @@ Fact: TypeAlias = (
     | DrainBegan
     | MachineResumed
     | PolicyChosen
+    | PolicyFailed
     | QueueFact
     | ArrayAccepted
     | JobFact

@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
+from sqlite3 import Error as SqliteError
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from motet.domain.errors import MotetError
 from motet.domain.units import NEVER_US
 from motet.live.jobs.job import LiveJob
 from motet.live.journal.divergence import log_notices
-from motet.live.journal.store import JournalStore
+from motet.live.journal.store import JournalLost, JournalStore
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy, Input
 from motet.live.master.launcher_process import LauncherProcess
@@ -81,8 +82,8 @@ class MasterObserver(Protocol):
         """A launcher has been started."""
 
 
-def _ignore(jobs: Sequence[LiveJob]) -> None:
-    del jobs
+def _ignore(news: object) -> None:
+    del news
 
 
 class MasterLoop:
@@ -100,18 +101,20 @@ class MasterLoop:
         follow: Callable[[Sequence[LiveJob]], None] = _ignore,
         observers: Sequence[MasterObserver] = (),
         queues: DefineQueues | None = None,
+        prepare: Callable[[ChoosePolicy], None] = _ignore,
     ) -> None:
         """`address`: of the journal. `policy`: None is the one in force before, else FIFO.
         `launcher`: its command, see `LauncherProcess`. `queues`: limits at the start.
 
         `on_failure`: called when the thread ends by an error. `drain_after`: see LiveState.
         `follow`: called on the thread with all jobs at first, and after every step, before it is
-        answered, with those that it changed.
+        answered, with those that it changed. `prepare`: called on the thread with the first policy,
+        before it decides anything.
         """
         self._address, self._cluster, self._workplace = address, cluster, workplace
         self._command, self._drain_after = launcher, drain_after
         self._on_failure, self._follow, self._observers = on_failure, follow, observers
-        self._queues = queues
+        self._queues, self._prepare = queues, prepare
         self._inbox: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         self._ready: Future[None] = Future()
         self._is_closing = False
@@ -172,6 +175,7 @@ class MasterLoop:
         log_notices(store.copy_of_former, master.divergence)
         for each in self._observers:
             each.began(master.state)
+        self._prepare(master.policy_at_start(policy))
         master.choose_first(policy, self._queues)
         self._observe(master, master.take_changed())
         self._follow([*master.state.jobs.values()])
@@ -185,6 +189,14 @@ class MasterLoop:
                 self._launcher.close()
 
     def _process(self, master: Master, items: Sequence[_Item], epoch: int) -> None:
+        """Raises what ends the master; all who asked have been told then."""
+        try:
+            self._answer_all(master, items, epoch)
+        except BaseException as error:
+            _refuse(items, error)
+            raise
+
+    def _answer_all(self, master: Master, items: Sequence[_Item], epoch: int) -> None:
         asked = [item for item in items if isinstance(item, _Request)]
         replies, requests = master.handle([item.given for item in asked])
         changed = master.take_changed()
@@ -248,10 +260,17 @@ class MasterLoop:
         for waiting in self._waiting:
             waiting.reply.cancel()
         while not self._inbox.empty():
-            item = self._inbox.get()
-            if isinstance(item, _Request | _Read | _AwaitFinal) and item.reply is not None:
-                error = MasterStopped("the server is stopping; ask again later")
-                _answer(item.reply, Answer(error=error))
+            _refuse([self._inbox.get()])
+
+
+def _refuse(items: Sequence[_Item], error: BaseException | None = None) -> None:
+    """Tell all who asked, and have no answer yet, that the master has ended, by this error."""
+    is_lost = isinstance(error, JournalLost | OSError | SqliteError)
+    why = "the journal cannot be written; jobs run on" if is_lost else "the server is stopping"
+    for item in items:
+        reply = getattr(item, "reply", None)
+        if isinstance(reply, Future) and not reply.done():
+            _answer(reply, Answer(error=MasterStopped(f"{why}; ask again later")))
 
 
 def _answer_read(asked: _Read, state: LiveState) -> None:

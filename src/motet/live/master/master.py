@@ -20,6 +20,8 @@ from motet.domain.events import (
     event_to_json,
 )
 from motet.domain.units import NEVER_US, SECOND_US
+from motet.engine.policy_loading.faults import failure_text
+from motet.engine.rehearsal import rehearse_policy
 from motet.live.jobs.job import LiveJob
 from motet.live.journal.divergence import Divergence
 from motet.live.journal.record import Record
@@ -32,10 +34,11 @@ from motet.live.master.facts import (
     ClusterDeclared,
     Fact,
     JobFact,
+    PolicyFailed,
     facts_to_json,
 )
 from motet.live.master.intake import ChoosePolicy, Input, intake
-from motet.live.master.policy_choice import policy_of, remaining_times
+from motet.live.master.policy_choice import is_in_force, policy_of, remaining_times
 from motet.live.master.replay import FIRST_POLICY, ReplayedCluster, declared_by
 from motet.live.master.requests import Workplace, requests_of, requests_of_job
 from motet.live.master.submissions.submission import release_held
@@ -126,19 +129,35 @@ class Master:
         """Everything that a new launcher has to do."""
         return requests_of(self.state, self._workplace)
 
+    def policy_at_start(self, policy: ChoosePolicy | None) -> ChoosePolicy:
+        """The policy that `choose_first` leaves in force."""
+        present = self.state.policy
+        if policy is None and present.policy:
+            return ChoosePolicy(present.policy, present.settings)
+        return policy or ChoosePolicy(FIRST_POLICY)
+
     def choose_first(self, policy: ChoosePolicy | None, queues: DefineQueues | None = None) -> None:
         """Put queues and policy in force with which the server was started. Raises BadInput.
 
-        None: those that were in force before; in a new journal, FIRST_POLICY.
+        None: those that were in force before; in a new journal, FIRST_POLICY. A policy that is in
+        force, but has failed, is tried again; if it fails again, it stays failed.
         """
         if policy is None and not self.state.policy.policy:
-            policy = ChoosePolicy(FIRST_POLICY)
+            policy = self.policy_at_start(None)
         first: list[Input] = [each for each in (queues, policy) if each is not None]
         self._require_policy(first)
         answers = self.handle(first)[0] if first else []
-        for answer in answers:
-            if answer.error is not None:
+        for given, answer in zip(first, answers, strict=True):
+            if answer.error is not None and not self._has_failed(given):
                 raise answer.error
+
+    def _has_failed(self, given: Input) -> bool:
+        """Whether this is the policy in force, which decides no more."""
+        state = self.state
+        is_same = isinstance(given, ChoosePolicy) and is_in_force(
+            state, given.policy, given.settings
+        )
+        return is_same and bool(state.policy_failure)
 
     def handle(self, inputs: Sequence[Input]) -> tuple[list[Answer], list[LauncherRequest]]:
         """One step: replies in the order of the inputs, and requests for the launcher.
@@ -175,15 +194,16 @@ class Master:
 
     @property
     def _has_policy(self) -> bool:
-        """Whether the policy in force is there to decide."""
+        """Whether the policy in force is there to decide, and has not failed."""
         with suppress(MotetError):
-            return self._engine.policy is not None
+            return not self.state.policy_failure and self._engine.policy is not None
         return False
 
     def _require_policy(self, first: Sequence[Input]) -> None:
         """Raises BadInput if the policy that the journal has in force cannot decide, and no other
-        one is chosen. A user's file may have changed since it decided last."""
-        if any(isinstance(each, ChoosePolicy) for each in first):
+        one is chosen. A user's file may have changed since it decided last. One that has failed
+        does not decide."""
+        if self.state.policy_failure or any(isinstance(each, ChoosePolicy) for each in first):
             return
         try:
             policy = self._engine.policy
@@ -199,7 +219,10 @@ class Master:
         """Make a step durable; returns the jobs whose processes it concerns."""
         events[:0] = self._remaining_times(now_us, events)
         began_s = self._timer_s()
-        actions = self._replayed.step(now_us, events)
+        try:
+            actions = self._replayed.step(now_us, events)
+        except Exception as error:
+            actions = self._step_without_policy(now_us, facts, error)
         decided_s = self._timer_s()
         record = self._record(now_us, facts, events, actions)
         self._store.append([record])
@@ -210,6 +233,20 @@ class Master:
         # A job that is moved begins its next attempt when the one before is over.
         over = {fact.job for fact in facts if isinstance(fact, AttemptOver)}
         return over | {action.job for action in actions}
+
+    def _step_without_policy(
+        self, now_us: int, facts: list[Fact], error: Exception
+    ) -> list[Action]:
+        """The rest of a step in which the policy failed: jobs keep their slots, none gets others.
+
+        Raises an error that is not the policy's.
+        """
+        if error is not self._engine.policy_error:
+            raise error
+        failed = PolicyFailed(failure_text(error))
+        self.state.fold(now_us, failed)
+        facts.append(failed)
+        return self._replayed.rest_of_step(now_us)
 
     # -- one step ----------------------------------------------------------------------------------
 
@@ -224,7 +261,7 @@ class Master:
             try:
                 found = intake(self.state, now_us, each)
                 if found.facts and isinstance(each, ChoosePolicy):
-                    self._engine.try_policy(policy_of(each.policy, each.settings))
+                    self._try_policy(now_us, each)
             except MotetError as error:
                 replies.append(Answer(error=error))
                 continue
@@ -235,6 +272,13 @@ class Master:
             replies.append(Answer(found.reply))
         self._release_held(now_us, facts, events)
         return facts, events, replies
+
+    def _try_policy(self, now_us: int, chosen: ChoosePolicy) -> None:
+        """Raises what stands against putting it in force."""
+        policy, state = policy_of(chosen.policy, chosen.settings), self._engine.state
+        if not len(state.jobs):
+            rehearse_policy(policy, state.cluster, now_us)
+        self._engine.try_policy(policy)
 
     def _release_held(self, now_us: int, facts: list[Fact], events: list[Event]) -> None:
         """A job that is cancelled with its dependency may be the dependency of others."""
@@ -249,7 +293,7 @@ class Master:
     ) -> tuple[RemainingMeasured, ...]:
         """Events that tell a policy which needs them the remaining times of jobs."""
         changes, state = any(isinstance(e, PolicyChanged) for e in events), self._engine.state
-        if not (changes or self._engine.policy.knows_durations):
+        if not (changes or (self._has_policy and self._engine.policy.knows_durations)):
             return ()
         passed_us = now_us - state.now_us
         return remaining_times(self.state.jobs, state.jobs, passed_us, of_all=changes)

@@ -62,9 +62,20 @@ class ReplayedCluster:
     def step(self, now_us: int, events: Sequence[Event]) -> list[Action]:
         """One step of the engine, and what its actions mean for the jobs."""
         self._entries = []
-        actions = self.engine.step(now_us, events)
+        actions = self.engine.step(now_us, events, may_ask=self._may_ask)
         self._acted(now_us, actions)
         return actions
+
+    def rest_of_step(self, now_us: int) -> list[Action]:
+        """What remains of a `step` in which the policy failed, with this fact folded."""
+        effects, entries = self.engine.effects, self._entries
+        actions = self.step(now_us, [])
+        self.engine.effects, self._entries = effects, [*entries, *self._entries]
+        return actions
+
+    @property
+    def _may_ask(self) -> bool:
+        return not self.state.policy_failure
 
     @property
     def decision(self) -> RecordedDecision:
@@ -82,16 +93,19 @@ class ReplayedCluster:
 
     def _fold(self, record: Record, decision: RecordedDecision, actions: Sequence[Action]) -> None:
         now_us, events, effects = record.at_us, events_of(record), decision.effects
-        self.engine.fold(now_us, events, effects, actions)
+        self.engine.fold(now_us, events, effects, actions, may_ask=self._may_ask)
         state = self.engine.state
-        snapshot = None if effects is None else state.snapshot()
+        has_decided = effects is not None and not effects.has_failed
+        snapshot = state.snapshot() if has_decided else None
         codes = state.table.column("wait_code")
         changes = () if effects is None else effects.actions
         self._log.repeat(now_us, events, snapshot, codes, changes, decision.entries)
         self._acted(now_us, actions)
 
     def _decide_again(self, record: Record, actions: Sequence[Action]) -> None:
-        is_same = self.engine.decide_again(record.at_us, events_of(record), actions)
+        is_same = self.engine.decide_again(
+            record.at_us, events_of(record), actions, may_ask=self._may_ask
+        )
         self._acted(record.at_us, actions)
         if not is_same:
             found = self.divergence or Divergence(record.sequence, record.software, 0)

@@ -35,6 +35,7 @@ from motet.live.master.facts import (
     MachineNoted,
     MachineResumed,
     PolicyChosen,
+    PolicyFailed,
     TrialPassed,
     Verb,
 )
@@ -53,6 +54,7 @@ from motet.live.trials.open_trials import OpenTrials
 class LiveState:
     """Jobs, attempts and policies. `policies`: since when each was in force, the last one is.
 
+    `policy_failure`: why the policy in force decides no more; empty if it does.
     `held`: jobs that the engine does not know yet; `trials`: those that have not ended. `arrays`:
     by id; no job has the id of an array.
     `active`: jobs with an attempt that has not ended; `history`: what the engine decided.
@@ -71,6 +73,7 @@ class LiveState:
         self.drains = MachineDrains()
         self.drain_after = 0
         self.policies: list[tuple[int, PolicyChosen]] = []
+        self.policy_failure = ""
         self.jobs: dict[int, LiveJob] = {}
         self.active: dict[int, LiveJob] = {}
         self.held, self.trials = HeldJobs(), OpenTrials()
@@ -149,6 +152,9 @@ class LiveState:
                 self.drains.fold(at_us, fact)
             case PolicyChosen():
                 self.policies.append((at_us, fact))
+                self.policy_failure = ""
+            case PolicyFailed(message):
+                self.policy_failure = message
             case QueueCreated() | QueueLimitsSet() | QueueModeSet() | QueueDeleted():
                 self.queue_book.fold(fact)
             case ArrayAccepted(number, name, user, key, most_open):
@@ -175,7 +181,7 @@ class LiveState:
             case AttemptIdle(number, attempt, since_us):
                 self.jobs[number].attempts[attempt - 1].idle_since_us = since_us
             case JobProgressed(number, steps_done, loss):
-                self._progressed(self.jobs[number], steps_done, loss)
+                self._progressed(at_us, self.jobs[number], steps_done, loss)
             case AttemptOver():
                 self._over(at_us, fact)
 
@@ -254,10 +260,12 @@ class LiveState:
         if attempt.phase is AttemptPhase.REQUESTED:
             attempt.phase = AttemptPhase.RUNNING
 
-    def _progressed(self, job: LiveJob, steps_done: float, loss: float | None) -> None:
+    def _progressed(self, at_us: int, job: LiveJob, steps_done: float, loss: float | None) -> None:
         if loss is None and job.progress is not None:
             loss = job.progress.loss
         job.progress = ReportedProgress(steps_done, loss)
+        if job.attempts:
+            job.attempts[-1].reported_us = at_us
 
     def _over(self, at_us: int, fact: AttemptOver) -> None:
         job = self.jobs[fact.job]

@@ -107,9 +107,10 @@ def check_size(queues: Queues, queue: int, slots: int, least: int, unit: str) ->
     """
     largest = largest_job(queue, queues.limits, slots)
     if least > largest:
+        most = f"{largest} slot{'' if largest == 1 else 's'} at most"
         raise BadInput(
-            f"{unit}: {least}, but a job of queue {queues.names[queue]} gets {largest} slots at "
-            f"most ({limit_words(queues, queue, 'slots')}); the job could never start"
+            f"{unit}: {least}, but a job of queue {queues.names[queue]} gets {most} "
+            f"({limit_words(queues, queue, 'slots')}); the job could never start"
         )
 
 

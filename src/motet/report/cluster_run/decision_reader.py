@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from motet.domain.decision import GroupForecast
 from motet.domain.errors import BadInput
 from motet.domain.units import microseconds
 from motet.domain.wait import wait_named
@@ -130,6 +131,8 @@ def _story_event(document: Mapping[str, Any]) -> StoryEvent:
         exchange=exchange,
         exchange_total=exchange_total,
         job_queue=document.get("queue", ""),
+        forecast=_forecast(document.get("group")),
+        on_disk=float(document.get("on_disk", 0.0)),
     )
 
 
@@ -138,6 +141,14 @@ def _others_of(document: Mapping[str, Any], role: str | None) -> tuple[tuple[Oth
         return (), 0
     named = tuple(OtherJob(each["job"], each["gpus"]) for each in document.get(role, ()))
     return named, document.get(f"{role}_total", 0)
+
+
+def _forecast(group: Mapping[str, Any] | None) -> GroupForecast | None:
+    if group is None:
+        return None
+    times = (float(group[name]) for name in ("iteration_s", "in_turn_s", "cpu", "network"))
+    iteration_s, in_turn_s, cpu, network = times
+    return GroupForecast(iteration_s, in_turn_s, cpu, network, int(group["jobs"]))
 
 
 def _team(document: Mapping[str, Any], gpus: int) -> TeamSize | None:

@@ -54,6 +54,7 @@ class DecisionWriter:
             **self._where(entry.placement),
             **_teams(entry),
             **self._left(entry.left),
+            **_group(entry),
             **self._others(OTHERS_OF.get(event), entry.others),
             **self._others(_exchange_role(entry), entry.exchange),
             **({} if entry.queue == UNKNOWN else {"priority_queue": entry.queue + 1}),
@@ -99,6 +100,11 @@ def _teams(entry: LogEntry) -> dict[str, Any]:
     team, before = entry.team, entry.team_before
     now = {} if team is None else {"workers": team.workers, "servers": team.servers}
     return {**now, **({} if before is None else {"before": before._asdict()})}
+
+
+def _group(entry: LogEntry) -> dict[str, Any]:
+    forecast = {} if entry.forecast is None else {"group": entry.forecast._asdict()}
+    return {**forecast, **({"on_disk": entry.on_disk} if entry.on_disk else {})}
 
 
 def _exchange_role(entry: LogEntry) -> str | None:

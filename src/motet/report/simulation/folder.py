@@ -92,6 +92,11 @@ class SimulationFolder:
         self._is_alone = len(names) == 1
         self._written: list[RunOutput] = []
 
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self._folder.path
+
     def add(self, run: RunOutput, setup: Mapping[str, Any]) -> None:
         """Write a finished run. The first one removes the results of an earlier simulation."""
         if not self._written:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from motet.domain.errors import BadInput, NotFound
 from motet.domain.units import microseconds
-from motet.insight.job_story import JobStory, queue_rules
+from motet.insight.job_story import JobStory, RulesInForce, queue_rules
 from motet.insight.meanwhile import Meanwhile
 from motet.insight.sentences import Rules
 from motet.insight.story import JobRecord, Story
@@ -34,7 +34,7 @@ def read_job_story(folder: Path, job: str) -> JobStory:
     story = Story.of(record, story_events_of(run / DECISIONS, job))
     held = held_gpus_during(run / DECISIONS, record.submit_us, record.end_us)
     meanwhile = Meanwhile.of(story, held, _submitted_after(run, record.submit_us))
-    return JobStory(policy, rules, story, meanwhile, zero)
+    return JobStory(policy, RulesInForce(rules), story, meanwhile, zero)
 
 
 def job_ids(folder: Path) -> Iterator[str]:

@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from motet.report.cluster_run.run_label import Document, run_label
-from motet.report.rendering.quantities import quantity
+from motet.report.rendering.quantities import count_text, quantity
 
 _LARGE_SHARE = 0.2
 _PERIODS = ("quantum_s", "epoch_s", "lease_s", "interval_s")
 """Parameters with the time between two decisions of a policy."""
 _RESTARTS_PER_TURN, _ROUND_S = 20, 60
+_RESTARTS = ("preemptions", "migrations")
 _COSTS = ("preemption_cost", "rescale_cost")
 
 
@@ -26,11 +27,19 @@ def restart_notes(documents: Sequence[Document]) -> list[str]:
     if not groups:
         return []
     if not any(_count(same) for same in groups.values()):
-        return [f"No job was restarted, so nothing was charged ({', '.join(groups)})."]
+        return [_nothing_charged(documents, ", ".join(groups))]
     charges = [_charge(setting, same, len(groups) > 1) for setting, same in groups.items()]
     whole = "; ".join(charges)
     charged = f"Charged for each restart (preemption, migration, rescale): {whole}."
     return [charged, *busy_restoring_notes(documents)]
+
+
+def _nothing_charged(documents: Sequence[Document], settings: str) -> str:
+    """Restarts that cost nothing are not among those that are charged."""
+    restarts = sum(int(run.get(name, 0)) for run in documents for name in _RESTARTS)
+    if not restarts:
+        return f"No job was restarted, so nothing was charged ({settings})."
+    return f"Nothing was charged for {count_text(restarts, 'restart')} ({settings})."
 
 
 def busy_restoring_notes(documents: Sequence[Document]) -> list[str]:

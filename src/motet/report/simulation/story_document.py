@@ -59,7 +59,7 @@ def _chapter(explained: JobStory, chapter: Chapter) -> dict[str, Any]:
         "to": _seconds(chapter.to_us),
         "duration_s": _seconds(story.lasted_us(chapter)),
         "event": chapter.because.event,
-        "sentence": sentence(chapter, explained.rules, story.until_us),
+        "sentence": sentence(chapter, explained.rules.at(chapter.from_us), story.until_us),
         **_details(chapter.because),
     }
 
@@ -80,6 +80,8 @@ def _details(because: StoryEvent) -> dict[str, Any]:
         "servers": team and team.servers,
         "before": before and asdict(before),
         "priority_queue": because.queue,
+        "group": because.forecast and because.forecast._asdict(),
+        "on_disk": because.on_disk or None,
         **_others(OTHERS_OF.get(because.event), because.others, because.others_total),
     }
     if team and before:

@@ -34,6 +34,7 @@ LOSS_COLUMNS = (
     "comp_s",
     "comm_s",
     "wait_s",
+    "load_s",
     "bytes_pulled",
     "bytes_pushed",
     "instances_per_s",

@@ -24,7 +24,7 @@ SHOWN_ABOVE_BEST = 5.0
 
 def plan_summary(planned: PlannedJob, out: Path | None) -> RenderableType:
     """The configuration, a row per type, the curve, and the run that was profiled."""
-    parts: list[RenderableType] = [_heading(planned), Text(), _types(planned), Text()]
+    parts: list[RenderableType] = [*_heading(planned), Text(), _types(planned), Text()]
     if len(planned.curve.workers) > 1:
         parts += [*_curve(planned), Text()]
     parts.append(Text(gain_text(planned.gain)))
@@ -43,13 +43,13 @@ def roles_text(planned: PlannedJob) -> str:
 
 def gain_text(gain: WorkerGain) -> str:
     """When more workers pay, in one or two sentences."""
-    alone = duration_text(gain.alone_s)
     if not gain.pays:
-        several = duration_text(gain.next_s or gain.epoch_s)
+        alone, several = _told_apart(gain.alone_s, gain.next_s or gain.epoch_s)
         return (
             f"More workers do not pay: one machine alone takes {alone} per epoch (predicted, "
             f"without exchange), several take {several} or more."
         )
+    alone = duration_text(gain.alone_s)
     ratio = gain.alone_s / gain.epoch_s
     text = (
         f"More workers pay up to {gain.up_to:,}: {duration_text(gain.epoch_s)} per epoch instead "
@@ -62,14 +62,27 @@ def gain_text(gain: WorkerGain) -> str:
     return text
 
 
-def _heading(planned: PlannedJob) -> Text:
-    return Text.assemble(
-        ("● ", job_colour(0)),
-        (roles_text(planned), "bold"),
-        f" on {count_text(planned.fleet.size, 'machine')}: ",
-        (f"{duration_text(planned.best.epoch_s)} per epoch", "bold"),
-        ", predicted",
-    )
+def _heading(planned: PlannedJob) -> list[Text]:
+    """What is recommended, and the best that several machines can do if that is not it."""
+    roles = f"{roles_text(planned)} on {count_text(planned.fleet.size, 'machine')}"
+    if planned.gain.pays:
+        return [_headline(roles, duration_text(planned.best.epoch_s))]
+    alone, several = _told_apart(planned.gain.alone_s, planned.best.epoch_s)
+    of_several = Text(f"  the best of several: {roles}, {several}", style=QUIET_STYLE)
+    return [_headline("one machine alone", alone), of_several]
+
+
+def _headline(configuration: str, epoch: str) -> Text:
+    parts = (configuration, "bold"), ": ", (f"{epoch} per epoch", "bold"), ", predicted"
+    return Text.assemble(("● ", job_colour(0)), *parts)
+
+
+def _told_apart(shorter_s: float, longer_s: float) -> tuple[str, str]:
+    """Two times as text, with more digits where they would read the same."""
+    texts = duration_text(shorter_s), duration_text(longer_s)
+    if texts[0] != texts[1]:
+        return texts
+    return f"{1e3 * shorter_s:.3g} ms", f"{1e3 * longer_s:.3g} ms"
 
 
 def _types(planned: PlannedJob) -> Table:
@@ -113,7 +126,7 @@ def _curve(planned: PlannedJob) -> list[RenderableType]:
 
 
 def _as_it_ran(planned: PlannedJob, run: AsItRan) -> list[str]:
-    ratio = run.predicted_s / planned.best.epoch_s
+    ratio = run.predicted_s / planned.recommended_s
     return [
         f"The run: {count_text(run.workers, 'worker')}, {count_text(run.servers, 'server')} on "
         f"{count_text(run.machines, 'machine')}, {duration_text(run.predicted_s)} predicted, "

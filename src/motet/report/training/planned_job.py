@@ -60,6 +60,12 @@ class PlannedJob:
         """Up to which number more workers pay."""
         return WorkerGain.of(self.profile, self.fleet, self.curve)
 
+    @property
+    def recommended_s(self) -> float:
+        """The predicted epoch of what is recommended: `best`, or one machine alone if that is not
+        slower."""
+        return min(self.best.epoch_s, self.gain.alone_s)
+
     def parts(self) -> list[TypePart]:
         """Roles and blocks of every type."""
         data = np.array(self.best.configuration.data_blocks)
@@ -84,6 +90,7 @@ class PlannedJob:
             "workers": self.workers,
             "servers": self.servers,
             "epoch_s": self.best.epoch_s,
+            "recommended": self._recommended(),
             "types": [
                 {**part._asdict(), "comp_s_per_instance": kind.comp_s_per_instance}
                 for part, kind in zip(self.parts(), self.fleet.types, strict=True)
@@ -98,6 +105,11 @@ class PlannedJob:
             "profile": asdict(self.profile),
             "run": None if self.run is None else asdict(self.run),
         }
+
+    def _recommended(self) -> dict[str, Any]:
+        size = (self.fleet.size, self.workers, self.servers) if self.gain.pays else (1, 1, 1)
+        names = ("machines", "workers", "servers")
+        return {**dict(zip(names, size, strict=True)), "epoch_s": self.recommended_s}
 
 
 def _range(blocks: list[int]) -> tuple[int, int]:

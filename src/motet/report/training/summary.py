@@ -138,7 +138,8 @@ def _help(found: Sequence[Help]) -> str:
 def _times(document: TrainDocument, startup_s: float) -> str:
     """Times of all epochs and of this command; after `--resume` also of all commands."""
     comp, comm = duration_text(document.comp_s), duration_text(document.comm_s)
-    trained = f"epochs {_training(document)}: comp {comp}, comm {comm} per worker"
+    loading = f", waiting for data {duration_text(document.load_s)}" if document.load_s else ""
+    trained = f"epochs {_training(document)}: comp {comp}, comm {comm}{loading} per worker"
     startup = "" if math.isnan(startup_s) else f"; start-up {duration_text(startup_s)}"
     if document.resumed_from_epoch is None:
         return f"{trained}{startup}; in all {duration_text(document.wall_s)}"

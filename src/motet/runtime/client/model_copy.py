@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,11 +19,17 @@ from motet.runtime.wire.changes_payload import (
 from motet.runtime.wire.errors import BadMessage
 
 
-def first_positions(spec: TableSpec) -> Indices:
-    """The flat position in the table at which each of its blocks begins."""
-    value_size = int(np.prod(spec.model.value_shape, dtype=np.int64))
-    starts = [spec.partition.slice_of(block).start for block in range(spec.block_count)]
-    return np.array(starts, np.int64) * value_size
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Blocks that one request names, in all of its forms; found once.
+
+    `firsts`, `ends`: where they lie in the flat table; `value_bytes`: of each of them.
+    """
+
+    index: slice | Indices
+    firsts: Indices
+    ends: Indices
+    value_bytes: list[int]
 
 
 class ModelCopy:
@@ -31,38 +38,48 @@ class ModelCopy:
     def __init__(self, spec: TableSpec) -> None:
         """Nothing is known of the values yet."""
         self.values: Array = np.zeros(spec.model.shape, spec.model.dtype)
-        self._places = [spec.partition.slice_of(block) for block in range(spec.block_count)]
-        self._bounds = np.append(first_positions(spec), self.values.size)
-        self._value_bytes = spec.model.value_bytes
+        self._flat: Array = self.values.reshape(-1, copy=False)
+        self._bounds = spec.block_bounds
         self._revisions = np.full(spec.block_count, NO_REVISION, np.int64)
+        self._parts: dict[tuple[int, ...], _Part] = {}
 
     def revisions_of(self, blocks: Sequence[int]) -> Indices:
         """The revision of each of these blocks, or NO_REVISION."""
-        return self._revisions[list(blocks)]
+        return self._revisions[self._part(blocks).index]
 
     def take(self, blocks: Sequence[int], payload: memoryview) -> None:
-        """Take the reply to a REFRESH of these blocks. Raises BadMessage."""
-        places = [self._places[block] for block in blocks]
-        sizes = [(place.stop - place.start) * self._value_bytes for place in places]
-        news = decode_news(payload, sizes)
-        whole = np.flatnonzero(news.counts == WHOLE).tolist()
+        """Take the reply to a REFRESH or an EXCHANGE of these blocks. Raises BadMessage."""
+        part = self._part(blocks)
+        news = decode_news(payload, part.value_bytes)
+        if news.values:
+            self._take_whole(part, news)
+        self._add(part, news)
+        self._revisions[part.index] = news.revisions
+
+    def _take_whole(self, part: _Part, news: News) -> None:
+        whole = [index for index, count in enumerate(news.counts) if count == WHOLE]
         for index, data in zip(whole, news.values, strict=True):
-            values = self.values[places[index]]
-            values[...] = np.frombuffer(data, values.dtype).reshape(values.shape)
-        self._add(blocks, news)
-        self._revisions[list(blocks)] = news.revisions
+            values = self._flat[part.firsts[index] : part.ends[index]]
+            values[...] = np.frombuffer(data, values.dtype)
 
-    def _add(self, blocks: Sequence[int], news: News) -> None:
+    def _add(self, part: _Part, news: News) -> None:
         """Add the changes of all blocks in one pass. Raises BadMessage."""
-        from motet.runtime.core.change_kernels import add_in_blocks
+        from motet.runtime.core.kernels.change_kernels import add_in_blocks
 
-        numbers = list(blocks)
-        bounds = np.zeros(len(numbers) + 1, np.int64)
-        np.cumsum(np.maximum(news.counts, 0), out=bounds[1:])
-        firsts, ends = self._bounds[numbers], self._bounds[[number + 1 for number in numbers]]
-        changes = (news.changes[0], news.changes[1])
-        if not add_in_blocks(self.values.reshape(-1, copy=False), firsts, ends, changes, bounds):
+        counts, changes = np.array(news.counts, np.int64), (news.changes[0], news.changes[1])
+        if not add_in_blocks(self._flat, part.firsts, part.ends, changes, counts):
             raise BadMessage("a change in the reply to a REFRESH is outside of its block")
+
+    def _part(self, blocks: Sequence[int]) -> _Part:
+        numbers = tuple(blocks)
+        part = self._parts.get(numbers)
+        if part is None:
+            chosen = np.array(numbers, np.int64)
+            firsts, ends = self._bounds[chosen], self._bounds[chosen + 1]
+            sizes = ((ends - firsts) * self.values.itemsize).tolist()
+            part = _Part(_span(blocks) or chosen, firsts, ends, sizes)
+            self._parts[numbers] = part
+        return part
 
 
 class DividedChanges:
@@ -70,15 +87,13 @@ class DividedChanges:
 
     def __init__(self, spec: TableSpec, changes: Array) -> None:
         """`changes: (2, n)`: flat positions in the table, row after row, and what is added."""
-        from motet.runtime.core.change_kernels import shift_positions
+        from motet.runtime.core.kernels.change_kernels import divide_by_blocks
 
-        firsts = first_positions(spec)
-        # Positions of one row may be in any order, but every block begins with a row.
-        self._ends = np.append(np.searchsorted(changes[0], firsts[1:]), changes.shape[1])
-        self._counts = np.diff(self._ends, prepend=0)
+        (positions, amounts), bounds = changes, spec.block_bounds
         self._changes = np.empty(changes.shape, np.int32)
-        shift_positions(changes[0], self._ends, -firsts, self._changes[0])
-        self._changes[1] = changes[1]
+        # Positions of one row may be in any order, but every block begins with a row.
+        self._counts = divide_by_blocks(positions, amounts, bounds, self._changes)
+        self._ends = self._counts.cumsum()
 
     @property
     def nbytes(self) -> int:
@@ -87,11 +102,17 @@ class DividedChanges:
 
     def payload_of(self, blocks: Sequence[int]) -> list[Array]:
         """The PUSH to the owner of these blocks, which are ascending."""
-        counts = self._counts[list(blocks)]
-        ends = self._ends[list(blocks)]
-        if blocks[-1] - blocks[0] == len(blocks) - 1:
-            changes = self._changes[:, ends[0] - counts[0] : ends[-1]]
-        else:
-            spans = zip((ends - counts).tolist(), ends.tolist(), strict=True)
-            changes = np.concatenate([self._changes[:, low:high] for low, high in spans], axis=1)
-        return encode_changes(counts.tolist(), changes)
+        span = _span(blocks)
+        if span is not None:
+            low, high = self._ends[span.start] - self._counts[span.start], self._ends[blocks[-1]]
+            return encode_changes(self._counts[span], self._changes[:, low:high])
+        counts, ends = self._counts[list(blocks)], self._ends[list(blocks)]
+        spans = zip((ends - counts).tolist(), ends.tolist(), strict=True)
+        parts = [self._changes[:, low:high] for low, high in spans]
+        return encode_changes(counts, np.concatenate(parts, axis=1))
+
+
+def _span(blocks: Sequence[int]) -> slice | None:
+    """Ascending blocks as a slice; None: there are others between them."""
+    first, last = blocks[0], blocks[-1]
+    return slice(first, last + 1) if last - first == len(blocks) - 1 else None

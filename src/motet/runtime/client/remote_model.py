@@ -7,16 +7,18 @@ from dataclasses import replace
 import numpy as np
 
 from motet.domain.arrays import Array, Indices
+from motet.runtime.client.model_copy import ModelCopy
 from motet.runtime.client.routes import KeyPlan
 from motet.runtime.client.table_client import TableClient
 from motet.runtime.core.application import Step, Update
 from motet.runtime.core.partial_updates import PartialUpdate
 from motet.runtime.core.schedule import BatchKeys
-from motet.runtime.core.subtask import Transfer
+from motet.runtime.core.subtask import Transfer, monotonic_us
 from motet.runtime.core.sums import Place
 from motet.runtime.wire.table_requests import PushHead
 
 _NO_KEYS = np.empty(0, np.int64)
+_NOT_COPIED = -1
 # A larger buffer is allocated for every mini-batch, so that it takes no memory during PUSH, when
 # the owners need memory for the sum.
 _MOST_KEPT_BYTES = 64 << 20
@@ -25,11 +27,26 @@ _MOST_KEPT_BYTES = 64 << 20
 class RemoteModel:
     """Pulls into one buffer, reused unless it is large; remembers how batches' keys are divided.
 
-    A table that exchanges changes is pulled into a copy of the whole model.
+    A table that exchanges changes is pulled into a copy of the whole model. Under BSP it stays the
+    same until this worker contributes, so it is pulled once for a mini-batch.
     """
 
-    def __init__(self, client: TableClient, rank: int, place: Place, finished_clock: int) -> None:
-        """`finished_clock`: `pull_all` waits for every mini-batch before this one."""
+    def __init__(
+        self,
+        client: TableClient,
+        rank: int,
+        place: Place,
+        finished_clock: int,
+        *,
+        is_lockstep: bool = False,
+        pulls_with_push: bool = False,
+    ) -> None:
+        """`finished_clock`: `pull_all` waits for every mini-batch before this one.
+
+        `is_lockstep`: whether the job runs under BSP. `pulls_with_push`: whether `push` may pull
+        the next mini-batch's changes by the same requests, for which it waits for the other
+        workers; only if `is_lockstep`.
+        """
         self._client = client
         self._rank = rank
         self.place = place
@@ -37,6 +54,10 @@ class RemoteModel:
         self._no_keys = client.batch_plan(_NO_KEYS)
         self._buffer: Array | None = None
         self._copy = client.copy() if client.spec.model.exchanges_changes else None
+        self._copied_clock = _NOT_COPIED
+        self._pulled_early_bytes = 0
+        self._is_lockstep = is_lockstep
+        self._pulls_with_push = is_lockstep and pulls_with_push and self._copy is not None
         self.finished_clock = finished_clock
         self._wait_us = 0
 
@@ -99,12 +120,29 @@ class RemoteModel:
         if update is not None and update.statistics:
             step = replace(step, statistics=update.statistics)
         head = PushHead(self._rank, step, instances, True, self.place)
-        return self._client.contribute(plan, None if update is None else update.delta, head)
+        delta = None if update is None else update.delta
+        if self._copy is None or not self._pulls_with_push:
+            return self._client.contribute(plan, delta, head)
+        transfer, self._pulled_early_bytes = self._client.exchange(self._copy, delta, head)
+        self._copied_clock = step.clock + 1
+        self._wait_us += transfer.wait_us
+        return transfer
 
     def _read(self, plan: KeyPlan, clock: int) -> tuple[Array, Transfer]:
         if self._copy is not None and plan.keys is None:
-            return self._copy.values, self._client.refresh(self._copy, clock, self._rank)
+            return self._copy.values, self._refresh(self._copy, clock)
         return self._client.read(plan, clock, self._room(plan.length), self._rank)
+
+    def _refresh(self, copy: ModelCopy, clock: int) -> Transfer:
+        """Bring the copy to the values as of mini-batch `clock`'s start, if it is not there."""
+        if clock == self._copied_clock:
+            pulled_bytes, self._pulled_early_bytes = self._pulled_early_bytes, 0
+            now_us = monotonic_us()
+            return Transfer(pulled_bytes, now_us, now_us)
+        transfer = self._client.refresh(copy, clock, self._rank)
+        if self._is_lockstep:
+            self._copied_clock = clock
+        return transfer
 
     def _end_pull(self) -> None:
         if self._buffer is not None and self._buffer.nbytes > _MOST_KEPT_BYTES:

@@ -140,9 +140,7 @@ class RoutedCalls:
             return RoutedMessage(RequestKind.REFRESH, meta, (), None)
 
         transfer, replies = self._run(plan, plan.routes(self._ownership), prepare, 0)
-        for route, reply in replies:
-            copy.take(route.selection.blocks.tolist(), reply.payload)
-        return transfer._replace(payload_bytes=sum(len(reply.payload) for _, reply in replies))
+        return transfer._replace(payload_bytes=_taken(copy, replies))
 
     def send_changes(
         self, plan: KeyPlan, changes: DividedChanges, clock: int, head: bytes
@@ -156,6 +154,24 @@ class RoutedCalls:
 
         routes = plan.routes(self._ownership)
         return self._run(plan, routes, prepare, changes.nbytes)[0]
+
+    def exchange(
+        self, plan: KeyPlan, changes: DividedChanges, clock: int, head: bytes, copy: ModelCopy
+    ) -> tuple[Transfer, int]:
+        """`send_changes`, then `refresh` for the next mini-batch, by one request to every owner.
+
+        Returns the transfer with the bytes that were pushed, and the bytes that were pulled.
+        """
+
+        def prepare(route: Route, origin: Route) -> RoutedMessage:
+            del origin
+            blocks = route.selection.blocks.tolist()
+            meta = self.head(route, clock) + head + encode_revisions(copy.revisions_of(blocks))
+            return RoutedMessage(RequestKind.EXCHANGE, meta, changes.payload_of(blocks), None)
+
+        routes = plan.routes(self._ownership)
+        transfer, replies = self._run(plan, routes, prepare, changes.nbytes)
+        return transfer, _taken(copy, replies)
 
     def _run(
         self,
@@ -243,3 +259,10 @@ class RoutedCalls:
             None if rows is None else len(rows),
             route.encoded,
         )
+
+
+def _taken(copy: ModelCopy, replies: Sequence[tuple[Route, Reply]]) -> int:
+    """Take all replies into the copy; returns their bytes."""
+    for route, reply in replies:
+        copy.take(route.selection.blocks.tolist(), reply.payload)
+    return sum(len(reply.payload) for _, reply in replies)

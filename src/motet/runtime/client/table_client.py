@@ -17,7 +17,6 @@ from motet.domain.arrays import Array, Indices
 from motet.runtime.client.model_copy import DividedChanges, ModelCopy
 from motet.runtime.client.routed_calls import Peers, RoutedCalls
 from motet.runtime.client.routes import KeyPlan, Route
-from motet.runtime.core.changes import all_changes
 from motet.runtime.core.subtask import Transfer
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.wire.messages import RequestKind
@@ -30,6 +29,7 @@ from motet.runtime.wire.table_requests import (
 )
 
 _CLIENT = struct.Struct("<Q")
+_NO_CHANGES = np.empty((2, 0), np.int64)
 
 
 Keys: TypeAlias = "Indices | Sequence[int] | KeyPlan | None"
@@ -138,10 +138,8 @@ class TableClient:
         """
         model = self.spec.model
         if model.exchanges_changes:
-            changes = all_changes([] if delta is None else [delta])
-            divided = DividedChanges(self.spec, changes)
-            step = head.step
-            return self._calls.send_changes(self._everything, divided, step.clock, head.encode())
+            divided, clock = self._divided(delta), head.step.clock
+            return self._calls.send_changes(self._everything, divided, clock, head.encode())
         if delta is None:
             delta = np.empty((0, *model.delta_value_shape), model.delta_value_dtype)
         delta = np.ascontiguousarray(delta, model.delta_value_dtype)
@@ -151,6 +149,17 @@ class TableClient:
             return last if is_last else replace(head, is_last=False).encode()
 
         return self._calls.send(RequestKind.PUSH, plan, delta, head.step.clock, extra)
+
+    def exchange(
+        self, copy: ModelCopy, delta: Array | None, head: PushHead
+    ) -> tuple[Transfer, int]:
+        """`contribute`, then `refresh` for the next mini-batch; BSP only.
+
+        Waits until all workers have contributed. Returns the transfer with the bytes that were
+        pushed, and the bytes that were pulled.
+        """
+        divided, clock = self._divided(delta), head.step.clock
+        return self._calls.exchange(self._everything, divided, clock, head.encode(), copy)
 
     # -- ownership -------------------------------------------------------------------------------
 
@@ -162,6 +171,9 @@ class TableClient:
     def ownership(self) -> Ownership:
         """The newest ownership table known here."""
         return self._calls.ownership
+
+    def _divided(self, delta: Array | None) -> DividedChanges:
+        return DividedChanges(self.spec, _NO_CHANGES if delta is None else delta)
 
     def _as_plan(self, keys: Keys) -> KeyPlan:
         if keys is None or isinstance(keys, KeyPlan):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from motet.domain.errors import BadInput
 from motet.runtime.core.application import Application
 from motet.runtime.core.consistency import Synchronisation
-from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.options import SpillOptions, TrainOptions
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import DATA_BLOCKS, Schedule
 from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
@@ -25,6 +25,7 @@ class JobPlan:
     table: TableSpec
     sync: Synchronisation
     helps: bool = False
+    spill: SpillOptions | None = None
 
     @property
     def first_layout(self) -> JobLayout:
@@ -54,6 +55,7 @@ def plan_job(app: Application, rows: Rows, options: TrainOptions) -> JobPlan:
         table=TableSpec.of(MODEL_TABLE, app.model_table()),
         sync=Synchronisation(options.consistency, roles.workers),
         helps=options.stragglers == "help",
+        spill=options.spill,
     )
 
 

@@ -21,11 +21,13 @@ def add_changes(values: Array, changes: Array | tuple[Array, Array]) -> None:
     `changes`: one array, or positions and amounts. Raises IndexError for a position outside, with
     nothing added.
     """
-    from motet.runtime.core.change_kernels import add_at
+    from motet.runtime.core.kernels.change_kernels import add_at
 
     flat = values.reshape(-1, copy=False)
     positions, amounts = changes
-    if not add_at(flat, np.require(positions, None, "A"), np.require(amounts, None, "A")):
+    if not (positions.flags.aligned and amounts.flags.aligned):
+        positions, amounts = positions.copy(), amounts.copy()
+    if not add_at(flat, positions, amounts):
         raise IndexError(f"a change is outside of the {flat.size} numbers")
 
 
@@ -38,7 +40,12 @@ def all_changes(parts: Sequence[Array]) -> Array:
 
 def compile_change_kernels(dtype: np.dtype[Any]) -> None:
     """Compile what workers and servers need to exchange changes of such integers."""
-    from motet.runtime.core.change_kernels import add_at, add_in_blocks, shift_positions
+    from motet.runtime.core.kernels.change_kernels import (
+        add_at,
+        add_in_blocks,
+        divide_by_blocks,
+        shift_positions,
+    )
 
     values, bounds = np.zeros(1, dtype), np.array([0, 1])
     received = np.zeros((2, 1), np.int32)
@@ -46,6 +53,7 @@ def compile_change_kernels(dtype: np.dtype[Any]) -> None:
     read_only.flags.writeable = False
     add_at(values, received[0], received[1])
     for changes in (received, read_only):
-        add_in_blocks(values, bounds[:1], bounds[1:], (changes[0], changes[1]), bounds)
-    for positions in (np.zeros(1, np.int64), received[0]):
-        shift_positions(positions, bounds[1:], bounds[:1], received[0])
+        add_in_blocks(values, bounds[:1], bounds[1:], (changes[0], changes[1]), bounds[1:])
+    shift_positions(received[0], bounds[1:], bounds[:1], received[0])
+    computed = np.zeros(1, np.int64)
+    divide_by_blocks(computed, computed, bounds, received)

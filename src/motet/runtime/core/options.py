@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -13,6 +14,8 @@ Stragglers = Literal["ignore", "help"]
 
 DEFAULT_LOST_AFTER_S = 30.0
 LEAST_LOST_AFTER_S, _MOST_LOST_AFTER_S = 1.0, 1e6
+DEFAULT_SPILL_FOLDER = Path("/var/tmp")
+AUTO_SHARE = "auto"
 
 # An epoch that leaves the loss exactly as it is may have rejected a step that was too long
 # (Newton, L-BFGS); so many in a row have converged.
@@ -57,6 +60,35 @@ class StopRule:
 
 
 @dataclass(frozen=True)
+class SpillOptions:
+    """`share`: of every worker's input, 0 to 1; None: as much as the memory of its machine makes
+    necessary, found while it trains. `folder`: on a disk of every machine.
+
+    Raises BadInput.
+    """
+
+    share: float | None
+    folder: Path = DEFAULT_SPILL_FOLDER
+
+    def __post_init__(self) -> None:
+        if self.share is not None and not 0 <= self.share <= 1:
+            raise BadInput(f"spill={self.share:g}: must be {AUTO_SHARE} or between 0 and 1")
+
+    @classmethod
+    def parse(cls, text: str, folder: Path | None) -> SpillOptions:
+        """From `auto` or a number. Raises BadInput."""
+        place = Path(tempfile.gettempdir()) if folder is None else folder
+        if folder is None and DEFAULT_SPILL_FOLDER.is_dir():
+            place = DEFAULT_SPILL_FOLDER
+        if text == AUTO_SHARE:
+            return cls(None, place)
+        try:
+            return cls(float(text), place)
+        except ValueError as error:
+            raise BadInput(f"spill={text}: must be {AUTO_SHARE} or between 0 and 1") from error
+
+
+@dataclass(frozen=True)
 class TrainOptions:
     """One parameter-server job on a cluster.
 
@@ -66,7 +98,8 @@ class TrainOptions:
     that the run took before this job, in start-up and up to the checkpoint that it resumes; they
     count in `TrainResult.wall_s`. `stragglers`: with "help" idle workers compute instances of late
     ones (BSP only); sums are then added in an order that depends on who was late. `lost_after_s`:
-    an executor that has answered nothing for so long counts as lost.
+    an executor that has answered nothing for so long counts as lost. `spill`: input that is kept on
+    disk; None: none is.
     """
 
     machines: int
@@ -86,6 +119,7 @@ class TrainOptions:
     spent_s: float = 0.0
     stragglers: Stragglers = "ignore"
     lost_after_s: float = DEFAULT_LOST_AFTER_S
+    spill: SpillOptions | None = None
 
     def __post_init__(self) -> None:
         for role, count in (("workers", self.workers), ("servers", self.servers)):
@@ -98,6 +132,11 @@ class TrainOptions:
             raise BadInput(
                 f"stragglers=help with consistency={self.consistency.name}: only under bsp do "
                 "workers wait for late ones; leave one of them out"
+            )
+        if self.stragglers == "help" and self.spill is not None:
+            raise BadInput(
+                "stragglers=help with spill: helpers need the instances of late workers in memory; "
+                "leave one of them out"
             )
         if not LEAST_LOST_AFTER_S <= self.lost_after_s <= _MOST_LOST_AFTER_S:
             raise BadInput(

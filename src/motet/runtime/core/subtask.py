@@ -29,7 +29,10 @@ class SubtaskKind(Enum):
 
 
 class Subtask(NamedTuple):
-    """One timed subtask of one mini-batch; a tuple, since three are made per mini-batch."""
+    """One timed subtask of one mini-batch; a tuple, since three are made per mini-batch.
+
+    `wait_us`: for other workers, or of COMP for data that were spilled.
+    """
 
     kind: SubtaskKind
     clock: int
@@ -40,7 +43,7 @@ class Subtask(NamedTuple):
 
     @property
     def busy_us(self) -> int:
-        """Duration without waiting for other workers."""
+        """Duration without waiting."""
         return max(self.end_us - self.start_us - self.wait_us, 0)
 
 
@@ -79,8 +82,9 @@ class HelpedWorker:
 class SubtaskLog:
     """Sums over the subtasks of an epoch, and each mini-batch's duration.
 
-    `first`: the first mini-batch of the epoch that this worker computed; `instances`: how many COMP
-    took in; `helped`: what of them belonged to other workers' parts, by worker.
+    `first`: the first mini-batch of the epoch that this worker computed; `wait_us`: for other
+    workers; `load_us`: for spilled data; `instances`: how many COMP took in; `helped`: what of them
+    belonged to other workers' parts, by worker.
     """
 
     first: int = 0
@@ -89,6 +93,7 @@ class SubtaskLog:
         default_factory=lambda: dict.fromkeys(SubtaskKind, 0)
     )
     wait_us: int = 0
+    load_us: int = 0
     instances: int = 0
     batch_us: list[int] = field(default_factory=list)
     helped: dict[int, HelpedWorker] = field(default_factory=dict)
@@ -101,7 +106,10 @@ class SubtaskLog:
         """Count one subtask."""
         self.busy_us[subtask.kind] += subtask.busy_us
         self.payload_bytes[subtask.kind] += subtask.payload_bytes
-        self.wait_us += subtask.wait_us
+        if subtask.kind is SubtaskKind.COMP:
+            self.load_us += subtask.wait_us
+        else:
+            self.wait_us += subtask.wait_us
 
 
 def monotonic_us() -> int:

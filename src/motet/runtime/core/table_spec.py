@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
+from motet.domain.arrays import Indices
 from motet.runtime.core.application import ModelTable
 from motet.runtime.core.partition import Partition
 
@@ -33,6 +36,13 @@ class TableSpec:
     def partition(self) -> Partition:
         """How the keys are divided into blocks."""
         return Partition(self.model.key_count, self.block_count, self.model.partition)
+
+    @cached_property
+    def block_bounds(self) -> Indices:
+        """`(block_count + 1,)`: flat positions in the table at which blocks begin, and its size."""
+        starts = [self.partition.slice_of(block).start for block in range(self.block_count)]
+        value_size = self.model.value_bytes // self.model.dtype.itemsize
+        return np.array([*starts, self.model.key_count], np.int64) * value_size
 
     def block_shape(self, block: int) -> tuple[int, ...]:
         """Shape of a block's values."""

@@ -11,6 +11,7 @@ from motet.runtime.executor.deduplication import Deduplicator
 from motet.runtime.server.block_migration import move_blocks
 from motet.runtime.server.served_tables import ServedTables
 from motet.runtime.server.shard import Shard
+from motet.runtime.spilling.spilled_storage import SpilledParking, SpillingStores
 from motet.runtime.stealing.victim import Victim
 from motet.runtime.wire.assignment import Assignment
 from motet.runtime.wire.control_messages import (
@@ -50,12 +51,14 @@ class GenerationContext:
         self.ended = threading.Event()
         self.peers = ExecutorPeers(assignment.endpoints, secret, arena)
         self.carriers = ExecutorPeers(assignment.endpoints, secret, arena)
+        app, spill = assignment.app, assignment.spill
         self.data = DataBlocks(
-            assignment.app,
+            app,
             assignment.schedule,
             executor,
             DataBlockSender(assignment.generation, self.carriers),
-            resources.make_store,
+            resources.make_store if spill is None else SpillingStores(spill, app.state_columns),
+            None if spill is None else SpilledParking(spill),
         )
         self.step_gate = StepGate(assignment.first_clock)
         self.victim = Victim()

@@ -56,6 +56,7 @@ class Reporter:
             comp_us=busy_us[SubtaskKind.COMP],
             comm_us=busy_us[SubtaskKind.PULL] + busy_us[SubtaskKind.PUSH],
             wait_us=log.wait_us,
+            load_us=log.load_us,
             pulled_bytes=moved[SubtaskKind.PULL],
             pushed_bytes=moved[SubtaskKind.PUSH],
             sums=np.asarray(sums, np.float64),

@@ -34,7 +34,15 @@ class TrainLoop:
         workers = assignment.sync.workers
         is_first = context.executor in workers
         place = _place(context.executor, workers) if is_first else Place(0, 1)
-        self._model = RemoteModel(context.client, context.executor, place, first_clock)
+        self._model = RemoteModel(
+            context.client,
+            context.executor,
+            place,
+            first_clock,
+            is_lockstep=assignment.sync.consistency.is_lockstep,
+            # Others may use the network while this worker waits; thieves need a PULL of its own.
+            pulls_with_push=context.resources.gate.is_free and not assignment.helps,
+        )
         self._workers = workers
         self._reporter = Reporter(context, self._model)
         self._worker = Worker(

@@ -33,7 +33,7 @@ class ChangeLog:
         `kept_bytes`: the block's part of the memory that they are views of.
         """
         self.revision += 1
-        size = sum(part.nbytes for part in changes)
+        size = sum([part.nbytes for part in changes])  # A generator takes twice the time.
         if 2 * size < kept_bytes:
             # The few changes of a quiet block must not keep those of all blocks in memory.
             changes = [np.concatenate(changes, axis=1)]

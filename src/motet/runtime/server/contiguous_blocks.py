@@ -204,7 +204,7 @@ class ContiguousBlocks:
 
     def _in_span(self, parts: Sequence[BlockChanges]) -> Array:
         """All changes `(2, n)` with positions in `span`."""
-        from motet.runtime.core.change_kernels import shift_positions
+        from motet.runtime.core.kernels.change_kernels import shift_positions
 
         total = sum(part.changes.shape[1] for part in parts)
         changes = np.empty((2, total), np.int32 if self._span.size <= _INT32_MAX else np.int64)

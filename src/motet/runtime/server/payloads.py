@@ -13,10 +13,16 @@ from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.server.block import Block
 from motet.runtime.server.held_blocks import NamedBlocks
 from motet.runtime.server.joint_sum import BlockChanges
-from motet.runtime.wire.changes_payload import decode_changes, decode_revisions, encode_news
+from motet.runtime.wire.changes_payload import (
+    REVISION_BYTES,
+    decode_changes,
+    decode_revisions,
+    encode_news,
+)
 from motet.runtime.wire.messages import ReplyStatus, RequestKind
-from motet.runtime.wire.table_requests import PULL_HEAD_BYTES, Target
 from motet.transport import Request
+
+_READ_BY_CHANGES = (RequestKind.REFRESH, RequestKind.EXCHANGE)
 
 
 class Payloads:
@@ -30,8 +36,10 @@ class Payloads:
 
     def answer(self, request: Request, named: NamedBlocks, meta: bytes = b"") -> None:
         """Reply with the values of the named blocks, or with what is new in them."""
-        if request.kind == RequestKind.REFRESH:
-            self._answer_news(request, named, meta)
+        if request.kind in _READ_BY_CHANGES:
+            # Whatever comes before them, the reader's revisions end a request.
+            revisions = request.meta[-REVISION_BYTES * len(named.blocks) :]
+            request.reply(ReplyStatus.OK, meta, self._news(named, revisions))
             return
         if named.row_count is not None:
             request.reply(ReplyStatus.OK, meta, [self._gather(named, named.row_count)])
@@ -47,10 +55,6 @@ class Payloads:
         pinned = [(block, block.pin()) for block in named.blocks]
         values = [values for _, values in pinned]
         request.reply(ReplyStatus.OK, meta, values, on_sent=partial(_unpin, pinned))
-
-    def _answer_news(self, request: Request, named: NamedBlocks, meta: bytes) -> None:
-        after_head = Target.decode(request.meta)[1] + PULL_HEAD_BYTES
-        request.reply(ReplyStatus.OK, meta, self._news(named, request.meta[after_head:]))
 
     def _news(self, named: NamedBlocks, revisions: bytes) -> list[Array | bytes]:
         """The payload for a reader that has these revisions, made once for all such readers.

@@ -49,6 +49,7 @@ class Shard:
             RequestKind.UPDATE: self._handle_update,
             RequestKind.PUT: self._handle_put,
             RequestKind.REFRESH: self._handle_refresh,
+            RequestKind.EXCHANGE: self._handle_exchange,
         }
 
     # -- requests ----------------------------------------------------------------------------------
@@ -71,12 +72,7 @@ class Shard:
         """
         if self._consistency.counts_finished and self._gate.finish(head.rank, target.clock):
             self._release_parked()
-        while (named := self._held.find(request, target)) is not None:
-            if self._gate.is_due(target, named):
-                self._payloads.answer(request, named)
-                return
-            if self._gate.park(request, target, named):
-                return
+        self._answer_when_due(request, target)
 
     def push(self, request: Request, target: Target, head: PushHead) -> None:
         """Count a worker's contribution; acknowledged once it is counted."""
@@ -94,6 +90,23 @@ class Shard:
         if finishes and not has_moved:
             self._gate.finish(head.rank, head.step.clock + 1)
         if has_committed or finishes:
+            self._release_parked()
+
+    def exchange(self, request: Request, target: Target, head: PushHead) -> None:
+        """A PUSH and the REFRESH of the next mini-batch: answered with what is new by then.
+
+        A worker that sends it again, because a block has moved, is still counted once.
+        """
+        named = self._held.find(request, target)
+        if named is None:
+            return
+        has_committed, has_moved = self._contribute_all(request, named, head)
+        following = target._replace(clock=target.clock + 1)
+        if has_moved:
+            self._held.redirect(request)
+        elif has_committed or not self._gate.park(request, following, named):
+            self._answer_when_due(request, following)
+        if has_committed:
             self._release_parked()
 
     def update(self, request: Request, target: Target, client: int, numbers: Sequence[int]) -> None:
@@ -206,6 +219,15 @@ class Shard:
         self._gate.commit(number, head.step.clock + 1)
         return True
 
+    def _answer_when_due(self, request: Request, target: Target) -> None:
+        """Answer with the values at once, or when the mini-batch `target.clock` begins."""
+        while (named := self._held.find(request, target)) is not None:
+            if self._gate.is_due(target, named):
+                self._payloads.answer(request, named)
+                return
+            if self._gate.park(request, target, named):
+                return
+
     def _release_parked(self) -> None:
         due = self._gate.take_due()
         now_us = monotonic_us()
@@ -286,6 +308,11 @@ class Shard:
         if not self.spec.model.exchanges_changes:
             raise BadMessage(f"table {self.spec.number}: does not exchange changes")
         self._handle_pull(request, target, offset)
+
+    def _handle_exchange(self, request: Request, target: Target, offset: int) -> None:
+        if not (self.spec.model.exchanges_changes and self._consistency.is_lockstep):
+            raise BadMessage(f"table {self.spec.number}: exchanges no changes in step")
+        self.exchange(request, target, PushHead.decode(request.meta, offset, target.clock))
 
     def _handle_push(self, request: Request, target: Target, offset: int) -> None:
         self.push(request, target, PushHead.decode(request.meta, offset, target.clock))

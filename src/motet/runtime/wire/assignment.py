@@ -8,6 +8,7 @@ from typing import Literal
 
 from motet.runtime.core.application import Application
 from motet.runtime.core.consistency import Synchronisation
+from motet.runtime.core.options import SpillOptions
 from motet.runtime.core.schedule import Schedule
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.wire.ownership import Ownership
@@ -22,6 +23,7 @@ class Assignment:
 
     A generation ends when an executor is lost; its messages are refused in the next generation.
     The executors in `sync.workers` begin as workers. `helps`: idle workers help late ones.
+    `spill`: input that is kept on disk; None: none is.
     """
 
     generation: int
@@ -33,6 +35,7 @@ class Assignment:
     endpoints: Mapping[int, Endpoint]
     first_epoch: int
     helps: bool = False
+    spill: SpillOptions | None = None
 
     @property
     def first_clock(self) -> int:

@@ -1,13 +1,16 @@
 """Payloads of tables that exchange changes: of a PUSH, and of the reply to a REFRESH.
 
 A REFRESH is a PULL that names, for every block, the revision of the reader's copy. The reply holds
-the changes since then, or the block's values if the owner does not have all of them any more.
+the changes since then, or the block's values if the owner does not have all of them any more. An
+EXCHANGE is a PUSH with the REFRESH of the next mini-batch: the payload of the one, the reply of the
+other.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +20,8 @@ from motet.runtime.core.changes import all_changes
 from motet.runtime.wire.errors import BadMessage
 
 NO_REVISION = -1
+REVISION_BYTES = 8
+"""Of one block's revision in a REFRESH."""
 WHOLE = -1
 
 
@@ -38,15 +43,15 @@ class News(NamedTuple):
     n), int32`: of all other blocks, those of the first one first; a position is one in its block.
     """
 
-    revisions: list[int]
-    counts: Indices
+    revisions: Sequence[int]
+    counts: Sequence[int]
     changes: Array
     values: list[memoryview]
 
 
-def encode_changes(counts: Sequence[int], changes: Array) -> list[Array]:
+def encode_changes(counts: Indices, changes: Array) -> list[Array]:
     """A PUSH's payload; `changes: (2, n), int32`, the `counts[0]` ones of the first block first."""
-    return [np.array(counts, np.int64), np.ascontiguousarray(changes, np.int32)]
+    return [np.ascontiguousarray(counts, np.int64), changes[0], changes[1]]
 
 
 def decode_changes(payload: memoryview, block_count: int) -> tuple[Array, list[int]]:
@@ -56,16 +61,16 @@ def decode_changes(payload: memoryview, block_count: int) -> tuple[Array, list[i
     """
     if len(payload) < 8 * block_count:
         raise BadMessage(f"a PUSH of {len(payload)} bytes has no counts of {block_count} blocks")
-    counts = np.frombuffer(payload, np.int64, block_count)
-    total = int(counts.sum())
-    if counts.min(initial=0) < 0 or len(payload) != 8 * (block_count + total):
+    counts = struct.unpack_from(f"<{block_count}q", payload)
+    ends = list(accumulate(counts))
+    total = ends[-1] if ends else 0
+    if min(counts, default=0) < 0 or len(payload) != 8 * (block_count + total):
         raise BadMessage(f"a PUSH of {len(payload)} bytes does not hold {total} changes")
-    changes = np.frombuffer(payload, np.int32, 2 * total, 8 * block_count).reshape(2, total)
-    return changes, np.cumsum(counts).tolist()
+    return _changes_at(payload, 8 * block_count, total), ends
 
 
 def encode_revisions(revisions: Indices) -> bytes:
-    """What follows a REFRESH's head: the reader's revision of each block, or NO_REVISION."""
+    """The end of a REFRESH and an EXCHANGE: the reader's revision of each block, or NO_REVISION."""
     return revisions.astype(np.int64).tobytes()
 
 
@@ -77,13 +82,16 @@ def decode_revisions(meta: bytes | memoryview, offset: int, block_count: int) ->
 
 def encode_news(news: Sequence[BlockNews]) -> list[Array | bytes]:
     """The payload of a reply to a REFRESH, in the order of its blocks."""
-    heads = [
-        (revision, WHOLE if changes is None else sum(part.shape[1] for part in changes))
-        for revision, changes, _ in news
-    ]
-    parts = [part for one in news if one.changes is not None for part in one.changes]
+    heads: list[int] = []
+    parts: list[Array] = []
+    for revision, changes, _ in news:
+        if changes is None:
+            heads += (revision, WHOLE)
+            continue
+        heads += (revision, sum([part.shape[1] for part in changes]))
+        parts += changes
     return [
-        np.array(heads, np.int64),
+        struct.pack(f"<{len(heads)}q", *heads),
         np.ascontiguousarray(all_changes(parts), np.int32),
         *(one.values for one in news if one.changes is None),
     ]
@@ -94,13 +102,17 @@ def decode_news(payload: memoryview, value_bytes: Sequence[int]) -> News:
     heads_end = 16 * len(value_bytes)
     if len(payload) < heads_end:
         raise BadMessage(f"the reply to a REFRESH ends before byte {heads_end}")
-    heads = np.frombuffer(payload[:heads_end], np.int64).reshape(-1, 2)
-    counts = heads[:, 1]
-    is_whole = counts == WHOLE
-    total = int(counts[~is_whole].sum())
-    ends = np.cumsum([heads_end + 8 * total, *np.array(value_bytes)[is_whole]]).tolist()
-    if counts.min(initial=0) < WHOLE or ends[-1] != len(payload):
+    heads = struct.unpack_from(f"<{2 * len(value_bytes)}q", payload)
+    revisions, counts = heads[::2], heads[1::2]
+    sizes = [size for size, count in zip(value_bytes, counts, strict=True) if count == WHOLE]
+    total = sum(counts) - WHOLE * len(sizes)
+    ends = list(accumulate(sizes, initial=heads_end + 8 * total))
+    if min(counts, default=0) < WHOLE or ends[-1] != len(payload):
         raise BadMessage(f"the reply to a REFRESH has {len(payload)} bytes, not {ends[-1]}")
-    changes = np.frombuffer(payload, np.int32, 2 * total, heads_end).reshape(2, total)
     values = [payload[low:high] for low, high in pairwise(ends)]
-    return News(heads[:, 0].tolist(), counts, changes, values)
+    return News(revisions, counts, _changes_at(payload, heads_end, total), values)
+
+
+def _changes_at(payload: memoryview, offset: int, count: int) -> Array:
+    """So many changes `(2, count)` in a payload (a view)."""
+    return np.frombuffer(payload, np.int32, 2 * count, offset).reshape(2, count)

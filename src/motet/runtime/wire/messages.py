@@ -13,6 +13,7 @@ class RequestKind(IntEnum):
     UPDATE = 3
     PUT = 4
     REFRESH = 5
+    EXCHANGE = 6
     LOAD_ROWS = 10
     READ_STATE = 11
     EPOCH_DONE = 20
@@ -38,6 +39,7 @@ TABLE_KINDS = (
     RequestKind.UPDATE,
     RequestKind.PUT,
     RequestKind.REFRESH,
+    RequestKind.EXCHANGE,
 )
 
 

@@ -32,9 +32,10 @@ class BatchDone(ControlRequest):
 class EpochDone(ControlRequest):
     """Executor `rank` finished an epoch; answered by EpochAnswer, which is the epoch barrier.
 
-    `first`: its first mini-batch of the epoch; `batch_us: (mini-batches,)`; `sums`: its evaluation
-    sums, none for no instances; `helped: (3, workers)`: for whom it computed (executor), in how
-    many mini-batches, and how many instances.
+    `first`: its first mini-batch of the epoch; `load_us`: for which COMP waited for spilled data;
+    `batch_us: (mini-batches,)`; `sums`: its evaluation sums, none for no instances;
+    `helped: (3, workers)`: for whom it computed (executor), in how many mini-batches, and how many
+    instances.
     """
 
     kind = RequestKind.EPOCH_DONE
@@ -44,6 +45,7 @@ class EpochDone(ControlRequest):
     comp_us: int
     comm_us: int
     wait_us: int
+    load_us: int
     pulled_bytes: int
     pushed_bytes: int
     sums: Floats

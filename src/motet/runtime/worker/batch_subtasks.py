@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from motet.domain.arrays import Array
 from motet.runtime.core.application import Step, Update
@@ -17,6 +18,7 @@ from motet.runtime.core.subtask import (
     monotonic_us,
 )
 from motet.runtime.worker.model_port import ModelPort
+from motet.runtime.worker.share import BatchPart
 from motet.runtime.worker.subtask_gate import OPEN_GATE, SubtaskGate
 
 
@@ -52,12 +54,29 @@ class BatchSubtasks:
         self.log.add(transfer.subtask(SubtaskKind.PULL, self.step.clock))
         return values, transfer
 
-    def compute(self, work: Callable[[], Result], instances: int) -> tuple[Result, Subtask]:
-        """COMP of so many instances: what `work` returns, and the time that it took."""
+    @contextmanager
+    def loaded(self, part: BatchPart) -> Iterator[None]:
+        """With the part's first section in memory; waiting for it is no part of COMP."""
+        before_us = part.waited_us
+        with part.begun():
+            self.log.load_us += part.waited_us - before_us
+            yield
+
+    def compute(
+        self,
+        work: Callable[[], Result],
+        instances: int,
+        waited_us: Callable[[], int] = lambda: 0,
+    ) -> tuple[Result, Subtask]:
+        """COMP of so many instances: what `work` returns, and the time that it took.
+
+        `waited_us`: how long data were waited for until now.
+        """
         with self._gate.enter(SubtaskKind.COMP):
-            start_us = self._now_us()
+            start_us, before_us = self._now_us(), waited_us()
             result = work()
-            done = Subtask(SubtaskKind.COMP, self.step.clock, start_us, self._now_us())
+            wait_us = waited_us() - before_us
+            done = Subtask(SubtaskKind.COMP, self.step.clock, start_us, self._now_us(), wait_us)
         self.log.add(done)
         self.log.instances += instances
         return result, done

@@ -9,8 +9,9 @@ to date (`change`).
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from motet.domain.errors import JobFailed
 from motet.runtime.core.application import Application
@@ -22,9 +23,17 @@ from motet.runtime.wire.exchange import submit
 from motet.runtime.wire.messages import ReplyStatus
 from motet.runtime.wire.ownership import Ownership, WorkChange
 from motet.runtime.wire.peers import ExecutorPeers
-from motet.runtime.worker.block_store import MakeStore, MemoryBlockStore
+from motet.runtime.worker.block_store import (
+    BlockRows,
+    MakeStore,
+    MemoryBlockStore,
+    MemoryParking,
+    Parking,
+)
 from motet.runtime.worker.share import DataShare
 from motet.transport import Call
+
+T = TypeVar("T")
 
 # Under async a source may be many mini-batches behind; its loss ends these waits at once.
 ARRIVE_TIMEOUT_S = 4 * 3600.0
@@ -54,13 +63,17 @@ class DataBlocks:
         executor: int,
         sender: DataBlockSender,
         make_store: MakeStore = MemoryBlockStore,
+        parking: Parking | None = None,
     ) -> None:
-        """`make_store`: makes the store of each share."""
+        """`make_store`: makes the store of each share; `parking`: keeps blocks that have arrived;
+        None: in memory."""
         self._app = app
         self._schedule = schedule
         self._executor = executor
         self._sender = sender
-        self._arrived: dict[tuple[int, int], Rows] = {}
+        self._parking = parking or MemoryParking()
+        self._arrived: dict[tuple[int, int], BlockRows] = {}
+        self._states: dict[tuple[int, int], Rows] = {}
         self._changed = threading.Condition()
         self._has_begun = False
         self._has_ended = False
@@ -71,8 +84,14 @@ class DataBlocks:
 
     def put(self, number: int, occasion: int, rows: Rows) -> None:
         """A block has come: FROM_THE_START, a copy sent ahead, or its state at a change."""
+        if occasion >= 0:  # The clock of a change.
+            with self._changed:
+                self._states[number, occasion] = rows
+                self._changed.notify_all()
+            return
+        block = self._parking.park(rows)
         with self._changed:
-            self._arrived[number, occasion] = rows
+            self._arrived[number, occasion] = block
             self._changed.notify_all()
 
     def begin(self) -> None:
@@ -81,6 +100,7 @@ class DataBlocks:
             first = [key for key in self._arrived if key[1] == FROM_THE_START]
             blocks = {key[0]: self._arrived.pop(key) for key in first}
         self._replace_share(self._share_of(blocks))
+        self._parking.clear()
         with self._changed:
             self._has_begun = True
             self._changed.notify_all()
@@ -92,11 +112,13 @@ class DataBlocks:
         leaving, incoming = self._differences(data)
         copies = old.blocks(leaving)
         calls = self._send(copies, occasion, data)
-        blocks = old.blocks(set(old.block_numbers) - set(leaving))
-        blocks |= {one: self._await(one, occasion) for one in incoming}
+        kept = sorted(set(old.block_numbers) - set(leaving))
+        blocks = {one: self._parking.park(old.block(one)) for one in kept}
+        blocks |= {one: self._await(self._arrived, one, occasion) for one in incoming}
         if self._prepared is not None:
             self._prepared[1].close()
         self._prepared = (number, self._share_of(blocks))
+        self._parking.clear()
         _finish(calls)
         return sum(rows.nbytes for rows in copies.values())
 
@@ -115,13 +137,13 @@ class DataBlocks:
             for number, rows in old.blocks(kept, columns).items():
                 new.overwrite(number, rows)
             for number in incoming:
-                new.overwrite(number, self._await(number, change.clock))
+                new.overwrite(number, self._await(self._states, number, change.clock))
             _finish(calls)
         self._prepared = None
         self._replace_share(new)
         return True
 
-    def select(self, columns: Iterable[str]) -> Rows:
+    def select(self, columns: Collection[str]) -> Rows:
         """All instances with only these columns, as copies; may be called on any thread."""
         with self._replacing:
             return self.share.select(columns)
@@ -132,7 +154,7 @@ class DataBlocks:
             self._has_ended = True
             self._changed.notify_all()
 
-    def _share_of(self, blocks: Mapping[int, Rows]) -> DataShare:
+    def _share_of(self, blocks: Mapping[int, BlockRows]) -> DataShare:
         return DataShare(self._app, self._schedule, blocks, self._make_store)
 
     def _replace_share(self, new: DataShare) -> None:
@@ -152,10 +174,10 @@ class DataBlocks:
             for number, rows in blocks.items()
         ]
 
-    def _await(self, number: int, occasion: int) -> Rows:
+    def _await(self, arriving: dict[tuple[int, int], T], number: int, occasion: int) -> T:
         key = (number, occasion)
-        self._wait(lambda: key in self._arrived, f"data block {number}")
-        return self._arrived.pop(key)
+        self._wait(lambda: key in arriving, f"data block {number}")
+        return arriving.pop(key)
 
     def _wait(self, is_here: Callable[[], bool], what: str) -> None:
         with self._changed:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from motet.domain.arrays import Array
 from motet.domain.errors import JobFailed
 from motet.runtime.core.application import Application, Step, Update
@@ -33,9 +35,12 @@ class PlainBatchRunner:
         values, _ = subtasks.pull(self._model, part.keys)
         if not part.instances:
             return None
-        update, _ = subtasks.compute(
-            lambda: computed(self._app, part, values, subtasks.step), part.instances
-        )
+        with subtasks.loaded(part):
+            update, _ = subtasks.compute(
+                lambda: computed(self._app, part, values, subtasks.step),
+                part.instances,
+                lambda: part.waited_us,
+            )
         return update
 
 
@@ -43,8 +48,8 @@ def computed(app: Application, part: BatchPart, values: Array, step: Step) -> Up
     """The update of a whole part, section by section; `values`: at the part's keys."""
     keys = part.keys.keys
     if part.is_whole:
-        (batch,) = part.batches()
-        return computed_update(app, batch, values, step)
+        with closing(part.batches()) as batches:
+            return computed_update(app, next(batches), values, step)
     total = RunningSum(keys, len(values))
     for batch in part.batches():
         some = rows_at(values, keys, batch.keys)

@@ -17,6 +17,7 @@ import numpy as np
 from motet.domain.arrays import Indices
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import Schedule
+from motet.runtime.worker.block_store import BlockRows
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Section:
         index = self.blocks.index(block)
         return self._places[self._ends[index] : self._ends[index + 1]]
 
-    def cut(self, blocks: Mapping[int, Rows]) -> Rows:
+    def cut(self, blocks: Mapping[int, BlockRows]) -> Rows:
         """The section's instances out of whole data blocks, as copies."""
         parts = []
         for number in self.blocks:
@@ -80,16 +81,25 @@ class SectionGrid:
     batches_each: int
 
     @classmethod
-    def of(cls, schedule: Schedule, blocks: Sequence[int], section_rows: float) -> SectionGrid:
-        """Sections of about `section_rows` instances; `blocks`: ascending."""
+    def of(
+        cls,
+        schedule: Schedule,
+        blocks: Sequence[int],
+        section_rows: float,
+        *,
+        mixes_batches: bool = True,
+    ) -> SectionGrid:
+        """Sections of about `section_rows` instances; `blocks`: ascending. `mixes_batches`: a
+        section may hold several mini-batches."""
         per_batch = schedule.instance_count * len(blocks) / schedule.block_count
         per_batch = max(per_batch / schedule.batch_count, 1.0)
         run_count = min(max(int(per_batch / section_rows), 1), len(blocks))
         runs = np.array_split(np.asarray(blocks), run_count) if blocks else []
+        batches_each = max(int(section_rows / per_batch), 1) if mixes_batches else 1
         return cls(
             schedule,
             tuple(tuple(run.tolist()) for run in runs),
-            min(max(int(section_rows / per_batch), 1), schedule.batch_count),
+            min(batches_each, schedule.batch_count),
         )
 
     @property

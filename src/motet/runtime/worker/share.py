@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 
 import numpy as np
 
@@ -13,12 +15,9 @@ from motet.runtime.core.partial_updates import all_keys
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import BatchKeys, Schedule
 from motet.runtime.worker.batch_rows import BatchRows
-from motet.runtime.worker.block_store import BlockStore, MakeStore, MemoryBlockStore
+from motet.runtime.worker.block_store import BlockRows, BlockStore, MakeStore, MemoryBlockStore
 from motet.runtime.worker.sections import SectionGrid
 
-# Calling `compute` for a section and adding up its delta must take little time beside computing it:
-# full-batch gradients read a section at memory speed and lose 6 % with 8 MB, below 1 % with 64 MB.
-SECTION_BYTES = 64 << 20
 _SECTION_BYTES_PER_DELTA_BYTE = 16
 
 
@@ -60,15 +59,25 @@ class BatchPart:
 
     @property
     def rows(self) -> BatchRows:
-        """All instances of the part."""
+        """All instances of the part; only a store that spills nothing has them at a time."""
         return BatchRows(
             [self._store.rows(s.section).slice(s.low, s.high) for s in self._spans],
         )
 
-    def batches(self) -> Iterator[Batch]:
-        """The part as one batch per section."""
+    def batches(self) -> Generator[Batch]:
+        """The part as one batch per section; each is for use until the next one."""
         for span in self._spans:
-            yield self._store.batch(span.section, span.low, span.high)
+            with self._store.using(span.section, writes=True):
+                yield self._store.batch(span.section, span.low, span.high)
+
+    def begun(self) -> AbstractContextManager[None]:
+        """Wait until the first section is in memory, and keep it there."""
+        return self._store.using(self._spans[0].section) if self._spans else nullcontext()
+
+    @property
+    def waited_us(self) -> int:
+        """How long uses of the share's sections have waited until now."""
+        return self._store.waited_us
 
     def pieces(self, low: int, high: int) -> Iterator[Batch]:
         """Instances low..high-1 of the part as one batch per section."""
@@ -84,23 +93,32 @@ class DataShare:
         self,
         app: Application,
         schedule: Schedule,
-        blocks: Mapping[int, Rows],
+        blocks: Mapping[int, BlockRows],
         make_store: MakeStore = MemoryBlockStore,
-        section_bytes: int = SECTION_BYTES,
+        section_bytes: int | None = None,
     ) -> None:
         """`blocks`: data blocks by number (maybe none), each in the order of the schedule.
 
-        `make_store`: makes the store of the sections. `section_bytes`: their least size.
+        `make_store`: makes the store of the sections. `section_bytes`: their least size; None: the
+        store's own.
         """
         self.block_numbers = sorted(blocks)
         self.instances = sum(map(len, blocks.values()))
         self._schedule = schedule
         self._store = make_store(app.make_batch)
-        least_bytes = max(section_bytes, _SECTION_BYTES_PER_DELTA_BYTE * _delta_bytes(app))
+        least_bytes = self._store.section_bytes if section_bytes is None else section_bytes
+        least_bytes = max(least_bytes, _SECTION_BYTES_PER_DELTA_BYTE * _delta_bytes(app))
         mean_bytes = sum(rows.nbytes for rows in blocks.values()) / max(self.instances, 1)
-        grid = SectionGrid.of(schedule, self.block_numbers, least_bytes / max(mean_bytes, 1.0))
+        grid = SectionGrid.of(
+            schedule,
+            self.block_numbers,
+            least_bytes / max(mean_bytes, 1.0),
+            mixes_batches=self._store.mixes_batches,
+        )
         self._grid, self._sections = grid, grid.sections
         self._bounds = [section.bounds for section in self._sections]
+        data_bytes = sum(rows.nbytes for rows in blocks.values())
+        self._store.will_hold(len(self._sections), data_bytes)
         for section in self._sections:
             self._store.add(section.cut(blocks))
         self._parts: dict[int, BatchPart] = {}
@@ -113,24 +131,33 @@ class DataShare:
         return found
 
     def sections(self) -> Iterator[Rows]:
-        """All instances, one section after another."""
+        """All instances, one section after another; each is for use until the next one."""
         for number in range(len(self._sections)):
-            yield self._store.rows(number)
+            with self._store.using(number):
+                yield self._store.rows(number)
 
-    def select(self, columns: Iterable[str] | None = None) -> Rows:
+    def will_run(self, batches: Iterable[int], following: Iterable[int]) -> None:
+        """The mini-batches that come now, then an evaluation, then those of the next epoch."""
+        order = chain.from_iterable(map(self._grid.of_batch, map(int, batches)))
+        later = chain.from_iterable(map(self._grid.of_batch, map(int, following)))
+        self._store.will_read(chain(order, range(len(self._sections)), later))
+
+    @property
+    def waited_us(self) -> int:
+        """How long the sections were waited for until now."""
+        return self._store.waited_us
+
+    def select(self, columns: Collection[str] | None = None) -> Rows:
         """All instances with only these columns (None: all), as copies."""
-        found = [
-            rows if columns is None else rows.select(columns)
-            for rows in self.sections()
-            if len(rows)
-        ]
+        numbers = range(len(self._sections))
+        found = [rows for rows in (self._store.lasting(n, columns) for n in numbers) if len(rows)]
         return Rows.concatenate(found) if found else Rows(np.empty(0, np.int64), {})
 
     def blocks(
-        self, numbers: Iterable[int], columns: Iterable[str] | None = None
+        self, numbers: Iterable[int], columns: Collection[str] | None = None
     ) -> dict[int, Rows]:
         """Some of the data blocks as they are now, by number (copies); None: all columns."""
-        return {number: self._block(number, columns) for number in sorted(numbers)}
+        return {number: self.block(number, columns) for number in sorted(numbers)}
 
     def overwrite(self, block: int, rows: Rows) -> None:
         """Replace columns of a data block; `rows`: in the order of the schedule."""
@@ -138,7 +165,8 @@ class DataShare:
         for number in self._sections_of(block):
             places = self._sections[number].places_of(block)
             some = rows.slice(done, done + len(places))
-            self._store.rows(number).put(places, some)
+            with self._store.using(number, writes=True):
+                self._store.rows(number).put(places, some)
             done += len(places)
 
     def close(self) -> None:
@@ -158,12 +186,15 @@ class DataShare:
         only = range(batch, batch + 1)
         return [len(self._schedule.positions_in(block, only)) for block in self.block_numbers]
 
-    def _block(self, block: int, columns: Iterable[str] | None) -> Rows:
+    def block(self, block: int, columns: Collection[str] | None = None) -> Rows:
+        """One data block as it is now (a copy); None: all columns."""
         parts = []
         for number in self._sections_of(block):
-            rows = self._store.rows(number)
-            some = rows if columns is None else rows.select(columns)
-            parts.append(some.take(self._sections[number].places_of(block)))
+            with self._store.using(number):
+                some = self._store.rows(number)
+                some = some if columns is None else some.select(columns)
+                parts.append(some.take(self._sections[number].places_of(block)))
+                del some
         return Rows.concatenate(parts)
 
     def _sections_of(self, block: int) -> Iterator[int]:

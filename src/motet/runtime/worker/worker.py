@@ -59,11 +59,15 @@ class Worker:
 
     def run_epoch(self, epoch: int, first: int = 0) -> SubtaskLog:
         """Train one epoch from mini-batch `first` on; the times and bytes of its subtasks."""
-        log = SubtaskLog(first)
-        for position, number in enumerate(self._schedule.order(epoch)[first:], start=first):
+        log, order = SubtaskLog(first), self._schedule.order(epoch)
+        told: DataShare | None = None
+        for position, number in enumerate(order[first:], start=first):
             began = self._now_us()
             step = self._step(epoch, position, number)
             share = self._share_at(step.clock)
+            if share is not told:
+                share.will_run(order[position:], self._schedule.order(epoch + 1))
+                told = share
             subtasks = BatchSubtasks(step, log, self._gate, self._now_us)
             self._runner.run_batch(share, int(number), subtasks)
             log.batch_us.append(self._now_us() - began)

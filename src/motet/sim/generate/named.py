@@ -15,6 +15,7 @@ from motet.sim.generate.arrivals import parse_arrivals
 from motet.sim.generate.demands import parse_demands
 from motet.sim.generate.durations import parse_durations
 from motet.sim.generate.elastic import ELASTIC_RECIPES, ElasticRecipe, generate_elastic
+from motet.sim.generate.harmony import SUBTASK_RECIPES, SubtaskRecipe, generate_subtasks
 from motet.sim.generate.mix import MIXES, parse_mix
 from motet.sim.generate.searches import SEARCH_RECIPES, SearchRecipe, generate_searches
 from motet.sim.generate.workload import Recipe, generate
@@ -22,18 +23,26 @@ from motet.sim.traces.trace import Trace
 from motet.sim.traces.writing import motet_csv
 from motet.sim.workload.workload import Workload
 
-AnyRecipe: TypeAlias = Recipe | ElasticRecipe | SearchRecipe
+AnyRecipe: TypeAlias = Recipe | ElasticRecipe | SearchRecipe | SubtaskRecipe
 RECIPES: Mapping[str, AnyRecipe] = {
     **{name: Recipe(mix=mix) for name, mix in MIXES.items()},
     **ELASTIC_RECIPES,
     **SEARCH_RECIPES,
+    **SUBTASK_RECIPES,
 }
+_FIXED: Mapping[str, str] = {
+    **dict.fromkeys((*ELASTIC_RECIPES, *SUBTASK_RECIPES), "steps and speeds"),
+    **dict.fromkeys(SEARCH_RECIPES, "the rungs of its searches"),
+}
+"""Workloads with durations of their own, and from what these follow."""
 
 
 def draw(recipe: AnyRecipe, rng: np.random.Generator) -> Workload:
     """A workload from any kind of recipe. Raises BadInput."""
     if isinstance(recipe, SearchRecipe):
         return generate_searches(recipe, rng)
+    if isinstance(recipe, SubtaskRecipe):
+        return generate_subtasks(recipe, rng)
     if isinstance(recipe, ElasticRecipe):
         return generate_elastic(recipe, rng)
     return generate(recipe, rng)
@@ -71,11 +80,13 @@ def parse_recipe(
     given: dict[str, Any] = {} if jobs is None else {"jobs": jobs}
     if arrivals is not None:
         given["arrivals"] = parse_arrivals(arrivals)
-    if durations is not None and mix in (*ELASTIC_RECIPES, *SEARCH_RECIPES):
-        follow = "steps and speeds" if mix in ELASTIC_RECIPES else "the rungs of its searches"
+    if durations is not None and mix in _FIXED:
+        follow = _FIXED[mix]
         raise BadInput(f"--durations {durations}: those of {mix} follow from {follow}; omit it")
-    if demands is not None and mix in (*ELASTIC_RECIPES, *SEARCH_RECIPES):
+    if demands is not None and mix in _FIXED:
         raise BadInput(f"--demands {demands}: jobs of {mix} request only GPUs; omit it")
+    if mix in SUBTASK_RECIPES:
+        return replace(SUBTASK_RECIPES[mix], **given)
     if mix in ELASTIC_RECIPES:
         return replace(ELASTIC_RECIPES[mix], **given)
     if mix in SEARCH_RECIPES:

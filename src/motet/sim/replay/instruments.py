@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from motet.domain.arrays import Ints
-from motet.domain.events import Event, Goal, MachineMeasured, RemainingMeasured
+from motet.domain.events import DataSizes, Event, Goal, MachineMeasured, RemainingMeasured
 from motet.engine.state.cluster_state import ClusterState
 from motet.sim.replay.machine_speeds import MachinePaces
 from motet.sim.replay.measurement import Meter
@@ -51,6 +51,10 @@ class Instruments:
         not measured.
         """
         return None if self._meter is None else self._meter.goal(job)
+
+    def data(self, job: int) -> DataSizes | None:
+        """The bytes of an arriving job that reports COMP and COMM; None for another one."""
+        return None if self._meter is None else self._meter.data(job)
 
     def tried(self, job: int) -> list[Event]:
         """Measured speeds of an arriving job."""

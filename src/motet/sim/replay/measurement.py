@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from motet.domain.events import Event, Goal, ProgressMeasured, SpeedMeasured
+from motet.domain.arrays import Floats
+from motet.domain.events import (
+    DataSizes,
+    Event,
+    Goal,
+    ProgressMeasured,
+    SpeedMeasured,
+    SubtasksMeasured,
+)
 from motet.engine.state.cluster_state import ClusterState
 from motet.sim.replay.machine_speeds import MachinePaces
 from motet.sim.replay.step_progress import StepProgress
@@ -19,8 +27,18 @@ MOST_NEW_POINTS = 64
 class Meter:
     """Measures elastic jobs."""
 
-    def __init__(self, work: WorkModels, progress: StepProgress, paces: MachinePaces) -> None:
+    def __init__(
+        self,
+        work: WorkModels,
+        progress: StepProgress,
+        paces: MachinePaces,
+        subtask_errors: Floats | None = None,
+    ) -> None:
+        """`subtask_errors`: `(jobs, 2)` factors by which measured COMP and COMM are off; None: they
+        are true.
+        """
         self._work, self._progress, self._paces = work, progress, paces
+        self._subtask_errors = subtask_errors
         self._reported: dict[int, int] = {}
 
     def goal(self, job: int) -> Goal | None:
@@ -31,6 +49,13 @@ class Meter:
         if np.isfinite(target_loss):
             return Goal(target_loss)
         return Goal(None, float(self._work.planned_steps[job]))
+
+    def data(self, job: int) -> DataSizes | None:
+        """The bytes of a job that reports COMP and COMM; None for another one."""
+        subtasks = self._work.subtasks
+        if subtasks is None or self._progress.subtasks(job, 1) is None:
+            return None
+        return DataSizes(int(subtasks.input_bytes[job]), int(subtasks.model_bytes[job]))
 
     def tried(self, job: int) -> list[Event]:
         """Speeds of a job in a few configurations, measured before it starts, at no cost.
@@ -50,9 +75,12 @@ class Meter:
         found: list[Event] = []
         for number in running:
             if number in self._progress:
+                before = self._reported.get(number, 0)
                 found.append(self._read(number, state.now_us))
                 if not self._paces.touch(state.placements[number]):
                     found.append(self._read_speed(number))
+                    if self._reported[number] > max(before, 0):
+                        found += self._read_subtasks(number)
         return found
 
     def capture(self) -> Mapping[int, int]:
@@ -74,6 +102,15 @@ class Meter:
             points = tuple(zip(steps.astype(float).tolist(), losses.tolist(), strict=True))
         self._reported[job] = max(last, first - 1)
         return ProgressMeasured(job, done, points)
+
+    def _read_subtasks(self, job: int) -> list[Event]:
+        """COMP and COMM of the iterations that ended with the current workers."""
+        workers = self._progress.roles(job)[0]
+        times = self._progress.subtasks(job, workers)
+        if times is None:
+            return []
+        off = (1.0, 1.0) if self._subtask_errors is None else self._subtask_errors[job].tolist()
+        return [SubtasksMeasured(job, workers, times.comp_s * off[0], times.comm_s * off[1])]
 
     def _read_speed(self, job: int) -> SpeedMeasured:
         """Speed with the current workers and servers; callers skip jobs on slow machines, whose

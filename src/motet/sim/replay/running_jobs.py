@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +14,10 @@ from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import FULL_SPEED, NEVER_US
 from motet.engine.state.cluster_state import ClusterState
 from motet.engine.state.sharing import SHARED_SET
+from motet.estimate.colocation.group_time import SubtaskTimes, group_iteration_s
 from motet.estimate.exchange import Gang
 from motet.sim.replay.machine_speeds import MachinePaces
+from motet.sim.replay.start_ups import StartUps
 from motet.sim.replay.step_progress import StepProgress
 from motet.sim.speeds.speed_model import SpeedModel
 
@@ -55,10 +57,12 @@ class RunningJobs:
         speeds: SpeedModel,
         progress: StepProgress,
         paces: MachinePaces,
+        starts: StartUps,
         duration_us: Ints,
     ) -> None:
-        """`duration_us`: of every job, by number."""
+        """`starts`: that are not done. `duration_us`: of every job, by number."""
         self._state, self._speeds, self._progress, self._paces = state, speeds, progress, paces
+        self._starts = starts
         self._duration_us = duration_us
         self._moving: set[int] = set()
         self.has_trained = False
@@ -100,6 +104,7 @@ class RunningJobs:
         return [
             SpeedChanged(int(jobs.number[row]), *self._change_speed(row))
             for row in np.flatnonzero(changed).tolist()
+            if jobs.number[row] not in self._starts
         ]
 
     def adapt_to_machines(self, numbers: Iterable[int]) -> list[Event]:
@@ -189,8 +194,8 @@ class RunningJobs:
         if self._paces.touch(place):
             speed = max(round(speed / self._paces.slowest(place)), 1)
         alone_rate = speed
-        if others := self._models_beside(number):
-            speed = max(round(speed * self._speeds.shared(model, others, place)), 1)
+        if self._state.sharing.others(number):
+            speed = max(round(speed * self._share(model, number, place)), 1)
         work_us = int(table.column("work_us")[row])
         table.column("finish_us")[row] = from_us - (-work_us * FULL_SPEED // speed)
         return Pace(from_us, speed, alone_rate)
@@ -206,13 +211,37 @@ class RunningJobs:
         if self._paces.touch(place):
             speed = self._paces.steps_per_s(self._progress, number, roles, slowdown, place)
         alone_rate = self._progress.rate(number, speed)
-        if others := self._models_beside(number):
-            speed *= self._speeds.shared(model, others, place)
+        if others := self._state.sharing.others(number):
+            together = self._speed_of_group([number, *others], place)
+            speed = together or speed * self._share(model, number, place)
         finish_us = self._progress.begin(number, from_us, speed, *roles)
         table.column("finish_us")[row] = finish_us
         return Pace(from_us, self._progress.rate(number, speed), alone_rate)
 
-    def _models_beside(self, number: int) -> list[int]:
-        """Models of the other jobs on the job's GPUs."""
-        table, model = self._state.table, self._state.jobs.model
-        return [int(model[table.row_of(other)]) for other in self._state.sharing.others(number)]
+    def _share(self, model: int, number: int, place: Placement) -> float:
+        """Relative speed of a job that shares its GPUs, by the models of the others on them."""
+        table, models = self._state.table, self._state.jobs.model
+        others = [int(models[table.row_of(job)]) for job in self._state.sharing.others(number)]
+        return self._speeds.shared(model, others, place)
+
+    def _speed_of_group(self, numbers: Sequence[int], place: Placement) -> float | None:
+        """Iterations per second of each of these jobs, which share these machines, if all have COMP
+        and COMM times; otherwise None.
+        """
+        times = [self._subtasks(number, place) for number in numbers]
+        known = [each for each in times if each is not None]
+        return 1 / group_iteration_s(known) if len(known) == len(times) else None
+
+    def _subtasks(self, number: int, place: Placement) -> SubtaskTimes | None:
+        """COMP and COMM of an iteration there; a slow machine lengthens COMP."""
+        jobs, row = self._state.jobs, self._state.table.row_of(number)
+        workers = int(jobs.held_workers[row])
+        times = self._progress.subtasks(number, workers) if number in self._progress else None
+        if times is None:
+            return None
+        gang = Gang(workers, 0, int(jobs.worker_gpus[row]), int(jobs.server_gpus[row]))
+        slowdown = self._speeds.slowdown(int(jobs.model[row]), place, gang)
+        pace = self._paces.slowest(place) if self._paces.touch(place) else 1.0
+        return SubtaskTimes(
+            times.comp_s * slowdown.computing * pace, times.comm_s * slowdown.communicating
+        )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TypeAlias
 
+from motet.domain.arrays import Floats
 from motet.domain.cluster import ClusterSpec
 from motet.domain.events import (
     Cancelled,
@@ -41,6 +42,7 @@ from motet.sim.replay.measurement import Meter
 from motet.sim.replay.outcome import Outcome, Recorder
 from motet.sim.replay.progress_watch import ProgressWatch
 from motet.sim.replay.running_jobs import DRIVER_COLUMNS, RunningJobs
+from motet.sim.replay.start_ups import StartUps, StartUpTime
 from motet.sim.replay.step_progress import StepProgress
 from motet.sim.speeds.speed_model import Imbalance, SpeedModel, balanced
 from motet.sim.workload.interventions import TimedEvent
@@ -77,10 +79,12 @@ class Simulation:
         paces: MachinePaces | None = None,
         timeline: Sequence[TimedEvent] = (),
         limits: PreemptionLimits = NO_LIMITS,
+        subtask_errors: Floats | None = None,
     ) -> None:
         """`measurements`: with fitters, for a policy that requires estimates. `models`: profiles
         that the policy may use. `imbalance`: of the jobs' servers. `paces`: of machines that are
         slow at times. `timeline`: machine events, ordered by time. `limits`: see `Engine`.
+        `subtask_errors`: see `Meter`.
         """
         self._paces = paces or MachinePaces()
         is_watched = self._paces.is_active and policy.wants_machine_speeds
@@ -89,8 +93,9 @@ class Simulation:
         state = ClusterState(cluster, dict(policy.memory_columns), DRIVER_COLUMNS, known, models)
         self._state = state
         self._progress = StepProgress(workload.work, imbalance)
+        self._starts = StartUps()
         self._running = RunningJobs(
-            state, speeds, self._progress, self._paces, workload.duration_us
+            state, speeds, self._progress, self._paces, self._starts, workload.duration_us
         )
         name_of = workload.ids.__getitem__
         helpers = measurements, monitor, limits
@@ -98,7 +103,7 @@ class Simulation:
         work = workload.work
         meter = None
         if work is not None and policy.wants_estimates:
-            meter = Meter(work, self._progress, self._paces)
+            meter = Meter(work, self._progress, self._paces, subtask_errors)
         self._recorder = Recorder(workload, cluster, speeds.together_gpus)
         oracle = policy.knows_durations
         self._instruments = Instruments(
@@ -129,6 +134,11 @@ class Simulation:
         the present instant. `columns`: `submit_us` and `priority`, where they differ."""
         self._agenda.release(at_us, columns)
 
+    def take_time_to_start(self, time_us: StartUpTime) -> None:
+        """From now on a start takes this time, in which its job holds its slots without attaining
+        service. Starts that are not done belong to no capture."""
+        self._starts.take(time_us)
+
     # -- from instant to instant -------------------------------------------------------------------
 
     def _next_instant_us(self, until_us: int) -> int:
@@ -151,7 +161,8 @@ class Simulation:
         if not (len(finish) or self._agenda.has_arrivals or self._can_resume):
             return NEVER_US
         self._finish_us = int(finish.min()) if len(finish) else NEVER_US
-        return min(self._agenda.next_us, self._finish_us, self.engine.recheck_at_us)
+        next_us = min(self._agenda.next_us, self._finish_us, self.engine.recheck_at_us)
+        return min(next_us, self._starts.next_us)
 
     @property
     def _can_resume(self) -> bool:
@@ -168,6 +179,7 @@ class Simulation:
         self._state.advance(now_us)
         events = self._instruments.read(now_us)
         done, arrived = self._done(now_us), self._agenda.arrivals(now_us)
+        events += self._running.carry_out(self._starts.due(now_us))
         events += [self._completion(number) for number in done]
         for number in arrived:
             events += self._submission(number)
@@ -180,7 +192,7 @@ class Simulation:
         decision, changes = self.engine.decision, self.engine.changes
         self._running.arrived(arrived)
         self._running.decided(changes)
-        while actions:
+        while actions := self._starts.ready(now_us, actions):
             actions = self.engine.step(now_us, self._running.carry_out(actions))
         if self._state.has_shared and (changed := self._running.adapt_to_partners()):
             self.engine.step(now_us, changed)
@@ -205,7 +217,9 @@ class Simulation:
         self._watch.event()
         columns = self._agenda.submitted(number) | self._progress.arrived(number)
         return [
-            Submitted(number, columns, self._instruments.goal(number)),
+            Submitted(
+                number, columns, self._instruments.goal(number), self._instruments.data(number)
+            ),
             *self._instruments.tried(number),
         ]
 
@@ -235,6 +249,7 @@ class Simulation:
                 stops = state.on_machine(machine)
         for number in stops:
             self._running.stop(number)
+            self._starts.withdraw([number])
             self._recorder.stopped(number, state)
         if isinstance(event, Cancelled):
             self._recorder.cancelled(event.job, state)

@@ -15,6 +15,7 @@ import numpy as np
 
 from motet.domain.arrays import Floats, Ints
 from motet.domain.units import SECOND_US
+from motet.estimate.colocation.group_time import SubtaskTimes
 from motet.estimate.speed_function import speed
 from motet.sim.speeds.speed_model import Imbalance, balanced
 from motet.sim.workload.elastic_work import ROLE_COLUMNS, WorkModels
@@ -104,6 +105,13 @@ class StepProgress:
         assert self.work is not None
         return int(self.work.speeds.mode[job])
 
+    def subtasks(self, job: int, workers: int) -> SubtaskTimes | None:
+        """COMP and COMM seconds of an iteration with this many workers; None: unknown."""
+        subtasks = None if self.work is None else self.work.subtasks
+        if subtasks is None or not workers or np.isnan(subtasks.comp_s[job]):
+            return None
+        return subtasks.times(job, workers)
+
     def speed(
         self,
         job: int,
@@ -115,6 +123,8 @@ class StepProgress:
     ) -> float:
         """Steps per second, with these factors on the parts of a step."""
         assert self.work is not None
+        if (times := self.subtasks(job, workers)) is not None:
+            return 1 / (times.comp_s * computing + times.comm_s * communicating)
         mode, parameters = (
             int(self.work.speeds.mode[job]),
             self.work.speeds.parameters[job].tolist(),

@@ -11,6 +11,7 @@ from motet.domain.units import GIGA, LONGEST_S, MILLISECOND_US, SECOND_US
 MOST_GPUS = 1_000_000_000
 MOST_DEMAND = 10**15
 _DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9-]*[0-9]+:[0-9]{2}")
+_COMMA = re.compile("-?[0-9]+,[0-9]+")
 _MOST_DIGITS = 15
 _MOST_POWER = 30
 _LONGEST_US = LONGEST_S * SECOND_US
@@ -54,14 +55,20 @@ def decimal_number(cell: str) -> Decimal:
     try:
         value = Decimal(cell.strip())
     except InvalidOperation:
-        is_date = _DATE.match(cell.strip())
-        hint = "; give --format table to read dates and durations such as 1:30:00"
-        raise ValueError(f"which is not a number{hint if is_date else ''}") from None
+        raise ValueError(f"which is not a number{_hint(cell.strip())}") from None
     if not value.is_finite():
         raise ValueError("which is not a finite number")
     if value.adjusted() > _MOST_POWER:
         raise ValueError("which is far too large")
     return value
+
+
+def _hint(cell: str) -> str:
+    if _COMMA.fullmatch(cell):
+        return "; write decimals with a point, as 1.5"
+    if _DATE.match(cell):
+        return "; give --format table to read dates and durations such as 1:30:00"
+    return ""
 
 
 def rounded_us(time_us: Decimal) -> int:

@@ -10,7 +10,8 @@ from typing import Self
 
 from motet.domain.errors import BadInput, UnknownName
 from motet.sim.traces.decoding import checked_encoding
-from motet.sim.traces.time_stamps import zone_named
+from motet.sim.traces.times.clock_forms import ClockForm, given_form
+from motet.sim.traces.times.time_stamps import zone_named
 from motet.sim.traces.trace import TRACE_COLUMNS
 
 
@@ -18,13 +19,14 @@ from motet.sim.traces.trace import TRACE_COLUMNS
 class ReadingOptions:
     """`throughputs`: table of isolated speeds, for Gavel traces. `columns`: the column of the file
     for columns of Motet's CSV. `zone`: of time stamps without one; None: UTC. `encoding`: of the
-    text; None: see `decoded`.
+    text; None: see `decoded`. `clock`: the form of times; None: it is found out.
     """
 
     throughputs: Path | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     zone: tzinfo | None = None
     encoding: str | None = None
+    clock: ClockForm | None = None
 
     @classmethod
     def of(
@@ -33,6 +35,7 @@ class ReadingOptions:
         columns: Mapping[str, str] | None = None,
         timezone: str | None = None,
         encoding: str | None = None,
+        time_format: str | None = None,
     ) -> Self:
         """Options from the arguments of users. Raises BadInput, UnknownName."""
         for name in columns or {}:
@@ -41,7 +44,8 @@ class ReadingOptions:
         zone = None if timezone is None else zone_named(timezone)
         if encoding is not None:
             checked_encoding(encoding)
-        return cls(throughputs, dict(columns or {}), zone, encoding)
+        clock = None if time_format is None else given_form(time_format)
+        return cls(throughputs, dict(columns or {}), zone, encoding, clock)
 
 
 def parse_columns(texts: tuple[str, ...]) -> dict[str, str]:

@@ -32,10 +32,16 @@ _MOST_NAMED = 8
 @dataclass(frozen=True)
 class TraceProblem:
     """`reason`: one of the constants above, with the name of the field for one that cannot be
-    parsed; `message`: with the value and the limit."""
+    parsed; `message`: with the value and the limit. `subject`: the row's name, where lines do not
+    tell rows apart."""
 
     reason: str
     message: str
+    subject: str = ""
+
+    def place(self, line: int) -> str:
+        """`line 4`, or the row's name."""
+        return self.subject or f"line {line}"
 
 
 class BadRow(ValueError):
@@ -67,9 +73,10 @@ class Problems:
         """Add a problem of a row."""
         self._of_row.setdefault(row, TraceProblem(reason, message))
 
-    def add_error(self, row: int, error: BadRow) -> None:
-        """Add the problem of a row that its reader raised."""
-        self.add(row, error.reason, str(error))
+    def add_error(self, row: int, error: BadRow, subject: str = "") -> None:
+        """Add the problem of a row that its reader raised. `subject`: see TraceProblem."""
+        message = f"{subject}: {error}" if subject else str(error)
+        self._of_row.setdefault(row, TraceProblem(error.reason, message, subject))
 
     def renumber(self, kept: Sequence[int]) -> None:
         """Renumber rows after removals: the row `kept[n]` is now row n. Bad rows must be kept."""
@@ -84,7 +91,7 @@ class Problems:
 
         `lines`: of all rows.
         """
-        return _grouped([(self._of_row[row].reason, lines[row]) for row in self._of_row])
+        return _grouped([(self._of_row[row], lines[row]) for row in self._of_row])
 
     def complaint(self, file: str, lines: Sequence[int], *, can_skip: bool = True) -> BadInput:
         """The error for the first bad row, with the numbers of others per reason.
@@ -100,7 +107,7 @@ class Problems:
     def _counted(self, rows: Sequence[int], lines: Sequence[int]) -> str:
         """`and 3 more bad rows: negative duration 2 (first in line 4), no GPUs 1 (line 9)`."""
         count = f"and {len(rows):,} more bad row{'s' if len(rows) > 1 else ''}"
-        return f"{count}: {_grouped([(self._of_row[row].reason, lines[row]) for row in rows])}"
+        return f"{count}: {_grouped([(self._of_row[row], lines[row]) for row in rows])}"
 
     def parse(
         self, name: str, cells: Sequence[str], parse_cell: Callable[[str], int]
@@ -161,15 +168,18 @@ class Problems:
         )
 
 
-def _grouped(bad_rows: Sequence[tuple[str, int]]) -> str:
-    """A count per reason with its first line. `bad_rows`: reason and line of each."""
-    first_line: dict[str, int] = {}
-    for reason, line in bad_rows:
-        first_line[reason] = min(line, first_line.get(reason, line))
-    counted = Counter(reason for reason, _ in bad_rows).items()
-    counts = sorted(counted, key=lambda entry: (-entry[1], first_line[entry[0]]))
+def _grouped(bad_rows: Sequence[tuple[TraceProblem, int]]) -> str:
+    """A count per reason with its first row. `bad_rows`: problem and line of each."""
+    first: dict[str, tuple[int, str]] = {}
+    for problem, line in bad_rows:
+        found = line, problem.place(line)
+        known = first.setdefault(problem.reason, found)
+        if line < known[0]:
+            first[problem.reason] = found
+    counted = Counter(problem.reason for problem, _ in bad_rows).items()
+    counts = sorted(counted, key=lambda entry: (-entry[1], first[entry[0]][0]))
     parts = [
-        f"{reason} {count:,} ({'first in ' if count > 1 else ''}line {first_line[reason]})"
+        f"{reason} {count:,} ({'first in ' if count > 1 else ''}{first[reason][1]})"
         for reason, count in counts[:_MOST_NAMED]
     ]
     return ", ".join(parts + ["..."] * (len(counts) > _MOST_NAMED))

@@ -66,18 +66,21 @@ def read_trace(
     columns: Mapping[str, str] | None = None,
     timezone: str | None = None,
     encoding: str | None = None,
+    time_format: str | None = None,
 ) -> Trace:
     """Read a trace, gzipped or not; detects its format by its content unless `format` is given.
 
     `largest_gang`: jobs with more GPUs are bad rows (the cluster's size). `throughputs`: table of
     isolated speeds, for Gavel traces. `columns`: names of columns of the file by their names in
     Motet's CSV. `timezone`: of time stamps without a zone, otherwise UTC. `encoding`: of the text;
-    None: UTF-8, UTF-16 with a byte order mark, or else Windows-1252. Raises BadInput for a file
-    that cannot be read, and for the first bad row unless `skip_bad_rows`; UnknownName for an
-    unknown format or column.
+    None: UTF-8, UTF-16 with a byte order mark, or else Windows-1252. `time_format`: of times in a
+    table or a dump of sacct, as of `strptime`, or a unit since 1970 (s, ms, us, ns). Raises
+    BadInput for a file that cannot be read, and for the first bad row unless `skip_bad_rows`;
+    UnknownName for an unknown format or column.
     """
     speeds = None if throughputs is None else Path(throughputs)
-    source = Source.open(Path(path), ReadingOptions.of(speeds, columns, timezone, encoding))
+    told = ReadingOptions.of(speeds, columns, timezone, encoding, time_format)
+    source = Source.open(Path(path), told)
     return read_source(source, format, skip_bad_rows, largest_gang)
 
 
@@ -101,6 +104,17 @@ def read_source(
 
 
 def _format(source: Source, name: str | None) -> TraceFormat:
+    chosen = _chosen_format(source, name)
+    if source.options.clock is None or isinstance(chosen, AnyTableFormat | SacctFormat):
+        return chosen
+    if isinstance(chosen, MotetCsvFormat):
+        return FORMATS[AnyTableFormat.name]
+    raise BadInput(
+        f"--time-format and the format {chosen.name}: its times have one form; leave the option out"
+    )
+
+
+def _chosen_format(source: Source, name: str | None) -> TraceFormat:
     if name is not None:
         return _named_format(source, name)
     for entry in FORMATS.values():

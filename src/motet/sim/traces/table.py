@@ -101,8 +101,9 @@ def header_names(source: Source, delimiter: str) -> tuple[str, ...]:
 
 def check_named_columns(source: Source, header: Sequence[str]) -> None:
     """Raises UnknownName if the user names a column with --columns that the header lacks."""
+    plain = {each.lower() for each in header}
     for name, column in source.options.columns.items():
-        if column.lower() not in header:
+        if column.lower() not in plain:
             known = [each[:_LONGEST_NAME] for each in header[:_MOST_NAMES]]
             kind = f"column of {source.path} in --columns {name}="
             raise UnknownName(kind, column[:_LONGEST_NAME], known)

@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from motet.domain.errors import BadInput
-from motet.domain.units import GIGA, exact_seconds
+from motet.domain.units import exact_seconds
 from motet.report.rendering.csv_cells import inert_cell
 from motet.sim.traces.formats.motet_columns.elastic_columns import WORK_COLUMNS, work_columns
 from motet.sim.traces.formats.motet_columns.intervention_columns import (
     INTERVENTION_COLUMNS,
     intervention_columns,
 )
+from motet.sim.traces.formats.motet_columns.subtask_columns import exact_gigabytes
 from motet.sim.traces.trace import MORE_COLUMNS
 from motet.sim.workload.workload import Workload
 
@@ -58,7 +59,7 @@ def motet_csv(workload: Workload, more: Mapping[str, Sequence[str]] | None = Non
     if workload.cpus.any() and not any(columns["num_cpus"]):
         columns["num_cpus"] = workload.cpus.tolist()
     if workload.memory_bytes.any():
-        columns[MEMORY] = [_gigabytes(each) for each in workload.memory_bytes.tolist()]
+        columns[MEMORY] = [exact_gigabytes(each) for each in workload.memory_bytes.tolist()]
     if workload.experiment_names:
         names_of = ("", *workload.experiment_names)
         columns["experiment"] = [names_of[each + 1] for each in workload.experiment.tolist()]
@@ -74,12 +75,6 @@ def motet_csv(workload: Workload, more: Mapping[str, Sequence[str]] | None = Non
     for row in zip(*(columns[name] for name in names), strict=True):
         writer.writerow(map(inert_cell, row))
     return "".join(text.lines)
-
-
-def _gigabytes(memory_bytes: int) -> str:
-    """Exact decimal text: 64, 0.5, 1.000000001."""
-    whole, rest = divmod(memory_bytes, GIGA)
-    return f"{whole}.{rest:09}".rstrip("0").rstrip(".")
 
 
 class _Lines:

@@ -18,6 +18,7 @@ from motet.domain.units import LONGEST_S, SECOND_US
 from motet.estimate.speed_function import PARAMETERS, SpeedFunctions, SpeedMode, speed
 from motet.report.rendering.quantities import count_text
 from motet.sim.curves import LossCurve
+from motet.sim.workload.subtask_work import SubtaskWork
 
 MOST_OF_A_ROLE = 1_000_000
 SLOWEST, FASTEST = 1e-6, 1e9
@@ -43,7 +44,8 @@ class WorkModels:
     rigid job without a model, whose other columns are unused. `steps`: the actual number of steps.
     `workers`, `servers`: of its full request, within the limits. `worker_gpus`, `server_gpus`: GPUs
     of each. `speeds`: true steps per second. `curve`: index into `curves`, which cover the planned
-    steps; or UNKNOWN.
+    steps; or UNKNOWN. `subtasks`: COMP and COMM times, from which those jobs' speeds follow (None:
+    no job has them).
     """
 
     planned_steps: Ints
@@ -60,6 +62,7 @@ class WorkModels:
     curve: Ints
     curves: tuple[LossCurve, ...]
     target_loss: Floats
+    subtasks: SubtaskWork | None = None
 
     @classmethod
     def of(
@@ -70,13 +73,15 @@ class WorkModels:
         *,
         curves: Sequence[LossCurve | None] = (),
         target_loss: Any = np.nan,
+        subtasks: SubtaskWork | None = None,
         **roles: Any,
     ) -> Self:
         """Work models from columns; scalars apply to every job. `speed`: `(jobs, 6)`, as
         `PARAMETERS`.
 
         `curves`: of every job, None for jobs without one. `roles`: of `ROLE_COLUMNS`; by default
-        one to `workers` workers of one GPU, no servers.
+        one to `workers` workers of one GPU, no servers. Jobs with `subtasks` have the speed that
+        follows from these, whatever `speed_mode` and `speed` say.
         """
         planned = np.atleast_1d(np.asarray(planned_steps, dtype=np.int64))
         size = len(planned)
@@ -86,10 +91,14 @@ class WorkModels:
         places = {id(each): place for place, each in enumerate(known)} | {id(None): UNKNOWN}
         index = [places[id(each)] for each in curves] if curves else UNKNOWN
         parameters = np.broadcast_to(np.asarray(speed, np.float64), (size, len(PARAMETERS)))
+        speeds = SpeedFunctions(_column(speed_mode, size), parameters.copy())
+        if subtasks is not None:
+            _set_speeds(speeds, subtasks)
         return cls(
             planned_steps=planned,
             steps=_last_steps(planned, target, curves or [None] * size),
-            speeds=SpeedFunctions(_column(speed_mode, size), parameters.copy()),
+            speeds=speeds,
+            subtasks=subtasks,
             curve=_column(index, size),
             curves=known,
             target_loss=target,
@@ -121,10 +130,12 @@ class WorkModels:
 
     def take(self, rows: Any) -> Self:
         """These rows, in this order."""
-        whole = ("curves", "speeds")
+        whole = ("curves", "speeds", "subtasks")
         names = [field.name for field in fields(self) if field.name not in whole]
         columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in names}
-        return type(self)(curves=self.curves, speeds=self.speeds.take(rows), **columns)
+        subtasks = None if self.subtasks is None else self.subtasks.take(rows)
+        speeds = self.speeds.take(rows)
+        return type(self)(curves=self.curves, speeds=speeds, subtasks=subtasks, **columns)
 
     def curve_of(self, job: int) -> LossCurve | None:
         """The true loss curve of a job."""
@@ -140,7 +151,11 @@ class WorkModels:
 
     def complaints(self) -> Iterator[tuple[int, str]]:
         """Invalid jobs with the first reason for each."""
+        wrong = {} if self.subtasks is None else dict(self.subtasks.complaints())
+        yield from wrong.items()
         for job in np.flatnonzero(self.is_modelled).tolist():
+            if job in wrong:
+                continue
             text = self._wrong_role(job, "worker") or self._wrong_role(job, "server")
             text = text or self._wrong_end(job) or self._wrong_speed(job)
             if text:
@@ -213,6 +228,16 @@ def _last_steps(planned: Ints, target: Floats, curves: Sequence[LossCurve | None
         if curve is not None and target[job] >= curve.lowest:
             last[job] = max(ceil(curve.part_until(float(target[job])) * int(planned[job])), 1)
     return last
+
+
+def _set_speeds(speeds: SpeedFunctions, subtasks: SubtaskWork) -> None:
+    """A synchronous job of w workers takes COMP / w + COMM for a step."""
+    known = subtasks.is_known
+    speeds.mode[known] = int(SpeedMode.SYNC)
+    speeds.parameters[known] = 0.0
+    speeds.parameters[known, 0] = subtasks.comp_s[known]
+    speeds.parameters[known, 1] = subtasks.comm_s[known]
+    speeds.parameters[known, PARAMETERS.index("batch")] = 1.0
 
 
 def time_of(steps: int, steps_per_s: float) -> int:

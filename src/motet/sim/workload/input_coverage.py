@@ -52,6 +52,7 @@ def _coverage(jobs: Workload) -> Mapping[JobInput, Bools]:
     """For every input `(jobs,)`: the jobs that have it."""
     none = np.zeros(len(jobs), dtype=np.bool_)
     work = jobs.work
+    subtasks = None if work is None else work.subtasks
     has_queues = np.full(len(jobs), len(jobs.queue_names) > 1)
     return {
         JobInput.DURATION: ~jobs.is_cut,
@@ -60,4 +61,5 @@ def _coverage(jobs: Workload) -> Mapping[JobInput, Bools]:
         JobInput.DEMANDS: (jobs.cpus > 0) | (jobs.memory_bytes > 0),
         JobInput.QUEUE: has_queues,
         JobInput.MODEL: jobs.model != UNKNOWN,
+        JobInput.SUBTASKS: none if subtasks is None else subtasks.is_known,
     }

@@ -23,6 +23,7 @@ from motet.transport.framing import ATTACH, DETACH, Reference, encode_header, en
 LEND_FROM_BYTES = 1 << 16
 BACKLOG = 128
 _MAX_DESCRIPTORS = 8
+_CLOSE_ON_EXEC = int(socket.MSG_CMSG_CLOEXEC)
 _ANCILLARY_BYTES = socket.CMSG_SPACE(_MAX_DESCRIPTORS * array.array("i").itemsize)
 
 
@@ -128,7 +129,7 @@ class BorrowingChannel(SocketChannel):
 
     def _receive(self, view: memoryview, flags: int) -> int:
         count, ancillary, _, _ = self._sock.recvmsg_into(
-            [view], _ANCILLARY_BYTES, flags | socket.MSG_CMSG_CLOEXEC
+            [view], _ANCILLARY_BYTES, flags | _CLOSE_ON_EXEC
         )
         for level, kind, data in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:

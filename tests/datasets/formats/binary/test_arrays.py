@@ -14,6 +14,7 @@ from scipy.sparse import coo_matrix, csc_matrix, csr_matrix, save_npz
 
 from example_count import examples
 from motet.datasets import Corpus, LabelledMatrix, Ratings, open_dataset
+from motet.domain.errors import BadInput
 
 COUNTS = numpy_arrays(
     np.int64, array_shapes(min_dims=2, max_dims=2, max_side=7), elements=st.integers(0, 3)
@@ -130,3 +131,12 @@ def test_a_file_that_was_cut_short_is_called_damaged(complaint):
 )
 def test_a_wrong_npz_is_named_with_its_value_and_a_remedy(complaint, content, options, message):
     assert complaint("a.npz", content, **options) == f"a.npz: {message}"
+
+
+def test_a_missing_target_says_how_arrays_are_given_one(tmp_path):
+    np.savez(tmp_path / "dense.npz", X=np.eye(3))
+    save_npz(tmp_path / "sparse.npz", csr_matrix(np.eye(3)))
+    for name, remedy in (("dense", "save it as y in an npz file"), ("sparse", "as svmlight")):
+        with pytest.raises(BadInput, match=f"needs a target, found none; .*{remedy}") as caught:
+            open_dataset(tmp_path / f"{name}.npz", kind="labelled")
+        assert "images" not in str(caught.value)

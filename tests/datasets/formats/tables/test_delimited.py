@@ -92,7 +92,7 @@ def test_empty_cells_are_missing_but_blank_lines_are_not_rows(write):
 def test_a_target_of_words_becomes_classes_in_alphabetical_order(write):
     dataset = labelled(write("a.csv", "x,kind\n1,dog\n2,cat\n3,dog\n"), target="kind")
     np.testing.assert_array_equal(dataset.target, [1, 0, 1])
-    assert dataset.class_names == ("cat", "dog")
+    assert dataset.classes == ("cat", "dog")
 
 
 def test_quoted_names_may_hold_the_separator(write):
@@ -217,7 +217,7 @@ def test_a_number_among_classes_is_named(complaint):
 def test_a_missing_target_is_an_error_with_a_remedy(complaint):
     assert complaint("a.csv", "a,b\n1,2\n", kind="labelled") == (
         "a.csv: this application needs a target, found none; name its column with "
-        "--target NAME_OR_INDEX (-1: the last), or put the labels file beside the images"
+        "--target NAME_OR_INDEX (-1: the last)"
     )
 
 
@@ -226,7 +226,7 @@ def test_rows_with_missing_values_are_left_out_on_request(write, absent):
     path = write("a.csv", f"x,y,kind\n1,2,dog\n3,{absent},cat\n5,6,{absent}\n7,8,cat\n")
     dataset = labelled(path, target="kind", drop="missing-rows", na="?")
     np.testing.assert_array_equal(dataset.features, [[1, 2], [7, 8]])
-    assert (dataset.class_names, list(dataset.target)) == (("cat", "dog"), [1.0, 0.0])
+    assert (dataset.classes, list(dataset.target)) == (("cat", "dog"), [1.0, 0.0])
     assert dataset.notes == ("rows left out because values are missing: 2",)
 
 
@@ -245,7 +245,7 @@ def test_leaving_out_every_row_is_refused(complaint):
 def test_a_column_of_words_is_named_with_its_remedy(complaint):
     message = complaint("a.csv", "colour,size\nred,1\nblue,2\n")
     assert message == (
-        "a.csv:2: column 0 'colour' holds words ('red'); encode them as numbers, for example with "
+        "a.csv:2: column 0 'colour' holds words ('red'); encode words as numbers, for example with "
         "pandas.get_dummies(..., dtype=int), leave the column out (--drop colour), or make it the "
         "target (--target colour)"
     )
@@ -255,11 +255,29 @@ def test_all_columns_of_words_and_dates_are_named_at_once(complaint):
     header = "id,size,when,my city,weird"
     message = complaint("a.csv", f"{header}\np-0,1,2024-01-01,Rome,?\np-1,2,2024-01-02,Bonn,3\n")
     assert message == (
-        "a.csv:2: column 0 'id' holds words ('p-0'), column 2 'when' holds words ('2024-01-01'), "
-        "column 3 'my city' holds words ('Rome'); encode them as numbers, for example with "
-        "pandas.get_dummies(..., dtype=int), leave the columns out (--drop 'id,when,my city'), or "
-        "make one the target (--target)"
+        "a.csv:2: column 0 'id' holds words ('p-0'), column 2 'when' holds dates ('2024-01-01'), "
+        "column 3 'my city' holds words ('Rome'); encode words as numbers, for example with "
+        "pandas.get_dummies(..., dtype=int); convert dates to numbers, for example days: "
+        "(pd.to_datetime(X['when']) - start) / pd.Timedelta('1D'), leave the columns out (--drop "
+        "'id,when,my city'), or make one the target (--target)"
     )
+
+
+def test_ids_that_begin_with_a_digit_are_words_like_the_columns_beside_them(complaint):
+    content = "id,sex,n,late,target\n74-CC,m,1,,1\n90-DG,f,2,yes,0\n20-DE,m,3,no,1\n"
+    message = complaint("a.csv", content, target="target")
+    assert message.startswith(
+        "a.csv:2: column 0 'id' holds words ('74-CC'), column 1 'sex' holds words ('m'), column 3 "
+        "'late' holds words ('yes'); "
+    )
+    assert "--na" not in message
+
+
+@pytest.mark.parametrize("target", ["price", None])
+def test_numbers_with_a_comma_for_thousands_are_named(complaint, target):
+    content = 'size,price\n1,"1,001"\n2,"2,002"\n'
+    message = complaint("a.csv", content, target=target)
+    assert "column 1 'price' is '1,001', not a number; write 1.001 or 1001" in message
 
 
 def test_columns_with_unclear_names_are_given_by_their_index(complaint):
@@ -284,7 +302,7 @@ def test_decimal_commas_are_read_where_commas_separate_no_cells(write, separator
     dataset = labelled(path, target="kind")
     np.testing.assert_array_equal(dataset.features, [[1.5, -2.25], [2, 35]])
     assert dataset.feature_names == ("size", "price")
-    assert dataset.class_names == ("a, b", "c")
+    assert dataset.classes == ("a, b", "c")
     assert dataset.notes == ("decimal commas are read as points: 1,5 is 1.5",)
 
 
@@ -318,7 +336,7 @@ def test_true_and_false_are_one_and_zero(write, separator):
 def test_a_target_of_true_and_false_keeps_its_classes(write):
     read = open_dataset(write("a.csv", "a,b\n1,True\n2,False\n"), kind="labelled", target="b")
     assert isinstance(read, LabelledMatrix)
-    assert read.class_names == ("False", "True")
+    assert read.classes == (False, True)
 
 
 def test_a_line_break_in_quotes_does_not_end_a_row(write):
@@ -328,7 +346,7 @@ def test_a_line_break_in_quotes_does_not_end_a_row(write):
         drop = ["note"] if target else ["note", "y"]
         dataset = labelled(write("a.csv", content), target=target, drop=drop)
         np.testing.assert_array_equal(dataset.features, [[1, 3], [4, 5], [6, 7]])
-        assert (dataset.feature_names, dataset.class_names) == (("na\nme", "z"), names)
+        assert (dataset.feature_names, dataset.classes) == (("na\nme", "z"), names)
 
 
 def test_errors_after_line_breaks_in_quotes_name_the_line_of_the_file(complaint):
@@ -358,7 +376,7 @@ def test_a_quote_that_stays_open_does_not_take_the_rest_of_a_large_file(complain
 def test_names_in_windows_1252_are_read_with_a_note(write):
     content = "Größe,Farbe\n1,weiß\n2,grün\n".encode("cp1252")
     dataset = labelled(write("a.csv", content), target="Farbe")
-    assert (dataset.feature_names, dataset.class_names) == (("Größe",), ("grün", "weiß"))
+    assert (dataset.feature_names, dataset.classes) == (("Größe",), ("grün", "weiß"))
     assert dataset.notes[0].startswith("is not UTF-8: read as Windows-1252")
 
 

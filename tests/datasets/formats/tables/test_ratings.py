@@ -132,8 +132,9 @@ def test_a_wrong_line_is_named_with_its_value_and_a_remedy(complaint, content, m
     [
         (
             "userId,movieId,timestamp\n1,2,3\n",
-            "1: the header names no rating (its columns: 'userId', 'movieId', 'timestamp'); rename "
-            "columns: rating (rating, score, value, ...)",
+            "1: the header names no rating (its columns: 'userId', 'movieId', 'timestamp'); name "
+            "them with --columns rating=NAME, or rename columns: rating (rating, score, value, "
+            "...)",
         ),
         ("userId,movieId,rating\n", "1: no row follows the header; give a file with data"),
         (
@@ -185,8 +186,9 @@ def test_ids_keep_their_commas(write):
 
 def test_a_table_without_one_of_the_columns_names_those_that_it_has(complaint):
     assert complaint("a.csv", "user_id,mark\n1,5\n", kind="ratings") == (
-        "a.csv:1: the header names no item and no rating (its columns: 'user_id', 'mark'); rename "
-        "columns: item (movie, item, product, ...), rating (rating, score, value, ...)"
+        "a.csv:1: the header names no item and no rating (its columns: 'user_id', 'mark'); name "
+        "them with --columns item=NAME,rating=NAME, or rename columns: item (movie, item, "
+        "product, ...), rating (rating, score, value, ...)"
     )
 
 

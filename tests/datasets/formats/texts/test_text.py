@@ -111,3 +111,13 @@ def test_texts_without_a_word_that_counts_are_told(write):
     read = corpus(write("a.txt", "red ship\nblue ship\nred sky\nzebra\n"))
     assert read.document_count == 3
     assert read.notes[1:] == ("1 of 4 documents have no word that counts: left out",)
+
+
+def test_stop_words_of_a_file_replace_the_english_ones(write, complaint):
+    texts = write("a.txt", "der Hund und about\n\nund about der Ofen\n\nder kalte Winter\n")
+    words = write("de.txt", "Der und\nkalte\n")
+    read = open_dataset(texts, kind="corpus", stop_words=words)
+    assert (read.vocabulary, read.document_count) == (("about",), 2)
+    assert f"without 3 words of {words}" in read.notes[-2]
+    said = complaint("t.csv", "a,b\n1,2\n", kind="unlabelled", stop_words=words)
+    assert said == "t.csv: --stop-words does not apply to csv data; leave it out"

@@ -85,3 +85,8 @@ def test_a_table_of_numbers_is_read_as_such_unless_a_corpus_is_needed(write):
 
 def _texts():
     return [row.partition(",")[2].rpartition(",")[0] for row in ROWS]
+
+
+def test_a_usual_name_makes_a_table_of_short_texts(complaint):
+    said = complaint("a.csv", "text\na b\na b\na b\n", kind="corpus")
+    assert said.startswith("a.csv: its 3 documents have no word in common")

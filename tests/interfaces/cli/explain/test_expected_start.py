@@ -50,9 +50,9 @@ def test_a_waiting_job_is_expected_to_start_when_the_one_before_it_ends(tmp_path
         last = client.submit({**job, "run": "true"})["id"]
         wait_until(lambda: explained(server, last)["expected_start"])
         start = explained(server, waits)["expected_start"]
-        assert start["low_s"] == start["high_s"]
-        assert 500 < start["low_s"] <= 1000
-        assert "expected start: in 1" in run(server, "explain", waits)
+        assert start["low_s"] < start["median_s"] < start["high_s"]
+        assert start["low_s"] < 1000 < start["high_s"] <= 2000
+        assert "expected start: in " in run(server, "explain", waits)
         start = explained(server, last)["expected_start"]
         assert start["high_s"] is None
         assert f"how long job {unknown} will run" in run(server, "explain", last)

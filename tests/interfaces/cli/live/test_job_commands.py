@@ -98,6 +98,17 @@ def test_a_job_waits_for_its_trial(run: Shell) -> None:
     assert run("logs", str(int(job) - 1)).stdout == "1 of 1\n"
 
 
+def test_explain_tells_what_a_held_job_waits_for(run: Shell) -> None:
+    first = run.submit("sleep", "1000")
+    job = run("submit", "--after", first, "--", "true").stdout.strip()
+    shown = run("explain", job).stdout
+    assert f"until job {first} has succeeded" in shown
+    assert "other jobs that have to succeed first" in shown
+    document = json.loads(run("explain", job, "--json").stdout)
+    assert document["chapters"][0]["reason"] == "dependency"
+    run("cancel", first)
+
+
 def test_a_job_file_and_options_beside_it(run: Shell, tmp_path: Path) -> None:
     path = tmp_path / "train.yaml"
     path.write_text("run: |\n  echo $A $B $WORLD_SIZE; pwd\nenvs: {A: one}\nworkdir: sub\n")
@@ -105,6 +116,26 @@ def test_a_job_file_and_options_beside_it(run: Shell, tmp_path: Path) -> None:
     job = run("submit", "-f", str(path), "--processes", "2", "--env", "B=two").stdout.strip()
     assert run("logs", job, "-f").stdout == f"one two 2\n{tmp_path}/sub\n"
     assert json.loads(run("describe", job, "--json").stdout)["name"] == "train"
+    shown = run("describe", job).stdout
+    assert "command" in shown
+    assert "echo $A $B $WORLD_SIZE; pwd" in shown
+
+
+@pytest.mark.parametrize("words", [["job.yaml"], ["job.yml", "--fast"], ["job.sbatch", "more"]])
+def test_a_job_file_without_its_option_is_no_command(
+    run: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(words[0]).write_text("run: 'true'\n")
+    with pytest.raises(click.UsageError, match=f"did you mean: motet submit -f {words[0]}"):
+        run("submit", "--", *words)
+
+
+def test_a_key_belongs_to_one_job(run: Shell) -> None:
+    job = run("submit", "--key", "mine", "--", "true").stdout.strip()
+    assert run("submit", "--key", "mine", "--", "true").stdout.strip() == job
+    with pytest.raises(BadInput, match=f"the key 'mine' belongs to job {job}"):
+        run("submit", "--key", "mine", "--", "false")
 
 
 def test_a_misspelt_key_is_named_with_its_file(run: Shell, tmp_path: Path) -> None:
@@ -150,6 +181,14 @@ def test_cancel_suspend_and_resume(run: Shell) -> None:
     assert run("cancel", job).stdout == f"{job}  sleep  CANCELLED\n"
     with pytest.raises(BadInput, match="can no longer be suspended"):
         run("suspend", job)
+
+
+def test_a_list_without_hits_says_so_and_can_be_narrowed(run: Shell) -> None:
+    job = run.submit("true")
+    run("wait", job)
+    assert run("list", "--state", "suspended").stderr == "no jobs meet this\n"
+    shown = json.loads(run("list", "--queue", "default", "--limit", "1", "--json").stdout)["jobs"]
+    assert [each["id"] for each in shown] == [job]
 
 
 def test_list_shows_states_and_can_be_limited_to_some(run: Shell) -> None:

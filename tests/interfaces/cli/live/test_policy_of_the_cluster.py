@@ -8,12 +8,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from click.testing import CliRunner, Result
 
 from live_server import LiveServer
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.commands import motet
+from motet.interfaces.server_address import ServerAddress
 from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -27,7 +29,8 @@ def server(tmp_path: Path) -> Iterator[LiveServer]:
 
 
 def run(server: LiveServer, *words: str) -> Result:
-    arguments = [*words, "--state-dir", str(server.folder)]
+    place = words.index("--") if "--" in words else len(words)
+    arguments = [*words[:place], "--state-dir", str(server.folder), *words[place:]]
     return CliRunner().invoke(motet, arguments, catch_exceptions=False, standalone_mode=False)
 
 
@@ -52,6 +55,63 @@ def test_a_policy_that_cannot_be_in_force_ends_the_start(
     assert not (tmp_path / "state").exists()
 
 
+OVER_ALLOCATES = """
+from dataclasses import dataclass, replace
+from motet.domain.policy import Policy
+from motet.policies.fifo import Fifo
+
+@dataclass(frozen=True)
+class Own(Policy):
+    def decide(self, snapshot):
+        decision = Fifo().decide(snapshot)
+        return replace(decision, gpus=decision.gpus * (3 if len(decision.gpus) > 1 else 1))
+
+POLICIES = {"own": Own}
+"""
+
+
+def test_a_policy_that_fails_is_told_everywhere_and_replaced_after_a_restart(
+    server: LiveServer, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.py"
+    own.write_text(OVER_ALLOCATES.replace("> 1", "> 0"))
+    client = server.start()
+    with pytest.raises(BadInput, match=r"own.py:8 in decide: .* 3 GPUs allocated of 2"):
+        run(server, "policy", "set", str(own))
+    own.write_text(OVER_ALLOCATES)
+    running = client.submit({"name": "one", "run": "exec sleep 1000", "workdir": "/"})["id"]
+    wait_until(lambda: client.job(running)["state"] == "RUNNING")
+    run(server, "policy", "set", str(own))
+    waiting = client.submit({"name": "two", "run": "true", "workdir": "/"})
+    assert waiting["reason"] == "PolicyFailed"
+    for _ in range(2):
+        listed = run(server, "list")
+        assert "own.py:8 in decide" in listed.stderr
+        assert "choose another with motet policy set" in listed.stderr
+        checked = run(server, "doctor", "--json")
+        (found,) = [
+            each for each in json.loads(checked.stdout)["checks"] if each["subject"] == "policy"
+        ]
+        assert found["verdict"] == "wrong"
+        assert "of 2" in json.loads(run(server, "policy", "show", "--json").stdout)["failure"]
+        assert page(server, "/").count("The policy failed: ") == 1
+        assert client.job(running)["state"] == "RUNNING"
+        server.kill()
+        client = server.start()
+    run(server, "policy", "set", "fifo")
+    wait_until(lambda: client.job(waiting["id"])["state"] == "SUCCEEDED")
+    assert "policy" not in run(server, "list").stderr
+    assert page(server, "/").count("The policy failed: ") == 0
+
+
+def page(server: LiveServer, path: str) -> str:
+    """A page of the web interface."""
+    address = ServerAddress.find(folder=server.folder)
+    with httpx.Client(base_url=address.url) as browser:
+        browser.post("/login", data={"token": address.token, "next": "/"})
+        return browser.get(path).text
+
+
 def test_the_policy_is_changed_while_jobs_wait_and_the_change_is_explained(
     server: LiveServer,
 ) -> None:
@@ -68,6 +128,8 @@ def test_the_policy_is_changed_while_jobs_wait_and_the_change_is_explained(
     assert "the policy was changed to srtf by" in told
     with pytest.raises(BadInput, match="duration_s is missing"):
         client.submit({"name": "third", **job})
+    third = run(server, "submit", "--duration", "2m", "--", "true").stdout.strip()
+    assert client.job(third)["spec"]["duration_s"] == 120
     with pytest.raises(BadInput, match="parameter of tiresias-las"):
         run(server, "policy", "set", "tiresias-las", "--set", "quantum=1")
     shown = run(server, "policy", "set", "tiresias-las", "--set", "quantum_s=2").stdout

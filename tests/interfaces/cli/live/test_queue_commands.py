@@ -53,7 +53,8 @@ def test_queues_are_created_listed_and_jobs_moved_and_cancelled_by_them(server: 
     cancelled = run(server, "cancel", "--queue", "ml", "--state", "PENDING")
     assert cancelled == "2  sleep  CANCELLED\n3  sleep  CANCELLED\n"
     assert states(server)[1:] == ["CANCELLED", "CANCELLED"]
-    assert run(server, "cancel", "--user", "nobody-else") == ""
+    with pytest.raises(BadInput, match="user 'nobody-else' has submitted no jobs"):
+        run(server, "cancel", "--user", "nobody-else")
     with pytest.raises(click.UsageError):
         run(server, "cancel")
     with pytest.raises(click.UsageError):
@@ -106,3 +107,21 @@ def test_a_file_that_guarantees_more_than_the_cluster_has_starts_no_server(tmp_p
     ended = run_motet("server", *options)
     assert ended.code == 2
     assert "ml 3) are 3 slots together; the cluster has 2" in ended.err
+
+
+def test_cancel_takes_several_states_and_refuses_unknown_queues_and_users(
+    server: LiveServer,
+) -> None:
+    for _ in range(3):
+        run(server, "submit", "--", "sleep", "600")
+    run(server, "suspend", "2")
+    with pytest.raises(BadInput, match="unknown queue 'defautl'; did you mean 'default'"):
+        run(server, "cancel", "--queue", "defautl")
+    with pytest.raises(BadInput, match="user 'nobody' has submitted no jobs"):
+        run(server, "list", "--user", "nobody")
+    cancelled = run(server, "cancel", "--state", "suspended", "--state", "pending")
+    assert cancelled == "2  sleep  CANCELLED\n3  sleep  CANCELLED\n"
+    assert states(server)[1:] == ["CANCELLED", "CANCELLED"]
+    words = ["cancel", "--state-dir", str(server.folder), "--state", "SUSPENDED"]
+    nothing = CliRunner().invoke(motet, words, catch_exceptions=False, standalone_mode=False)
+    assert (nothing.stdout, nothing.stderr) == ("", "no job meets this; nothing was cancelled\n")

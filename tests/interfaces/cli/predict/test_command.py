@@ -204,3 +204,35 @@ def test_the_vocabulary_of_the_model_decides_in_new_texts(tmp_path: Path) -> Non
     assert shares[land][0] == shares[land][1]
     assert shares["zebra"][0] == [0.5, 0.5]
     assert max(shares[sea][0]) > 0.8  # (3 + 0.5) of (3 + 1) by the prior
+
+
+def test_rows_with_missing_values_keep_their_place(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    model = motet.MLR().fit(frame, np.where(X[:, 0] > 0, "up", "down"))
+    model.save(tmp_path / "model.npz")
+    frame.loc[3, "b"] = np.nan
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    given = ("predict", tmp_path / "model.npz", "--data", tmp_path / "new.csv")
+    ended = run_motet(*given, "--drop", "missing-rows", "--proba")
+    header, *rows = rows_of(ended)
+    assert header == ["prediction", "probability_down", "probability_up"]
+    assert rows[3] == ["", "", ""]
+    whole = frame.drop(index=3)
+    assert [row[0] for at, row in enumerate(rows) if at != 3] == model.predict(whole).tolist()
+    assert "1 of 20 rows lacks values (--drop missing-rows): its prediction is empty" in ended.err
+    as_json = run_motet(*given, "--drop", "missing-rows", "--json")
+    assert json.loads(as_json.out)["predictions"][3] == {"prediction": None}
+
+
+def test_predictions_for_unknown_users_and_items_are_counted(tmp_path: Path) -> None:
+    known = pd.DataFrame(
+        {"user": ["00097", "b", "b"], "item": ["x", "x", "y"], "rating": [4, 2, 1]}
+    )
+    motet.NMF(rank=1, epochs=2).fit(known).save(tmp_path / "model.npz")
+    (tmp_path / "pairs.csv").write_text("user,item\n00097,x\n97,x\nb,z\n")
+    data = tmp_path / "pairs.csv"
+    ended = run_motet("predict", tmp_path / "model.npz", "--data", data)
+    assert [row[:2] for row in rows_of(ended)[1:]] == [["00097", "x"], ["97", "x"], ["b", "z"]]
+    assert "2 of 3 predictions are the mean of the training ratings" in ended.err
+    assert "Warning" not in ended.err

@@ -1,4 +1,4 @@
-"""Types of options: ports and output folders."""
+"""Types of options: durations, ports and output folders."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
+from motet.interfaces.cli.shell.duration_option import DurationType
 from motet.interfaces.cli.shell.out_folder import OutFolder
 from motet.interfaces.cli.shell.port_number import PortNumber
 
@@ -29,3 +30,16 @@ def test_an_output_folder_is_a_path_that_need_not_exist() -> None:
 def test_an_output_folder_without_a_name_is_refused() -> None:
     with pytest.raises(click.BadParameter, match="the folder has no name"):
         OutFolder().convert("", None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("0.5", 0.5), ("90s", 90), ("30m", 1800), ("1.5h", 5400)]
+)
+def test_durations_are_seconds_unless_they_have_a_unit(text: str, seconds: float) -> None:
+    assert DurationType().convert(text, None, None) == seconds
+
+
+@pytest.mark.parametrize("text", ["0", "", "h", "-5", "2 h", "1e3", "1w"])
+def test_other_texts_are_no_duration(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="give seconds, or a time as 90s, 30m, 2h or 1d"):
+        DurationType().convert(text, None, None)

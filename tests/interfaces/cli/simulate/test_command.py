@@ -545,6 +545,7 @@ def test_ctrl_c_ends_all_runs_at_once_and_keeps_those_that_finished(tmp_path: Pa
     assert "Traceback" not in err
     assert running.descendants() == {}
     assert [stored.document["policy"] for stored in read_runs(out)] == ["sf"]
+    assert f"1 of 2 runs is finished and kept: motet compare {out}" in err
 
 
 def test_a_killed_command_leaves_no_process(tmp_path: Path) -> None:

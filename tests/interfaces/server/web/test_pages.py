@@ -72,6 +72,33 @@ def test_a_stranger_is_asked_for_the_token(stranger: httpx.Client, path: str) ->
     assert stranger.post("/jobs/1/cancel").status_code == 401
 
 
+def test_jobs_that_are_held_are_explained_by_page_and_api(
+    browser: httpx.Client, client: LiveClient
+) -> None:
+    first = submit(client, "first")
+    held = submit(client, "held", after=first)
+    sentence = f"until job {first} has succeeded"
+    assert sentence in browser.get(f"/jobs/{held}").text
+    assert client.explain(held)["chapters"][0]["sentence"].endswith(sentence)
+    client.change(first, "cancel")
+    page = browser.get(f"/jobs/{held}").text
+    assert f"cancelled: it waits for job {first} to succeed, which is CANCELLED" in page
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "told"),
+    [("/nope", 404, "Not Found"), ("/jobs/abc", 422, "give a whole number")],
+)
+def test_an_address_that_leads_nowhere_is_a_page_for_browsers(
+    browser: httpx.Client, path: str, status: int, told: str
+) -> None:
+    page = browser.get(path, headers={"Accept": "text/html,application/xhtml+xml"})
+    assert (page.status_code, page.headers["content-type"]) == (status, "text/html; charset=utf-8")
+    assert told in page.text
+    assert "That did not work" in page.text
+    assert browser.get(path).headers["content-type"] == "application/problem+json"
+
+
 def test_a_wrong_token_opens_nothing(stranger: httpx.Client) -> None:
     answer = stranger.post("/login", data={"token": "wrong"})
     assert answer.status_code == 401

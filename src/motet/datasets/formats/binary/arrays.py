@@ -17,6 +17,7 @@ from motet.datasets.files import Head, InputFile
 from motet.datasets.formats.format import CERTAIN, NAMED, Format, Guess, ReadOptions
 from motet.datasets.formats.tables.columns import choose_columns
 from motet.datasets.kinds import Corpus, Dataset, LabelledMatrix, Ratings
+from motet.datasets.kinds.target import TargetColumn, target_of
 from motet.domain.bounded_reading.array_files import load_arrays
 from motet.domain.errors import BadInput
 
@@ -24,6 +25,14 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 _FEATURES = ("X", "x", "features", "data", "x_train")
+_TARGET_REMEDY = (
+    "save it as y in an npz file, np.savez(file, X=features, y=target), or name a column of the "
+    "features with --target INDEX (-1: the last)"
+)
+_SPARSE_TARGET_REMEDY = (
+    "a SciPy matrix has none; write both as svmlight, for example with scikit-learn's "
+    "dump_svmlight_file(X, y, file, zero_based=False)"
+)
 _TARGETS = ("y", "Y", "target", "labels", "y_train")
 
 
@@ -34,6 +43,7 @@ class NpzFormat(Format):
     summary = "NumPy arrays X and y, or a SciPy sparse matrix"
     kinds = (LabelledMatrix, Ratings, Corpus)
     has_columns = True
+    holds_target = True
 
     def sniff(self, head: Head) -> Guess:
         """A zip archive, or the suffix `.npz`."""
@@ -56,7 +66,7 @@ class NpzFormat(Format):
             problem = f"holds {', '.join(arrays) or 'nothing'}, no X"
             raise file.complaint(problem, "save it with np.savez(file, X=features, y=target)")
         target = _pick(arrays, _TARGETS)
-        labels = None if target is None else _numbers(file, target, arrays[target], 1)
+        labels = None if target is None else _target(file, target, arrays[target])
         return _labelled(file, options, _numbers(file, features, arrays[features], 2), labels)
 
 
@@ -111,14 +121,31 @@ def _numbers(
     """Return the array as float64 after checking for finite numbers and its dimensions."""
     if array.dtype.kind not in "biuf":
         raise file.complaint(f"{name} holds {array.dtype}, not numbers", "save numbers")
+    _check_shape(file, name, array, dimensions)
+    values = np.ascontiguousarray(array, dtype=np.float64)
+    _require_finite(file, name, values)
+    return values
+
+
+def _target(file: InputFile, name: str, array: NDArray[Any]) -> TargetColumn:
+    """The target after checking; words and booleans are classes."""
+    if array.dtype.kind not in "biufUS":
+        remedy = "save numbers, booleans or words"
+        raise file.complaint(f"{name} holds {array.dtype}, not numbers or words", remedy)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    _check_shape(file, name, array, 1)
+    if array.dtype.kind == "f":
+        _require_finite(file, name, array)
+    return target_of(array, f"{file}: {name}")
+
+
+def _check_shape(file: InputFile, name: str, array: NDArray[Any], dimensions: int) -> None:
     if array.ndim != dimensions:
         wanted = "(rows, columns)" if dimensions == 2 else "(rows,)"
         raise file.complaint(f"{name} has shape {array.shape}", f"its shape must be {wanted}")
     if not array.size:
         raise file.complaint(f"{name} is empty, shape {array.shape}", "give a file with data")
-    values = np.ascontiguousarray(array, dtype=np.float64)
-    _require_finite(file, name, values)
-    return values
 
 
 def _require_finite(file: InputFile, name: str, values: NDArray[np.float64]) -> None:
@@ -132,17 +159,20 @@ def _labelled(
     file: InputFile,
     options: ReadOptions,
     features: NDArray[np.float64],
-    target: NDArray[np.float64] | None,
+    target: TargetColumn | None,
 ) -> LabelledMatrix:
-    if target is not None and len(target) != len(features):
-        problem = f"{len(features):,} rows of features, {len(target):,} targets"
+    if target is not None and len(target.values) != len(features):
+        problem = f"{len(features):,} rows of features, {len(target.values):,} targets"
         raise file.complaint(problem, "save one target for each row")
     if options.target is not None or options.drop:
         width = features.shape[1]
         columns = choose_columns(file, None, width, options.target, options.drop)
-        target = target if columns.target is None else features[:, columns.target].copy()
+        if columns.target is not None:
+            target = TargetColumn(features[:, columns.target].copy())
         features = np.ascontiguousarray(features[:, columns.features])
-    return LabelledMatrix(features, target, source=str(file))
+    if target is None:
+        return LabelledMatrix(features, target_remedy=_TARGET_REMEDY, source=str(file))
+    return LabelledMatrix(features, target.values, None, target.classes, source=str(file))
 
 
 def _check_rows(file: InputFile, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -172,7 +202,7 @@ def _from_sparse(file: InputFile, options: ReadOptions) -> Dataset:
 
 
 def _matrix(file: InputFile, matrix: csr_matrix[np.float64]) -> LabelledMatrix:
-    return LabelledMatrix(matrix, source=str(file))
+    return LabelledMatrix(matrix, target_remedy=_SPARSE_TARGET_REMEDY, source=str(file))
 
 
 def _ratings(file: InputFile, matrix: csr_matrix[np.float64]) -> Ratings:

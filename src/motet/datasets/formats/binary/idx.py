@@ -50,6 +50,7 @@ class IdxFormat(Format):
         return LabelledMatrix(
             features=_flat(images, file),
             target=None if labels is None else _read_labels(labels, file, len(images)),
+            target_remedy="put the labels file beside the images, or name it with --labels",
             source=str(file),
             notes=(note,) if images.dtype == np.uint8 else (),
         )

@@ -1,4 +1,4 @@
-"""Columns of a separated file as arrays: numbers (nan for a missing value) or classes."""
+"""Columns of numbers of a separated file as arrays; nan for a missing value."""
 
 from __future__ import annotations
 
@@ -10,16 +10,9 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.datasets.formats.numbers import is_number
-from motet.datasets.formats.tables.decimal_commas import clearer_forms
 from motet.datasets.formats.tables.layout import CellLayout
+from motet.datasets.formats.tables.text_cells import TRUTH, first_text
 from motet.domain.errors import BadInput
-
-_TRUTH = {"true": b"1", "false": b"0"}
-"""What pandas and spreadsheets write for a feature that is or is not there."""
-_LOOK_AHEAD_LINES = 100
-_MOST_SHOWN = 8
-_DATE_OR_TIME = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}:\d\d")
 
 
 @dataclass(frozen=True)
@@ -52,102 +45,6 @@ class NumberTable:
         return self.layout.file.complaint(f"{name} is {cells[column]!r}, {problem}", remedy, number)
 
 
-def holds_words(layout: CellLayout, column: int, na: tuple[str, ...]) -> bool:
-    """Whether more of the column's first cells are words than numbers; some may be missing."""
-    first = islice(layout.data_lines(), _LOOK_AHEAD_LINES)
-    cells = [cells[column] for _, cells in first if len(cells) > column]
-    present = [cell for cell in cells if not _is_missing(cell, na)]
-    return 2 * sum(map(is_number, present)) < len(present)
-
-
-def read_classes(
-    layout: CellLayout, column: int, na: tuple[str, ...]
-) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """Read a column of words as class numbers (rows,), and the classes in alphabetical order.
-
-    A missing class has the number nan.
-    """
-    words = np.concatenate([_words(layout, column, block) for block in layout.data_blocks()])
-    names, codes = np.unique(words, return_inverse=True)
-    is_missing = np.array([_is_missing(name, na) for name in names])
-    for wrong in [name for name in names[~is_missing] if is_number(name)][:1]:
-        row = int(np.argmax(codes == np.searchsorted(names, wrong)))
-        raise layout.file.complaint(
-            f"{layout.column_name(column)} is {str(wrong)!r} among words",
-            "write every class as a word, or every one as a number",
-            layout.line_number(row),
-        )
-    numbers = np.where(is_missing, np.nan, np.cumsum(~is_missing) - 1.0)
-    return numbers[codes], tuple(map(str, names[~is_missing]))
-
-
-def _is_missing(cell: str, na: tuple[str, ...]) -> bool:
-    text = cell.strip()
-    return text == "" or text in na or text.lower() == "nan"
-
-
-def _is_value(cell: str, na: tuple[str, ...]) -> bool:
-    return is_number(cell) or _is_missing(cell, na) or cell.strip().lower() in _TRUTH
-
-
-def _words(layout: CellLayout, column: int, block: bytes) -> NDArray[np.str_]:
-    separator = layout.separator
-    lines = block.decode("utf-8", "replace").split("\n")
-    cells = [separator.split(line)[column] for line in lines if line.strip()]
-    return np.array(cells)
-
-
-def _first_text(
-    layout: CellLayout, columns: tuple[int, ...], na: tuple[str, ...]
-) -> BadInput | None:
-    for number, cells in layout.data_lines():
-        if len(cells) != layout.column_count:
-            return layout.uneven(number, len(cells))
-        wrong = [column for column in columns if not _is_value(cells[column], na)]
-        if not wrong:
-            continue
-        words = [column for column in wrong if _is_of_words(layout, column, cells[column], na)]
-        if wrong[0] not in words:
-            return _no_number(layout, wrong[0], cells[wrong[0]], number)
-        return _words_in_columns(layout, words, cells, number)
-    return None
-
-
-def _is_of_words(layout: CellLayout, column: int, cell: str, na: tuple[str, ...]) -> bool:
-    """Whether a column holds words, dates or times, and not only some wrong numbers."""
-    looks_so = cell.strip()[:1].isalpha() or _DATE_OR_TIME.match(cell.strip()) is not None
-    return looks_so and holds_words(layout, column, na)
-
-
-def _no_number(layout: CellLayout, column: int, cell: str, number: int) -> BadInput:
-    name = layout.reference((column,))
-    problem = f"{layout.column_name(column)} is {cell!r}, not a number"
-    forms = clearer_forms(cell)
-    remedy = (
-        f"{f'write {forms}' if forms else 'correct it'}, leave the column out (--drop {name}), "
-        f"make it the target (--target {name}), or say that it means a missing value "
-        f"(--na {cell!r})"
-    )
-    return layout.file.complaint(problem, remedy, number)
-
-
-def _words_in_columns(
-    layout: CellLayout, columns: list[int], cells: list[str], number: int
-) -> BadInput:
-    """The error for all columns of words, so that one run of the user names them all."""
-    shown = ", ".join(
-        f"{layout.column_name(column)} holds words ({cells[column]!r})"
-        for column in columns[:_MOST_SHOWN]
-    )
-    more = f" and {len(columns) - _MOST_SHOWN} more" if len(columns) > _MOST_SHOWN else ""
-    name = layout.reference(columns)
-    out = f"leave the column out (--drop {name}), or make it the target (--target {name})"
-    if len(columns) > 1:
-        out = f"leave the columns out (--drop {name}), or make one the target (--target)"
-    encoding = "encode them as numbers, for example with pandas.get_dummies(..., dtype=int)"
-    return layout.file.complaint(shown + more, f"{encoding}, {out}", number)
-
-
 @dataclass(frozen=True)
 class _Parser:
     """Parses blocks of lines; if that fails, again with nan for missing values, 1 for true, 0 for
@@ -175,7 +72,7 @@ class _Parser:
         try:
             return self._parse(self.truth.sub(_number_of_truth, filled))
         except ValueError as error:
-            fault = _first_text(self.layout, self.columns, self.na)
+            fault = first_text(self.layout, self.columns, self.na)
             unknown = self.layout.file.complaint(str(error), "give a table of numbers")
             raise fault or unknown from None
 
@@ -214,4 +111,4 @@ def _truth_cells(delimiter: str | None) -> re.Pattern[bytes]:
 
 
 def _number_of_truth(cell: re.Match[bytes]) -> bytes:
-    return _TRUTH[cell.group(1).decode().lower()]
+    return TRUTH[cell.group(1).decode().lower()]

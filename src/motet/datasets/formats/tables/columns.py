@@ -12,6 +12,8 @@ from motet.domain.errors import BadInput, UnknownName
 
 MISSING = "missing"
 MISSING_ROWS = "missing-rows"
+INDEX_NAMES = ("", "Unnamed: 0")
+"""Of the row numbers that pandas writes as a first column."""
 _RANGE = re.compile(r"(\d+)-(\d+)")
 
 

@@ -14,7 +14,8 @@ from motet.datasets.files import InputFile
 from motet.datasets.formats.tables.separator import Separator
 
 NOTE = "decimal commas are read as points: 1,5 is 1.5"
-_SEPARATORS = (";", "\t")
+SEPARATORS = (";", "\t")
+"""Those beside which a comma cannot separate cells."""
 _PERHAPS_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 
 
@@ -37,11 +38,18 @@ class DecimalCommas:
 
         None, too, if each of them may as well separate thousands: such cells are no numbers.
         """
-        if separator.text not in _SEPARATORS:
+        if separator.text not in SEPARATORS:
+            return None
+        return cls.in_cells(cls(separator.text).cells(file.head.lines), separator)
+
+    @classmethod
+    def in_cells(cls, cells: Sequence[str], separator: Separator) -> DecimalCommas | None:
+        """The same in cells of a column."""
+        if separator.text not in SEPARATORS:
             return None
         commas = cls(separator.text)
-        cells = commas.cells(file.head.lines)
-        return None if all(map(_PERHAPS_THOUSANDS.fullmatch, cells)) else commas
+        found = commas.cells(cells)
+        return None if all(map(_PERHAPS_THOUSANDS.fullmatch, found)) else commas
 
     def cells(self, lines: Sequence[str]) -> list[str]:
         """Return the numbers with a decimal comma."""

@@ -15,11 +15,17 @@ from numpy.typing import NDArray
 from motet.datasets.files import Head, InputFile
 from motet.datasets.formats.format import NAMED, PLAUSIBLE, Format, Guess, ReadOptions, share_of
 from motet.datasets.formats.numbers import is_number
-from motet.datasets.formats.tables.cells import NumberTable, holds_words, read_classes
-from motet.datasets.formats.tables.columns import Columns, choose_columns, distinct_names
+from motet.datasets.formats.tables.cells import NumberTable
+from motet.datasets.formats.tables.columns import (
+    INDEX_NAMES,
+    Columns,
+    choose_columns,
+    distinct_names,
+)
 from motet.datasets.formats.tables.decimal_commas import NOTE
 from motet.datasets.formats.tables.layout import COMMENT_MARKS, CellLayout, layout_of
 from motet.datasets.formats.tables.separator import Separator
+from motet.datasets.formats.tables.target_column import read_target
 from motet.datasets.kinds import LabelledMatrix
 
 _SUFFIXES = (".csv", ".tsv")
@@ -27,7 +33,6 @@ _MISSING_REMEDY = (
     "fill it in, or leave out columns with missing values (--drop missing) or such rows "
     "(--drop missing-rows)"
 )
-_INDEX_NAMES = ("", "Unnamed: 0")
 # Besides empty cells and nan; they are no class either.
 _MISSING_TOKENS = ("NA", "N/A", "#N/A", "NULL", "null")
 
@@ -64,7 +69,7 @@ class CsvFormat(Format):
         """A dense matrix; columns without a header are named by their index."""
         na = (*_MISSING_TOKENS, *options.na)
         layout, columns = _layout_and_columns(file, options)
-        target, class_names = _target(layout, columns, na)
+        target, classes = read_target(layout, columns, na)
         read, kept = _features(layout, columns, na)
         left_out = len(columns.features) - len(kept)
         features, kept, index_notes = _without_index(layout, read, kept)
@@ -75,7 +80,8 @@ class CsvFormat(Format):
             features=features[whole] if lost else features,
             target=target[whole] if target is not None and lost else target,
             feature_names=tuple(names[at] if names else str(at) for at in kept),
-            class_names=class_names,
+            classes=classes,
+            kept=whole if lost else None,
             source=str(file),
             notes=(
                 *file.notes,
@@ -102,7 +108,7 @@ def _without_index(
 ) -> tuple[NDArray[np.float64], tuple[int, ...], list[str]]:
     """Leave out the row numbers that pandas writes as a first column without a name."""
     is_first = columns[0] == 0 and len(columns) > 1
-    if not is_first or layout.names is None or layout.names[0] not in _INDEX_NAMES:
+    if not is_first or layout.names is None or layout.names[0] not in INDEX_NAMES:
         return features, columns, []
     numbers = features[:, 0]
     if (numbers != np.floor(numbers)).any() or len(np.unique(numbers)) < len(numbers):
@@ -146,26 +152,6 @@ def _features(
         raise layout.file.complaint("every column has missing values", "fill or remove rows")
     kept = tuple(columns.features[position] for position in complete)
     return np.ascontiguousarray(table.values[:, complete]), kept
-
-
-def _target(
-    layout: CellLayout, columns: Columns, na: tuple[str, ...]
-) -> tuple[NDArray[np.float64] | None, tuple[str, ...] | None]:
-    """Return the target and, if the file holds words, the class names in order of their numbers."""
-    if columns.target is None:
-        return None, None
-    if holds_words(layout, columns.target, na):
-        target, class_names = read_classes(layout, columns.target, na)
-    else:
-        target, class_names = NumberTable.read(layout, (columns.target,), na).values[:, 0], None
-    missing = np.flatnonzero(np.isnan(target))
-    if len(missing) and not columns.drops_rows:
-        raise layout.file.complaint(
-            f"{layout.column_name(columns.target)} is missing",
-            "every row needs a target; leave such rows out with --drop missing-rows",
-            layout.line_number(int(missing[0])),
-        )
-    return target.copy(), class_names
 
 
 def _whole_rows(

@@ -7,11 +7,8 @@ To predict ratings, a file of users and items suffices; all its lines are kept.
 
 from __future__ import annotations
 
-import io
 import re
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +26,26 @@ from motet.datasets.formats.format import (
     share_of,
 )
 from motet.datasets.formats.numbers import is_number, is_whole
+from motet.datasets.formats.tables.decimal_commas import NOTE
 from motet.datasets.formats.tables.layout import CellLayout, layout_of
-from motet.datasets.formats.tables.separator import BREAK, Separator
+from motet.datasets.formats.tables.rating_cells import (
+    ids_of,
+    is_rating,
+    rating_numbers,
+    read_cells,
+    read_texts,
+)
+from motet.datasets.formats.tables.separator import Separator
+from motet.datasets.formats.tables.wide_ratings import read_wide, wide_layout
 from motet.datasets.kinds import Ratings
 from motet.datasets.kinds.ids import Ids
-from motet.datasets.rating_frames import ROLES, rating_columns, ratings_from_columns
-from motet.domain.errors import BadInput
+from motet.datasets.rating_frames import (
+    ROLES,
+    RatingColumns,
+    rating_columns,
+    ratings_from_columns,
+)
+from motet.domain.errors import BadInput, UnknownName
 
 _MOVIELENS = re.compile(r"u\.data|u[1-5ab]\.(base|test)|ratings\.(dat|csv|data|tsv)")
 _TABLES = (".csv", ".tsv")
@@ -55,6 +66,7 @@ class RatingsFormat(Format):
     summary = "user item rating [time], tabs, ::, commas or blanks (MovieLens)"
     kinds = (Ratings,)
     aliases = ("movielens",)
+    has_ratings = True
 
     def sniff(self, head: Head) -> Guess:
         """A header that names user, item and rating; or id, id, number, time in every line."""
@@ -80,19 +92,25 @@ class RatingsFormat(Format):
 
         With `options.only` of `PAIR` every line is kept, and its rating is 0.
         """
-        if options.only == PAIR:
-            return _read_pairs(file)
-        layout = layout_of(file, wanted=_named_header(file.head, PAIR))
-        columns = _columns(layout)
-        users, items, values = _parse(layout, columns)
-        _require_finite(layout, values)
-        return ratings_from_columns(users, items, values, source=str(file))
+        roles = PAIR if options.only == PAIR else _ALL
+        wide = None if options.columns.names else wide_layout(file)
+        if wide is not None:
+            return _as_asked(read_wide(wide), roles)
+        named = _named_header(file.head, PAIR)
+        layout = layout_of(file, wanted=(*named, *options.columns.names))
+        rows = _parse(layout, _columns(layout, roles, options.columns))
+        if roles == PAIR:
+            return Ratings.from_ids(rows.users, rows.items, rows.values, source=str(file))
+        _require_finite(layout, rows.values)
+        return ratings_from_columns(
+            rows.users, rows.items, rows.values, source=str(file), notes=rows.notes
+        )
 
 
-def _read_pairs(file: InputFile) -> Ratings:
-    layout = layout_of(file, wanted=_named_header(file.head, PAIR))
-    users, items, values = _parse(layout, _columns(layout, PAIR))
-    return Ratings.from_ids(users, items, values, source=str(file))
+def _as_asked(ratings: Ratings, roles: tuple[str, ...]) -> Ratings:
+    if roles != PAIR:
+        return ratings
+    return replace(ratings, values=np.zeros(ratings.rating_count))
 
 
 def _named_header(head: Head, roles: tuple[str, ...]) -> tuple[str, ...]:
@@ -132,72 +150,80 @@ class _Columns:
         return (self.user, self.item, *([] if self.value is None else [self.value]))
 
 
-def _columns(layout: CellLayout, roles: tuple[str, ...] = _ALL) -> _Columns:
+def _columns(layout: CellLayout, roles: tuple[str, ...], named: RatingColumns) -> _Columns:
     """The positions of the columns of these roles. Raises BadInput."""
-    if layout.names is None:
-        if layout.column_count < len(roles):
-            problem = f"{layout.column_count} columns (separated by {layout.separator}), not 3 or 4"
-            raise layout.file.complaint(problem, _REMEDY, layout.first_line)
-        return _Columns(0, 1, 2 if roles == _ALL else None)
-    found = dict(zip(roles, rating_columns(list(layout.names)), strict=False))
-    user, item = found["user"], found["item"]
-    lacking = [role for role, at in found.items() if at is None]
+    found: list[int | None] = [0, 1, 2]
+    if layout.names is not None:
+        found = rating_columns(list(layout.names))
+    elif layout.column_count < len(roles) and not named.names:
+        problem = f"{layout.column_count} columns (separated by {layout.separator}), not 3 or 4"
+        raise layout.file.complaint(problem, _REMEDY, layout.first_line)
+    by_role = dict(zip(roles, found, strict=False))
+    for role in roles:
+        name = named.named(role)
+        if name is not None:
+            by_role[role] = _position(layout, name)
+    user, item = by_role["user"], by_role["item"]
+    lacking = [role for role, at in by_role.items() if at is None or at >= layout.column_count]
     if user is None or item is None or lacking:
-        problem = f"the header names no {' and no '.join(lacking)}"
-        problem += f" (its columns: {', '.join(map(repr, layout.names[:_MOST_SHOWN]))})"
-        wanted = [
-            f"{role} ({', '.join(words[:3])}, ...)" for role, words in ROLES if role in lacking
-        ]
-        remedy = f"rename columns: {', '.join(wanted)}"
-        raise layout.file.complaint(problem, remedy, layout.first_line - 1)
-    return _Columns(user, item, found.get("rating"))
+        raise _lack_of_columns(layout, lacking)
+    return _Columns(user, item, by_role.get("rating"))
 
 
-def _parse(layout: CellLayout, columns: _Columns) -> tuple[Ids, Ids, NDArray[np.float64]]:
+def _position(layout: CellLayout, name: str) -> int:
+    """The position of a column by its name, or in a file without a header by its index."""
+    if layout.names is not None and name in layout.names:
+        return layout.names.index(name)
+    if layout.names is None and name.isdecimal() and int(name) < layout.column_count:
+        return int(name)
+    known = layout.names or map(str, range(layout.column_count))
+    raise UnknownName(f"column of {layout.file}", name, known)
+
+
+def _lack_of_columns(layout: CellLayout, lacking: list[str]) -> BadInput:
+    names = layout.names or ()
+    problem = f"the header names no {' and no '.join(lacking)}"
+    problem += f" (its columns: {', '.join(map(repr, names[:_MOST_SHOWN]))})"
+    wanted = ",".join(f"{role}=NAME" for role in lacking)
+    words = [f"{role} ({', '.join(words[:3])}, ...)" for role, words in ROLES if role in lacking]
+    remedy = f"name them with --columns {wanted}, or rename columns: {', '.join(words)}"
+    return layout.file.complaint(problem, remedy, layout.first_line - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class _RatingRows:
+    """Columns `(n,)` of all ratings, and notes for the user."""
+
+    users: Ids
+    items: Ids
+    values: NDArray[np.float64]
+    notes: tuple[str, ...] = ()
+
+
+def _parse(layout: CellLayout, columns: _Columns) -> _RatingRows:
     """Users, items and values of all ratings; ids are text if one of their column is no number."""
     is_rated = columns.value is not None
     try:
-        table = _cells(layout, columns, np.dtype(_ROW if is_rated else _PAIR))
+        dtype = np.dtype(_ROW if is_rated else _PAIR)
+        table = read_cells(layout, columns.positions, dtype)
     except (ValueError, OverflowError):
         return _parse_text(layout, columns)
-    return table["user"], table["item"], table["value"] if is_rated else np.zeros(len(table))
+    values = table["value"] if is_rated else np.zeros(len(table))
+    return _RatingRows(table["user"], table["item"], values)
 
 
-def _parse_text(layout: CellLayout, columns: _Columns) -> tuple[Ids, Ids, NDArray[np.float64]]:
+def _parse_text(layout: CellLayout, columns: _Columns) -> _RatingRows:
     try:
-        cells = _cells(layout, columns, np.dtype(np.str_))
-        cells = np.strings.replace(cells, BREAK, "\n")
-        users, items = (_ids(np.strings.strip(cells[:, column])) for column in (0, 1))
-        values = np.zeros(len(cells))
+        cells = read_texts(layout, columns.positions)
+        users, items = (ids_of(cells[:, column]) for column in (0, 1))
+        values, commas = np.zeros(len(cells)), None
         if columns.value is not None:
-            values = cells[:, 2].astype(np.float64)
+            values, commas = rating_numbers(cells[:, 2], layout.separator)
     except (ValueError, OverflowError) as error:
         raise _first_fault(layout, columns) or layout.file.complaint(str(error), _REMEDY) from None
     if not (np.all(users != "") and np.all(items != "")):
         raise _first_fault(layout, columns) or layout.file.complaint("an id is empty", _REMEDY)
-    return users, items, values
-
-
-def _cells(layout: CellLayout, columns: _Columns, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """These columns of every line: a structured array, or text `(lines, columns)`."""
-    parse = partial(
-        np.loadtxt,
-        dtype=dtype,
-        comments=None,
-        delimiter=layout.separator.delimiter,
-        usecols=columns.positions,
-        quotechar='"',
-        ndmin=1 if dtype.names else 2,
-    )
-    blocks = (layout.separator.as_single_character(block) for block in layout.data_blocks())
-    return np.concatenate([parse(io.BytesIO(block), encoding="utf-8") for block in blocks])
-
-
-def _ids(cells: NDArray[np.str_]) -> Ids:
-    try:
-        return cells.astype(np.int64)
-    except (ValueError, OverflowError):
-        return cells
+    return _RatingRows(users, items, values, () if commas is None else (NOTE,))
 
 
 def _first_fault(layout: CellLayout, columns: _Columns) -> BadInput | None:
@@ -212,7 +238,7 @@ def _first_fault(layout: CellLayout, columns: _Columns) -> BadInput | None:
         if not cells[columns.value].strip():
             problem, remedy = "the rating is missing", "remove lines without a rating"
             return layout.file.complaint(problem, remedy, number)
-        if not is_number(cells[columns.value]):
+        if not is_rating(cells[columns.value], layout.separator):
             problem = f"rating {cells[columns.value]!r} is not a number"
             return layout.file.complaint(problem, _REMEDY, number)
     return None

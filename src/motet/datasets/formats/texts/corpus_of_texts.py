@@ -5,20 +5,27 @@ from __future__ import annotations
 from dataclasses import replace
 
 from motet.datasets.files import InputFile
+from motet.datasets.formats.format import ReadOptions
 from motet.datasets.kinds import Corpus
-from motet.datasets.words import VocabularyRule, choose_vocabulary, corpus_from_words, words_of
+from motet.datasets.words import (
+    VocabularyRule,
+    choose_vocabulary,
+    corpus_from_words,
+    rule_without,
+    words_of,
+)
 from motet.domain.errors import BadInput
 
 
-def read_corpus(
-    file: InputFile, texts: list[str], vocabulary: tuple[str, ...], *notes: str
-) -> Corpus:
-    """Return the corpus of some texts, with the vocabulary of `VocabularyRule()` or a given one.
+def read_corpus(file: InputFile, texts: list[str], options: ReadOptions, *notes: str) -> Corpus:
+    """Return the corpus of some texts, with the vocabulary of a rule or a given one.
 
     With a given vocabulary every text is a document, also without any of its words. Raises
     `BadInput` if no word counts.
     """
-    rule, source = VocabularyRule(), str(file)
+    rule, source, vocabulary = VocabularyRule(), str(file), options.only
+    if options.stop_words is not None:
+        rule = rule_without(options.stop_words.text(), str(options.stop_words))
     documents = [words_of(text, rule) for text in texts]
     if vocabulary:
         given = corpus_from_words(documents, vocabulary, source=source, min_words=0)

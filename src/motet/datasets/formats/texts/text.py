@@ -37,6 +37,7 @@ class TextFormat(Format):
     name = "text"
     summary = "a folder of text files, or a file of paragraphs or lines"
     kinds = (Corpus,)
+    has_words = True
     aliases = ("txt",)
 
     def sniff(self, head: Head) -> Guess:
@@ -60,7 +61,7 @@ class TextFormat(Format):
         notes = _encoding_notes(files)
         if file.plain_name.endswith(_TABLES):
             notes = (*notes, _TABLE_NOTE)
-        return read_corpus(file, texts, options.only, *notes)
+        return read_corpus(file, texts, options, *notes)
 
 
 def _file_texts(file: InputFile) -> list[str]:

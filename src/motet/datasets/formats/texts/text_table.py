@@ -38,13 +38,15 @@ class TextTableFormat(Format):
     name = "text-table"
     summary = "a table with a column of texts, a document per row (--target names it)"
     kinds = (Corpus,)
+    has_words = True
     aliases = ("text-csv",)
     has_columns = True
 
     def sniff(self, head: Head) -> Guess:
         """A table by its name, and lines with words; below a table of numbers."""
         share = share_of(head.lines, lambda line: len(_WORDS.findall(line)) >= 2)
-        if not head.name.endswith(_SUFFIXES) or not share:
+        is_named = bool(head.lines) and _has_usual_name(Separator(",").split(head.lines[0]))
+        if not head.name.endswith(_SUFFIXES) or not (share or is_named):
             return Guess(0.0, "is no table of texts by its name")
         return Guess(NAMED - _BELOW_NUMBERS, f"by its name, {share:.0%} of its first lines words")
 
@@ -59,7 +61,7 @@ class TextTableFormat(Format):
                 raise BadInput(f"{file}: {flag} does not apply to texts; leave it out")
         layout, column = _layout_and_column(file, options)
         note = f"a document per row, the text of {layout.column_name(column)}"
-        return read_corpus(file, _cells(layout, column), options.only, *file.notes, note)
+        return read_corpus(file, _cells(layout, column), options, *file.notes, note)
 
 
 def _layout_and_column(file: InputFile, options: ReadOptions) -> tuple[CellLayout, int]:
@@ -82,9 +84,13 @@ def _text_column(layout: CellLayout, target: str | None) -> tuple[CellLayout, in
 def _is_header(cells: list[str]) -> bool:
     """Whether every cell is another short name: headers of tables without a column of numbers."""
     names = [_plain(cell) for cell in cells]
-    is_usual = any(name in _USUAL_NAMES for name in names)
+    is_usual = _has_usual_name(cells)
     is_short = all(len(_WORDS.findall(cell)) in (1, 2) for cell in cells)
     return len(set(names)) == len(names) and (is_usual or is_short)
+
+
+def _has_usual_name(cells: list[str]) -> bool:
+    return any(_plain(cell) in _USUAL_NAMES for cell in cells)
 
 
 def _plain(name: str) -> str:

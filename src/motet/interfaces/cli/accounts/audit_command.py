@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 from motet.interfaces.cli.live.connection import with_client
-from motet.interfaces.cli.shell.option_groups import json_option
+from motet.interfaces.cli.shell.row_formats import rows_option, show_rows
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
+
+_COLUMNS = ("id", "at", "user", "role", "token", "source", "action", "target", "status")
 
 
 @click.command("audit", short_help="Show who did what.")
@@ -22,15 +24,10 @@ if TYPE_CHECKING:
     metavar="N",
     help="The latest N entries. Default: 50.",
 )
-@json_option()
+@rows_option
 @with_client
-def audit_command(client: LiveClient, user: str, limit: int, as_json: bool) -> None:
+def audit_command(client: LiveClient, user: str, limit: int, row_format: str) -> None:
     """Show requests that changed something or were refused, the latest last."""
     from motet.interfaces.cli.accounts.screens import audit_table
-    from motet.interfaces.cli.shell.streams.results import print_json, print_result
 
-    entries = [*client.audit(user, limit)][::-1]
-    if as_json:
-        print_json({"entries": entries})
-    else:
-        print_result(audit_table(entries))
+    show_rows("entries", [*client.audit(user, limit)][::-1], _COLUMNS, row_format, audit_table)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.accounts.user_commands import ROLES
 from motet.interfaces.cli.live.connection import with_client
+from motet.interfaces.cli.live.server_names import token_argument
 from motet.interfaces.cli.shell.group import HelpfulGroup
-from motet.interfaces.cli.shell.option_groups import json_option
+from motet.interfaces.cli.shell.row_formats import rows_option, show_rows
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
+
+_COLUMNS = ("id", "user", "role", "label", "created_at", "created_by", "expires_at", "revoked_at")
 
 
 @click.group("token", cls=HelpfulGroup, short_help="Create, list and revoke tokens.")
@@ -64,22 +67,17 @@ def create_token(
 
 
 @token_group.command("list", short_help="List the tokens.")
-@json_option()
+@rows_option
 @with_client
-def list_tokens(client: LiveClient, as_json: bool) -> None:
+def list_tokens(client: LiveClient, row_format: str) -> None:
     """List the tokens: an admin sees all of them, others their own."""
     from motet.interfaces.cli.accounts.screens import tokens_table
-    from motet.interfaces.cli.shell.streams.results import print_json, print_result
 
-    tokens: list[dict[str, Any]] = client.tokens()
-    if as_json:
-        print_json({"tokens": tokens})
-    else:
-        print_result(tokens_table(tokens))
+    show_rows("tokens", client.tokens(), _COLUMNS, row_format, tokens_table)
 
 
 @token_group.command("revoke", short_help="Refuse a token from now on.")
-@click.argument("token", metavar="ID")
+@token_argument()
 @with_client
 def revoke_token(client: LiveClient, token: str) -> None:
     """Refuse the token with this id, and the web sessions that began with it."""

@@ -8,12 +8,14 @@ import click
 
 from motet.interfaces.cli.live.connection import with_client
 from motet.interfaces.cli.shell.group import HelpfulGroup
-from motet.interfaces.cli.shell.option_groups import json_option
+from motet.interfaces.cli.shell.row_formats import rows_option, show_rows
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
 
 ROLES = ("viewer", "user", "admin")
+
+_COLUMNS = ("name", "role", "created_at", "created_by", "revoked_at")
 
 
 @click.group("user", cls=HelpfulGroup, short_help="Create, list and revoke users.")
@@ -39,18 +41,13 @@ def create_user(client: LiveClient, name: str, role: str) -> None:
 
 
 @user_group.command("list", short_help="List the users.")
-@json_option()
+@rows_option
 @with_client
-def list_users(client: LiveClient, as_json: bool) -> None:
+def list_users(client: LiveClient, row_format: str) -> None:
     """List the users; the first one runs the server."""
     from motet.interfaces.cli.accounts.screens import users_table
-    from motet.interfaces.cli.shell.streams.results import print_json, print_result
 
-    users = client.users()
-    if as_json:
-        print_json({"users": users})
-    else:
-        print_result(users_table(users))
+    show_rows("users", client.users(), _COLUMNS, row_format, users_table)
 
 
 @user_group.command("revoke", short_help="Refuse a user from now on.")

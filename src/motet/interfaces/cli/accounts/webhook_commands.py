@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from motet.domain.errors import ExitCode
 from motet.interfaces.cli.live.connection import with_client
+from motet.interfaces.cli.live.server_names import webhook_argument
 from motet.interfaces.cli.shell.group import HelpfulGroup
 from motet.interfaces.cli.shell.option_groups import json_option
+from motet.interfaces.cli.shell.row_formats import rows_option, show_rows
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
+
+_COLUMNS = ("id", "url", "events", "created_at", "created_by", "delivered_at", "problem")
 
 
 @click.group("webhook", cls=HelpfulGroup, short_help="Tell other programs what happens.")
@@ -46,22 +51,17 @@ def add_webhook(client: LiveClient, url: str, events: tuple[str, ...], as_json: 
 
 
 @webhook_group.command("list", short_help="List the webhooks.")
-@json_option()
+@rows_option
 @with_client
-def list_webhooks(client: LiveClient, as_json: bool) -> None:
+def list_webhooks(client: LiveClient, row_format: str) -> None:
     """List the webhooks, and why the last delivery of one failed."""
     from motet.interfaces.cli.accounts.screens import webhooks_table
-    from motet.interfaces.cli.shell.streams.results import print_json, print_result
 
-    webhooks = client.webhooks()
-    if as_json:
-        print_json({"webhooks": webhooks})
-    else:
-        print_result(webhooks_table(webhooks))
+    show_rows("webhooks", client.webhooks(), _COLUMNS, row_format, webhooks_table)
 
 
 @webhook_group.command("remove", short_help="Tell a program nothing any more.")
-@click.argument("webhook", metavar="ID")
+@webhook_argument()
 @with_client
 def remove_webhook(client: LiveClient, webhook: str) -> None:
     """Remove webhook ID and its secret; events that were not delivered are dropped."""
@@ -69,12 +69,10 @@ def remove_webhook(client: LiveClient, webhook: str) -> None:
 
 
 @webhook_group.command("test", short_help="Send a message to a program.")
-@click.argument("webhook", metavar="ID")
-@click.pass_context
+@webhook_argument()
 @with_client
-def send_test(client: LiveClient, context: click.Context, webhook: str) -> None:
+def send_test(client: LiveClient, webhook: str) -> int:
     """Send a message to the program of webhook ID, once; exit status 1 if it is not received."""
     problem = client.send_test_message(webhook)["problem"]
     click.echo(f"{webhook}  {problem or 'received'}")
-    if problem:
-        context.exit(1)
+    return ExitCode.FAILED if problem else 0

@@ -57,7 +57,7 @@ def describe_app(app: str, as_json: bool) -> None:
 
         print_json(_entry(app_class))
         return
-    click.echo(f"{app_class.name}: {inspect.getdoc(app_class)}\n")
+    click.echo(f"{app_class.name}: {_description(app_class)}\n")
     click.echo(f"Reads: {app_class.dataset_kind} data. Epochs: {default_epochs(app_class)}.\n")
     click.echo("Parameters (--set NAME=VALUE):")
     for line in _parameter_lines(app_class):
@@ -90,7 +90,13 @@ def _entry(app_class: type[Estimator]) -> dict[str, Any]:
     }
 
 
+def _description(app_class: type[Estimator]) -> str:
+    """The docstring of the class itself: that of a class it derives from is about another one."""
+    own = vars(app_class).get("__doc__")
+    return inspect.cleandoc(own) if own else "no description; give its class a docstring"
+
+
 def _summary(app_class: type[Estimator]) -> str:
     """The first sentence of the docstring of the application."""
-    first_line = (inspect.getdoc(app_class) or "").partition("\n")[0]
+    first_line = _description(app_class).partition("\n")[0]
     return first_line.partition(". ")[0].rstrip(".") + "."

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 from motet import __version__
 from motet.domain.errors import MotetError
+from motet.insight.policy_failure import policy_failure_words
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import TOKEN_FILE, ServerAddress, default_server_folder
 
@@ -100,6 +101,7 @@ def server_checks(client: LiveClient) -> Iterator[Finding]:
         yield Finding("token", "wrong", str(error))
         return
     yield Finding("token", "ok", "accepted")
+    yield policy_finding(client.policy())
     yield from machine_findings(machines)
 
 
@@ -120,6 +122,13 @@ def clock_finding(server_date: str, now_s: float) -> Finding:
         message = f"differs from the server's by {error_s:,.0f} s; synchronise both (NTP)"
         return Finding("clock", "warning", message)
     return Finding("clock", "ok", "agrees with the server's")
+
+
+def policy_finding(found: dict[str, Any]) -> Finding:
+    """Whether the policy in force decides."""
+    if failure := found.get("failure"):  # An older server knows no failures.
+        return Finding("policy", "wrong", policy_failure_words(failure))
+    return Finding("policy", "ok", f"{found['policy']} decides")
 
 
 def machine_findings(machines: list[dict[str, Any]]) -> Iterator[Finding]:

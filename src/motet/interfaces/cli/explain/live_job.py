@@ -30,6 +30,8 @@ def explanation_page(document: Mapping[str, Any], *, is_whole: bool) -> Renderab
     if (start := document.get("expected_start")) is not None:
         told = expected_start_words(start, time.time(), local_clock)
         parts.append(Text(visible_text(f"expected start: {told}")))
+    if document.get("advice"):
+        parts.append(Text(visible_text(f"what helps: {document['advice']}")))
     parts += [
         Padding(_chapters(document["chapters"], is_whole=is_whole), (1, 0)),
         _totals(document),

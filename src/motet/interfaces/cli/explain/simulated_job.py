@@ -121,7 +121,7 @@ def _row(explained: JobStory, chapter: Chapter) -> tuple[str, Text, str, Text]:
     duration_us = chapter.duration_us
     lasted = "?" if duration_us is None else duration_words(duration_us)
     style = _STYLES[chapter.kind]
-    text = account(chapter.because, explained.rules)
+    text = account(chapter.because, explained.rules.at(chapter.from_us))
     is_moment = chapter.kind == "moment"
     return (
         duration_words(since_us),

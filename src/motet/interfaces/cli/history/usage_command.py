@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from motet.interfaces.cli.live.connection import with_client
-from motet.interfaces.cli.shell.option_groups import json_option
+from motet.interfaces.cli.shell.row_formats import rows_option, show_rows
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -34,11 +33,11 @@ _NUMBERS = ("jobs", "started", "slot_hours", "mean_wait_s", "median_wait_s", "pr
     metavar="TIME",
     help="From then on: 7d, or 2026-12-01T08:00. Default: all.",
 )
-@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
-@json_option()
+@click.option("--csv", "as_csv", is_flag=True, help="The same as '-o csv'.")
+@rows_option
 @with_client
 def usage_command(
-    client: LiveClient, by: tuple[str, ...], since: str | None, as_csv: bool, as_json: bool
+    client: LiveClient, by: tuple[str, ...], since: str | None, as_csv: bool, row_format: str
 ) -> None:
     """Sum up slot-hours, jobs, waits and preemptions by user, queue and month (UTC).
 
@@ -46,27 +45,20 @@ def usage_command(
     first slots in that of the submission.
     """
     from motet.interfaces.cli.history.period import past_moment
-    from motet.interfaces.cli.shell.streams.results import print_json, print_result
+    from motet.interfaces.cli.shell.streams.results import print_json
 
-    if as_csv and as_json:
-        raise click.UsageError("--csv --json: give one of the two")
+    if as_csv and row_format not in ("table", "csv"):
+        raise click.UsageError(f"--csv -o {row_format}: give one of the two")
+    row_format = "csv" if as_csv else row_format
     begin = None
     if since is not None:
         begin = past_moment("--since", since, datetime.now().astimezone()).isoformat()
     found = client.usage(by, begin)
-    if as_json:
+    if row_format == "json":
         print_json(found)
-    elif as_csv:
-        _write_csv(found["by"], found["rows"])
-    else:
-        print_result(_table(found["by"], found["rows"]))
-
-
-def _write_csv(by: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow([*by, *_NUMBERS])
-    for row in rows:
-        writer.writerow(["" if row[name] is None else row[name] for name in (*by, *_NUMBERS)])
+        return
+    columns = (*found["by"], *_NUMBERS)
+    show_rows("rows", found["rows"], columns, row_format, partial(_table, found["by"]))
 
 
 def _table(by: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Table:

@@ -1,4 +1,4 @@
-"""Commands on submitted jobs: list, describe, cancel, suspend, resume, wait, logs."""
+"""Commands on submitted jobs: describe, cancel, suspend, resume, wait, logs."""
 
 from __future__ import annotations
 
@@ -10,70 +10,15 @@ import click
 
 from motet.domain.errors import ExitCode, signal_exit_code
 from motet.interfaces.cli.live.connection import with_client
-from motet.interfaces.cli.live.server_names import array_option, job_argument, queue_option
+from motet.interfaces.cli.live.server_names import job_argument, queue_option
 from motet.interfaces.cli.shell.option_groups import json_option
-from motet.interfaces.cli.shell.row_formats import print_rows, rows_option
 from motet.live.jobs.job_state import JobState
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
 
 
-_CSV_COLUMNS = (
-    *("id", "name", "user", "queue", "priority", "array", "index", "kind", "processes", "state"),
-    *("reason", "message", "attempts", "submitted_at", "started_at", "ended_at", "progress"),
-)
-
-
-@click.command("list", short_help="List the jobs of the live cluster.")
-@click.option(
-    "--state",
-    "states",
-    multiple=True,
-    type=click.Choice([*JobState], case_sensitive=False),
-    help="Only jobs in this state; repeatable.",
-)
-@array_option("--array", help="The jobs of this array, which is one row otherwise.")
-@click.option(
-    "-w",
-    "--watch",
-    "is_watching",
-    is_flag=True,
-    help="Show changes until Ctrl-C: on a terminal the list is drawn again, elsewhere every change "
-    "is a line.",
-)
-@rows_option
-@with_client
-def list_command(
-    client: LiveClient,
-    states: tuple[str, ...],
-    array: str | None,
-    row_format: str,
-    *,
-    is_watching: bool,
-) -> None:
-    """List jobs in the order of submission."""
-    if is_watching:
-        _watch(client, states, array, row_format)
-        return
-    from motet.interfaces.cli.live.screens import jobs_table
-    from motet.interfaces.cli.shell.streams.results import print_result
-
-    jobs = list(client.jobs(states, array))
-    if row_format != "table":
-        print_rows("jobs", jobs, _CSV_COLUMNS, row_format)
-    elif jobs:
-        print_result(jobs_table(jobs))
-    else:
-        click.echo("no jobs; submit one: motet submit -- python train.py", err=True)
-
-
-def _watch(client: LiveClient, states: tuple[str, ...], array: str | None, row_format: str) -> None:
-    from motet.interfaces.cli.live.job_watch import watch_jobs
-
-    if row_format == "yaml":
-        raise click.UsageError("--watch -o yaml: give -o json, which prints a document per line")
-    watch_jobs(client, states, array, row_format, _CSV_COLUMNS)
+_OPEN = tuple(state for state in JobState if not state.is_final)
 
 
 @click.command("describe", short_help="Show a job of the live cluster.")
@@ -119,8 +64,10 @@ def _echo_changed(jobs: list[dict[str, Any]], *, as_json: bool) -> None:
 @click.option("--user", metavar="U", help="All jobs of this user that have not ended.")
 @click.option(
     "--state",
-    type=click.Choice([state for state in JobState if not state.is_final], case_sensitive=False),
-    help="All jobs in this state.",
+    "states",
+    multiple=True,
+    type=click.Choice(_OPEN, case_sensitive=False),
+    help="All jobs in this state; repeatable.",
 )
 @json_option()
 @with_client
@@ -129,21 +76,21 @@ def cancel_command(
     jobs: tuple[str, ...],
     queue: str | None,
     user: str | None,
-    state: str | None,
+    states: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Cancel jobs: their processes are stopped, and they do not return.
 
     Give ids, or options that choose jobs; several options choose jobs that meet all of them.
     """
-    wanted = {"queue": queue, "user": user, "state": state}
-    chosen = {name: value for name, value in wanted.items() if value is not None}
-    if bool(jobs) == bool(chosen):
+    is_chosen = bool(queue or user or states)
+    if bool(jobs) == is_chosen:
         raise click.UsageError("give ids of jobs, or --queue, --user, --state")
-    if chosen:
-        states = tuple(each.value for each in JobState if not each.is_final)
-        found = client.jobs(states, array="0")
-        jobs = tuple(job["id"] for job in found if chosen.items() <= job.items())
+    if is_chosen:
+        found = client.jobs(states or _OPEN, array="0", queue=queue, user=user)
+        jobs = tuple(job["id"] for job in found)
+    if not jobs:
+        click.echo("no job meets this; nothing was cancelled", err=True)
     _echo_changed([client.change(job, "cancel") for job in jobs], as_json=as_json)
 
 

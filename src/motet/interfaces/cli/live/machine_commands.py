@@ -14,11 +14,17 @@ from motet.interfaces.cli.live.connection import state_option, with_client
 from motet.interfaces.cli.live.server_names import machine_argument
 from motet.interfaces.cli.shell.gpus_option import gpus_option
 from motet.interfaces.cli.shell.group import HelpfulGroup
-from motet.interfaces.cli.shell.option_groups import json_option
+from motet.interfaces.cli.shell.row_formats import rows_option, show_rows
 from motet.interfaces.server_address import default_server_folder
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
+
+
+_COLUMNS = (
+    *("name", "slots", "used_slots", "state", "jobs", "gpus", "cpus", "memory_bytes"),
+    *("failures_in_a_row", "drain"),
+)
 
 
 @click.group("machine", cls=HelpfulGroup, short_help="List, join, drain and resume machines.")
@@ -27,11 +33,11 @@ def machine_command() -> None:
 
 
 @machine_command.command("list", short_help="List the machines and what runs on them.")
-@json_option()
+@rows_option
 @with_client
-def list_machines(client: LiveClient, as_json: bool) -> None:
+def list_machines(client: LiveClient, row_format: str) -> None:
     """List the machines of the live cluster."""
-    _print(client.machines(), as_json=as_json)
+    _print(client.machines(), row_format)
 
 
 @machine_command.command("join", short_help="Offer this machine to the live cluster.")
@@ -82,26 +88,26 @@ def leave_cluster(state_folder: Path | None) -> None:
     metavar="TIME",
     help="From then on: 18:30, or 2026-12-01T08:00. Default: at once.",
 )
-@json_option()
+@rows_option
 @with_client
 def drain_machine(
-    client: LiveClient, name: str, reason: str, at: str | None, as_json: bool
+    client: LiveClient, name: str, reason: str, at: str | None, row_format: str
 ) -> None:
     """Let a machine take no further jobs; those that it has run on.
 
     The machine is free for maintenance when `motet machine list` shows it as DRAINED.
     """
     when = None if at is None else moment(at, datetime.now().astimezone()).isoformat()
-    _print([client.drain_machine(name, reason, when)], as_json=as_json)
+    _print([client.drain_machine(name, reason, when)], row_format)
 
 
 @machine_command.command("resume", short_help="Let a drained machine take jobs again.")
 @machine_argument()
-@json_option()
+@rows_option
 @with_client
-def resume_machine(client: LiveClient, name: str, as_json: bool) -> None:
+def resume_machine(client: LiveClient, name: str, row_format: str) -> None:
     """Let a drained machine take jobs again, or cancel a planned drain."""
-    _print([client.resume_machine(name)], as_json=as_json)
+    _print([client.resume_machine(name)], row_format)
 
 
 def moment(text: str, now: datetime) -> datetime:
@@ -120,11 +126,7 @@ def moment(text: str, now: datetime) -> datetime:
     return found if found.tzinfo is not None else found.replace(tzinfo=now.tzinfo)
 
 
-def _print(machines: list[dict[str, Any]], *, as_json: bool) -> None:
+def _print(machines: list[dict[str, Any]], row_format: str) -> None:
     from motet.interfaces.cli.live.screens import machines_table
-    from motet.interfaces.cli.shell.streams.results import print_json, print_result
 
-    if as_json:
-        print_json({"machines": machines})
-    else:
-        print_result(machines_table(machines))
+    show_rows("machines", machines, _COLUMNS, row_format, machines_table)

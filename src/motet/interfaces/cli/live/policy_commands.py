@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
 
 
+_TELL_AFTER_S = 2.0
+_COMPILES = "the server compiles policy {}, once after an installation; the one before decides"
+
+
 @click.command("show", short_help="Show the policy of the live cluster.")
 @json_option()
 @with_client
@@ -21,8 +26,15 @@ def show_policy_command(client: LiveClient, as_json: bool) -> None:
     _print(client.policy(), as_json=as_json)
 
 
+def _complete_policy(ctx: click.Context, param: click.Parameter, begin: str) -> list[str]:
+    from motet.engine.policy_loading.catalogue import built_in_policies
+
+    del ctx, param
+    return [name for name in built_in_policies() if name.startswith(begin)]
+
+
 @click.command("set", short_help="Change the policy of the live cluster.")
-@click.argument("policy", metavar="P")
+@click.argument("policy", metavar="P", shell_complete=_complete_policy)
 @click.option(
     "--set", "settings", multiple=True, metavar="K=V", help="A parameter of the policy; repeatable."
 )
@@ -38,7 +50,15 @@ def set_policy_command(
     """
     from motet.interfaces.cli.live.policy_option import policy_and_settings
 
-    _print(client.choose_policy(*policy_and_settings(policy, settings)), as_json=as_json)
+    chosen = policy_and_settings(policy, settings)
+    note = Timer(_TELL_AFTER_S, click.echo, [_COMPILES.format(policy)], {"err": True})
+    note.daemon = True
+    note.start()
+    try:
+        found = client.choose_policy(*chosen)
+    finally:
+        note.cancel()
+    _print(found, as_json=as_json)
 
 
 def _print(found: dict[str, Any], *, as_json: bool) -> None:

@@ -12,9 +12,16 @@ from motet.interfaces.cli.live.connection import with_client
 from motet.interfaces.cli.live.server_names import job_argument, queue_argument, queue_option
 from motet.interfaces.cli.shell.group import HelpfulGroup
 from motet.interfaces.cli.shell.option_groups import json_option
+from motet.interfaces.cli.shell.row_formats import rows_option, show_rows
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
+
+
+_COLUMNS = (
+    *("name", "slots", "running", "waiting", "guarantee", "borrow", "lend", "borrowed"),
+    *("idle_guarantee", "mode"),
+)
 
 
 @click.group("queue", cls=HelpfulGroup, short_help="List, limit, hold and drain queues.")
@@ -23,11 +30,11 @@ def queue_command() -> None:
 
 
 @queue_command.command("list", short_help="List the queues.")
-@json_option()
+@rows_option
 @with_client
-def list_queues(client: LiveClient, as_json: bool) -> None:
+def list_queues(client: LiveClient, row_format: str) -> None:
     """List the queues, their jobs and the slots that these hold."""
-    _print(client.queues(), as_json=as_json)
+    _print(client.queues(), row_format)
 
 
 _LIMITS = (
@@ -67,23 +74,23 @@ def create_queue(client: LiveClient, name: str, **limits: str | None) -> None:
 @queue_command.command("update", short_help="Change the limits of a queue.")
 @queue_argument()
 @_limit_options
-@json_option()
+@rows_option
 @with_client
-def limit_queue(client: LiveClient, name: str, as_json: bool, **limits: str | None) -> None:
+def limit_queue(client: LiveClient, name: str, row_format: str, **limits: str | None) -> None:
     """Change limits of queue NAME; those that are not given stay."""
     changes = _limits(limits)
     if not changes:
         raise BadInput("give --guarantee, --borrow or --lend")
-    _print([client.limit_queue(name, changes)], as_json=as_json)
+    _print([client.limit_queue(name, changes)], row_format)
 
 
 @queue_command.command("describe", short_help="Show a queue.")
 @queue_argument()
-@json_option()
+@rows_option
 @with_client
-def describe_queue(client: LiveClient, name: str, as_json: bool) -> None:
+def describe_queue(client: LiveClient, name: str, row_format: str) -> None:
     """Show queue NAME: its limits, what it holds, and its mode."""
-    _print([client.queue(name)], as_json=as_json)
+    _print([client.queue(name)], row_format)
 
 
 @queue_command.command("delete", short_help="Delete a queue without jobs.")
@@ -97,10 +104,10 @@ def delete_queue(client: LiveClient, name: str) -> None:
 def _mode_command(verb: str, summary: str, text: str) -> None:
     @queue_command.command(verb, short_help=summary, help=text)
     @queue_argument("names", is_many=True)
-    @json_option()
+    @rows_option
     @with_client
-    def command(client: LiveClient, names: tuple[str, ...], as_json: bool) -> None:
-        _print([client.set_queue_mode(name, verb) for name in names], as_json=as_json)
+    def command(client: LiveClient, names: tuple[str, ...], row_format: str) -> None:
+        _print([client.set_queue_mode(name, verb) for name in names], row_format)
 
 
 _mode_command(
@@ -114,14 +121,10 @@ _mode_command(
 _mode_command("resume", "End a hold or a drain.", "Let queues take and start jobs again.")
 
 
-def _print(queues: list[dict[str, Any]], *, as_json: bool) -> None:
+def _print(queues: list[dict[str, Any]], row_format: str) -> None:
     from motet.interfaces.cli.live.screens import queues_table
-    from motet.interfaces.cli.shell.streams.results import print_json, print_result
 
-    if as_json:
-        print_json({"queues": queues})
-    else:
-        print_result(queues_table(queues))
+    show_rows("queues", queues, _COLUMNS, row_format, queues_table)
 
 
 @click.command("update", short_help="Change the priority or queue of jobs.")

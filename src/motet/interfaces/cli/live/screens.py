@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -79,6 +80,8 @@ def job_screen(job: Mapping[str, Any]) -> RenderableType:
         facts.add_row("reason", Text(visible_text(job["reason"])))
     if job["message"]:
         facts.add_row("", Text(visible_text(job["message"])))
+    if what := _command(job["spec"]):
+        facts.add_row("command", Text(visible_text(what)))
     for name in ("user", "queue", "processes"):
         facts.add_row(name, Text(visible_text(str(job[name]))))
     if beside := _beside_slots(job["spec"]):
@@ -93,6 +96,13 @@ def job_screen(job: Mapping[str, Any]) -> RenderableType:
     if job["results"]:
         facts.add_row("results", Text(visible_text(job["results"])))
     return Group(facts, Text(), _attempts(job["attempt_list"])) if job["attempt_list"] else facts
+
+
+def _command(spec: Mapping[str, Any]) -> str:
+    """What every process runs, or what is trained; empty: only the job's user may see it."""
+    if run := spec.get("run"):
+        return run.strip() if isinstance(run, str) else shlex.join(run)
+    return f"{spec['app']} on {spec['data']}" if spec.get("app") else ""
 
 
 def _snapshot(spec: Mapping[str, Any]) -> Text:
@@ -152,9 +162,11 @@ def _drain(drain: Mapping[str, Any]) -> str:
 
 
 def policy_screen(found: Mapping[str, Any]) -> Table:
-    """The policy in force, its parameters, and who chose it."""
+    """The policy in force, its parameters, who chose it, and why it decides no more."""
     facts = _facts_table()
     facts.add_row("policy", Text(visible_text(found["policy"])))
+    if failure := found.get("failure"):
+        facts.add_row("failed", Text(visible_text(failure), style="red"))
     for name, value in found["parameters"].items():
         facts.add_row("", Text(visible_text(f"{name}={_parameter(value)}")))
     by = f" by {visible_text(found['user'])}" if found["user"] else ""

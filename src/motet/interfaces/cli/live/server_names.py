@@ -52,6 +52,16 @@ def queue_option(help_text: str) -> Callable[[_Command], _Command]:
     return click.option("--queue", metavar="Q", shell_complete=complete, help=help_text)
 
 
+def token_argument() -> Callable[[_Command], _Command]:
+    """The argument ID of a token that is not revoked."""
+    return _argument("token", "ID", _completer(_tokens), is_many=False, is_optional=False)
+
+
+def webhook_argument() -> Callable[[_Command], _Command]:
+    """The argument ID of a webhook."""
+    return _argument("webhook", "ID", _completer(_webhooks), is_many=False, is_optional=False)
+
+
 def machine_argument(name: str = "name") -> Callable[[_Command], _Command]:
     """The argument NAME of a machine."""
     return _argument(name, "NAME", _completer(_machines), is_many=False, is_optional=False)
@@ -97,6 +107,15 @@ def _queues(client: LiveClient) -> Iterable[tuple[str, str]]:
 
 def _machines(client: LiveClient) -> Iterable[tuple[str, str]]:
     return [(machine["name"], machine["state"]) for machine in client.machines()]
+
+
+def _tokens(client: LiveClient) -> Iterable[tuple[str, str]]:
+    valid = (token for token in client.tokens() if token["revoked_at"] is None)
+    return [(token["id"], f"{token['user']} {token['label']}".strip()) for token in valid]
+
+
+def _webhooks(client: LiveClient) -> Iterable[tuple[str, str]]:
+    return [(webhook["id"], webhook["url"]) for webhook in client.webhooks()]
 
 
 def _completer(names: _Names) -> Completer:

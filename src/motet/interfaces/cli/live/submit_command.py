@@ -12,6 +12,7 @@ import click
 
 from motet.interfaces.cli.live.connection import with_client
 from motet.interfaces.cli.live.server_names import job_option, queue_option
+from motet.interfaces.cli.shell.duration_option import DurationType
 from motet.interfaces.cli.shell.option_groups import json_option
 
 if TYPE_CHECKING:
@@ -36,6 +37,14 @@ if TYPE_CHECKING:
 @click.option("--processes", type=click.IntRange(1), metavar="N", help="Processes of the gang.")
 @click.option("--cpus", type=click.IntRange(1), metavar="N", help="CPUs of each process.")
 @click.option("--memory", metavar="SIZE", help="Memory of each process, as 4GB or 500MiB.")
+@click.option(
+    "--duration",
+    "duration_s",
+    type=DurationType(),
+    metavar="TIME",
+    help="How long it runs, as 90 (seconds), 30m, 2h or 1d; srtf, srsf, themis and tetris compare "
+    "jobs by it. No limit.",
+)
 @click.option("--app", metavar="APP", help="Train this application, as `motet train` does.")
 @click.option("--data", metavar="PATH|NAME", help="Training: file, or name of a built-in data set.")
 @click.option("--workers", type=click.IntRange(1), metavar="W", help="Training: default 1.")
@@ -116,6 +125,7 @@ def submit_command(
       motet submit job.sbatch
       motet submit --processes 2 -- python train.py --epochs 10
       motet submit --processes 4 --dry-run -- python train.py
+      motet submit --duration 2h -- python train.py
       motet submit --snapshot -- python train.py
       motet submit --app mlr --data digits --workers 2 --servers 1 --set l2=0.001
     """
@@ -157,11 +167,19 @@ def _print_schema(ctx: click.Context, *, is_given: bool) -> None:
 def _script_or_command(
     job_path: Path | None, command: tuple[str, ...]
 ) -> tuple[Path | None, tuple[str, ...]]:
-    """`motet submit job.sbatch` means the same as with `-f`."""
-    from motet.interfaces.job_files import is_batch_script
+    """`motet submit job.sbatch` means the same as with `-f`. Raises UsageError for another job file
+    in the place of a command."""
+    from motet.interfaces.job_files import is_batch_script, is_job_file
 
-    if job_path is None and len(command) == 1 and is_batch_script(Path(command[0])):
-        return Path(command[0]), ()
+    if job_path is not None or not command:
+        return job_path, command
+    path = Path(command[0])
+    if len(command) == 1 and is_batch_script(path):
+        return path, ()
+    if is_job_file(path) and path.is_file():
+        raise click.UsageError(
+            f"{path}: a job file is no command; did you mean: motet submit -f {path}"
+        )
     return job_path, command
 
 

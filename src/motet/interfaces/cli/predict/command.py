@@ -30,6 +30,12 @@ from motet.interfaces.cli.shell.option_groups import json_option
 )
 @click.option("--na", metavar="TOKEN", help="CSV: text that stands for a missing value.")
 @click.option(
+    "--columns",
+    multiple=True,
+    metavar="ROLE=NAME,...",
+    help="Ratings: columns that are not found by their names, as in user=reviewerID,item=asin.",
+)
+@click.option(
     "--app", metavar="FILE", help="File of your own application, ./mine.py, if MODEL is of one."
 )
 @click.option(
@@ -51,7 +57,8 @@ def predict_command(**flags: Any) -> None:
 
     CSV, or JSON with --json. One row per row of the data: the class or value; of LDA the share of
     each topic, of ratings user, item and predicted rating, for a table with columns of users and
-    items. Columns that the model does not use are not read.
+    items. Columns that the model does not use are not read. A row that --drop missing-rows leaves
+    out has an empty prediction.
 
     \b
     Examples:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -12,6 +13,7 @@ from typing import Any
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from motet.apps import load_application, load_model
 from motet.apps.estimator import Estimator, check_columns
@@ -38,6 +40,7 @@ class PredictFlags:
     target: str | None = None
     drop: Sequence[str] = ()
     na: str | None = None
+    columns: Sequence[str] = ()
     app: str | None = None
     out: Path | None = None
     as_json: bool = False
@@ -68,7 +71,13 @@ def run_prediction(flags: PredictFlags) -> None:
     if flags.with_probabilities:
         _require_probabilities(model)
     dataset = _dataset(flags, model)
-    table = predictions_of(model, dataset, with_probabilities=flags.with_probabilities)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        table = predictions_of(model, dataset, with_probabilities=flags.with_probabilities)
+    for said in caught:
+        click.echo(str(said.message), err=True)
+    if isinstance(dataset, LabelledMatrix) and dataset.kept is not None:
+        table = _in_line(table, dataset.kept)
     text = _json_parts(model.name, dataset.source, table) if flags.as_json else _csv_parts(table)
     if flags.out is None:
         _write(text, data_output())
@@ -112,6 +121,21 @@ def predictions_of(
     return Predictions(("prediction", *classes), (predicted, *shares.T))
 
 
+def _in_line(table: Predictions, kept: NDArray[np.bool_]) -> Predictions:
+    """The table with an empty row for every row of the source that was left out; says so."""
+    lost = len(kept) - int(np.count_nonzero(kept))
+    lack = "lacks values (--drop missing-rows): its prediction is empty"
+    if lost > 1:
+        lack = "lack values (--drop missing-rows): their predictions are empty"
+    click.echo(f"{lost:,} of {len(kept):,} rows {lack}", err=True)
+    columns = []
+    for values in table.values:
+        column = np.full(len(kept), None, dtype=object)
+        column[kept] = np.asarray(values).tolist()
+        columns.append(column)
+    return Predictions(table.columns, tuple(columns))
+
+
 def _require_new_file(flags: PredictFlags) -> None:
     """Raises BadInput if a file would be replaced without --overwrite."""
     if flags.overwrite and flags.out is None:
@@ -145,6 +169,7 @@ def _dataset(flags: PredictFlags, model: Estimator) -> Dataset:
         target=flags.target,
         drop=flags.drop,
         na=flags.na,
+        columns=flags.columns,
         only=PAIR if kind == "ratings" else _named_words(model) or _named_columns(model),
     )
 

@@ -79,7 +79,13 @@ if TYPE_CHECKING:
     help="What is guaranteed to queues, and what they borrow and lend (YAML). Queues that are not "
     "in it stay as they are.",
 )
-@click.option("--port", type=PortNumber(), default=0, metavar="N", help="Default: any free one.")
+@click.option(
+    "--port",
+    type=PortNumber(),
+    default=0,
+    metavar="N",
+    help="Default: that of the server before, or a free one.",
+)
 @click.option(
     "--database", metavar="URL", help="Where the journal is kept. Default: SQLite in --state-dir."
 )
@@ -154,6 +160,7 @@ def server_command(
     from motet.interfaces.cli.server.server_start import (
         ClusterChoice,
         address_of_head,
+        compiling,
         ended,
         queues_of_file,
         requested,
@@ -178,13 +185,17 @@ def server_command(
     )
     is_told = log_format != "json"  # Every line is an object then.
 
-    def ready(url: str) -> None:
+    def compiles(policy: str) -> None:
         if is_told:
-            started(url, options)
+            compiling(policy)
+
+    def ready(url: str, policy: str) -> None:
+        if is_told:
+            started(url, policy, options)
         if demo:
             submit_demo_jobs(None, options.folder, echo_note)
 
-    return serve(options, ready, ended if is_told else lambda jobs: None)
+    return serve(options, ready, ended if is_told else lambda jobs: None, compiles)
 
 
 server_command.add_command(backup_command)

@@ -121,15 +121,20 @@ def _chosen(policy: str | None, settings: Sequence[str]) -> ChoosePolicy | None:
     return ChoosePolicy(name, values)
 
 
-def started(url: str, options: ServerOptions) -> None:
-    """Tell the user where the server is and what to do next."""
+def started(url: str, policy: str, options: ServerOptions) -> None:
+    """Tell the user where the server is, what it decides by, and what to do next."""
     click.echo(f"server   {url}", err=True)
     click.echo(f"token    {options.folder / TOKEN_FILE}", err=True)
-    policy = f"; policy {options.policy.policy}" if options.policy else ""
-    click.echo(f"cluster  {_told(options)}{policy}", err=True)
+    click.echo(f"cluster  {_told(options)}; policy {policy}", err=True)
     home = options.folder
     where = "" if home == default_server_folder() else f" --state-dir {shlex.quote(str(home))}"
     click.echo(f"next     motet submit{where} -- python train.py", err=True)
+
+
+def compiling(policy: str) -> None:
+    """Tell the user why the server is not ready yet."""
+    name = Path(policy).name
+    click.echo(f"compile  policy {name}, once after an installation, for up to a minute", err=True)
 
 
 def ended(jobs: int) -> None:

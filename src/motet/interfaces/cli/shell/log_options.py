@@ -27,3 +27,9 @@ timezone_option = input_option(
     metavar="ZONE",
     help="Time zone of times without one, for example Europe/Berlin; if not given, UTC.",
 )
+time_format_option = input_option(
+    "--time-format",
+    metavar="FORMAT",
+    help="Form of times, for example '%d.%m.%Y %H:%M', or the unit of counts since 1970: s, ms, "
+    "us, ns; if not given, ISO 8601 or what is unambiguous.",
+)

@@ -7,9 +7,12 @@ import io
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 ROW_FORMATS = ("table", "json", "yaml", "csv")
 
@@ -30,6 +33,22 @@ def rows_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "-o", "--output", type=click.Choice(ROW_FORMATS), help="What to print. Default: table."
     )
     return json_flag(choice(wrapped))
+
+
+def show_rows(
+    key: str,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[str],
+    row_format: str,
+    table: Callable[[Sequence[Mapping[str, Any]]], RenderableType],
+) -> None:
+    """Print rows in any format; see `print_rows`."""
+    from motet.interfaces.cli.shell.streams.results import print_result
+
+    if row_format == "table":
+        print_result(table(rows))
+    else:
+        print_rows(key, rows, columns, row_format)
 
 
 def print_rows(

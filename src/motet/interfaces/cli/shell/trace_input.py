@@ -24,6 +24,7 @@ class TraceFlags:
     column_texts: tuple[str, ...]
     timezone: str | None
     encoding: str | None
+    time_format: str | None
     skip_bad_rows: bool
 
     @property
@@ -42,10 +43,11 @@ def traces(
     """
     if flags.is_drawn:
         tables = (flags.format_name, flags.throughputs, flags.column_texts)
-        if any((*tables, flags.timezone, flags.encoding, flags.skip_bad_rows)):
+        told = flags.timezone, flags.encoding, flags.time_format, flags.skip_bad_rows
+        if any((*tables, *told)):
             raise BadInput(
                 f"{option}{flags.trace} is not a file; --format, --throughputs, --columns, "
-                "--timezone, --encoding and --skip-bad-rows need a file"
+                "--timezone, --encoding, --time-format and --skip-bad-rows need a file"
             )
         return {seed: drawn_trace(str(flags.trace), seed) for seed in seeds}
     if not flags.trace.exists():
@@ -59,6 +61,7 @@ def traces(
         parse_columns(flags.column_texts),
         flags.timezone,
         flags.encoding,
+        flags.time_format,
     )
     return dict.fromkeys(seeds, trace)
 

@@ -13,6 +13,7 @@ from motet.interfaces.cli.shell.log_options import (
     columns_option,
     encoding_option,
     input_option,
+    time_format_option,
     timezone_option,
 )
 from motet.interfaces.cli.shell.option_groups import SectionedCommand, SectionOption, json_option
@@ -58,6 +59,7 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
 )
 @columns_option
 @timezone_option
+@time_format_option
 @encoding_option
 @input_option("--skip-bad-rows", is_flag=True, help="Leave bad rows out instead of refusing them.")
 @input_option(

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from motet.interfaces.cli.shell.process.interruption import (
+    forget_interruption,
+    prepare_interruption,
+)
 from motet.interfaces.cli.shell.streams.terminal import is_live_terminal
 from motet.interfaces.cli.shell.streams.visible import echo_note
 from motet.interfaces.simulation_runs import SimulationTask, run_output
@@ -42,16 +47,27 @@ class ResultWriter:
             output = run_output(name, result, _setup_of(task.experiment), task.log)
             self._folder.add(output, self._setup)
             self._written[number] = output
+            self._prepare_interruption(self._folder.path)
         if self._prints_finished and len(self._tasks) > 1:
             echo_note(f"{name}: finished in {duration_text(result.wall_s)}")
         if not self._is_quiet and (unfinished := _unfinished_text(result)):
             echo_note(f"{name}: {unfinished}")
+
+    def _prepare_interruption(self, folder: Path) -> None:
+        """What an interruption says from now on."""
+        done, runs = len(self._written), count_text(len(self._tasks), "run")
+        verb = "is" if done == 1 else "are"
+        prepare_interruption(
+            f"{done} of {runs} {verb} finished and kept: motet compare {shlex.quote(str(folder))}",
+            {},
+        )
 
     def finish(self) -> None:
         """Write the summary and the figures of all runs."""
         if self._folder is not None:
             runs = [self._written[number] for number in range(len(self._tasks))]
             self._folder.finish(runs, self._setup)
+            forget_interruption()
 
 
 def absolute_if_file(given: str) -> str:

@@ -180,6 +180,7 @@ def _setup(flags: SimulateFlags, trace: Trace, cluster: ClusterSpec) -> Mapping[
         **({"columns": parse_columns(flags.column_texts)} if flags.column_texts else {}),
         **({"timezone": flags.timezone} if flags.timezone else {}),
         **({"encoding": flags.encoding} if flags.encoding else {}),
+        **({"time_format": flags.time_format} if flags.time_format else {}),
         **({"time_zero": trace.zero.isoformat()} if trace.zero else {}),
         "skip_bad_rows": flags.skip_bad_rows,
         "skipped": dict(trace.skipped),

@@ -9,6 +9,7 @@ import click
 from motet.interfaces.cli.shell.log_options import (
     columns_option,
     encoding_option,
+    time_format_option,
     timezone_option,
 )
 from motet.interfaces.cli.shell.option_groups import DescribedArgument, SectionedCommand
@@ -30,6 +31,7 @@ from motet.interfaces.cli.trace.options import (
 @throughputs_option
 @columns_option
 @timezone_option
+@time_format_option
 @encoding_option
 @overwrite_option
 def convert_command(
@@ -40,6 +42,7 @@ def convert_command(
     throughputs: Path | None,
     column_texts: tuple[str, ...],
     timezone: str | None,
+    time_format: str | None,
     encoding: str | None,
     overwrite: bool,
 ) -> None:
@@ -61,6 +64,7 @@ def convert_command(
         throughputs=throughputs,
         columns=parse_columns(column_texts),
         timezone=timezone,
+        time_format=time_format,
         encoding=encoding,
     )
     print_trace_notices(trace)

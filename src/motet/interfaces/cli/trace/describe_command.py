@@ -11,6 +11,7 @@ from motet.interfaces.cli.shell.log_options import (
     columns_option,
     encoding_option,
     input_option,
+    time_format_option,
     timezone_option,
 )
 from motet.interfaces.cli.shell.option_groups import (
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 @throughputs_option
 @columns_option
 @timezone_option
+@time_format_option
 @encoding_option
 @input_option(
     "--cluster",
@@ -71,6 +73,7 @@ def describe_command(
     throughputs: Path | None,
     column_texts: tuple[str, ...],
     timezone: str | None,
+    time_format: str | None,
     encoding: str | None,
     cluster_spec: str | None,
     seed: int,
@@ -99,7 +102,7 @@ def describe_command(
 
     cluster = open_cluster(cluster_spec) if cluster_spec else None
     folder = Folder(out) if out else None
-    told = format_name, throughputs, column_texts, timezone, encoding
+    told = format_name, throughputs, column_texts, timezone, encoding, time_format
     flags = TraceFlags(file, *told, skip_bad_rows)
     trace = traces(flags, cluster.gpu_count if cluster else None, [seed])[seed]
     summary = summarise(trace, (cluster.size, cluster.gpu_count) if cluster else None)

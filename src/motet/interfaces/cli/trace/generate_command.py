@@ -29,7 +29,8 @@ recipe_option = partial(click.option, cls=SectionOption, section="Workload")
     metavar="NAME|GPUS:WEIGHT,...",
     help="Sizes of jobs in GPUs; tiresias-480 is Tiresias' testbed workload, "
     "slaq-160 and optimus-50 are elastic jobs with loss curves, after those papers, themis-100 "
-    "searches by successive halving.",
+    "searches by successive halving, harmony-80 (and its 60 jobs with most COMP or COMM, "
+    "harmony-60-comp, harmony-60-comm) jobs that may share machines.",
 )
 @recipe_option(
     "--arrivals",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Mapping
@@ -61,6 +62,17 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     help="CSV: a column to leave out (missing, missing-rows: see docs).",
 )
 @data_option("--na", metavar="TOKEN", help="CSV: text that stands for a missing value.")
+@data_option(
+    "--columns",
+    multiple=True,
+    metavar="ROLE=NAME,...",
+    help="Ratings: columns that are not found by their names, as in user=reviewerID,item=asin.",
+)
+@data_option(
+    "--stop-words",
+    metavar="FILE",
+    help="Texts: words that do not count, instead of frequent English ones.",
+)
 @data_option("--labels", metavar="FILE", help="idx images: their labels, if not beside them.")
 @data_option("--test-labels", metavar="FILE", help="The same for the images of --test.")
 @cluster_option(
@@ -153,6 +165,18 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     help="An executor that answers nothing for so long counts as lost: training continues from the "
     "last checkpoint.",
 )
+@training_option(
+    "--spill",
+    metavar="SHARE",
+    help="Keep this share (0 to 1) of the input of each worker on disk and read it before each "
+    "use; auto: as much as its machine's memory makes necessary.",
+)
+@training_option(
+    "--spill-dir",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where --spill keeps it: a folder on a disk of every machine. Default: /var/tmp.",
+)
 @training_option("--resume", is_flag=True, help="Continue from the newest checkpoint in --out.")
 @output_option(
     "--out",
@@ -197,7 +221,10 @@ def _train(flags: Mapping[str, Any]) -> None:
 
     os.environ |= ONE_BLAS_THREAD  # Further threads would wait for work in busy loops.
     with ClusterStart([flags["app"]], flags["address"], with_ray=flags["ray"]) as start:
+        gc.disable()  # Collections would visit all imported objects again and again.
         from motet.interfaces.cli.train.request import TrainFlags
         from motet.interfaces.cli.train.run import run_training
 
+        gc.freeze()
+        gc.enable()
         run_training(TrainFlags(**flags), start, began_s)

@@ -32,7 +32,13 @@ from motet.runtime.controller.checkpoints.folder import CheckpointFolder
 from motet.runtime.controller.checkpoints.identity import JobIdentity, identity_of
 from motet.runtime.controller.job_plan import most_workers, plan_job
 from motet.runtime.core.convergence import has_converged
-from motet.runtime.core.options import DEFAULT_LOST_AFTER_S, StopRule, Stragglers, TrainOptions
+from motet.runtime.core.options import (
+    DEFAULT_LOST_AFTER_S,
+    SpillOptions,
+    StopRule,
+    Stragglers,
+    TrainOptions,
+)
 from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.core.rows import Rows
 
@@ -50,6 +56,8 @@ class TrainFlags:
     format_name: str | None = None
     test: str | None = None
     exclude: str | None = None
+    columns: Sequence[str] = ()
+    stop_words: str | None = None
     target: str | None = None
     drop: Sequence[str] = ()
     na: str | None = None
@@ -71,6 +79,8 @@ class TrainFlags:
     stragglers: Stragglers = "ignore"
     leaves_surplus: bool = False
     lost_after: float = DEFAULT_LOST_AFTER_S
+    spill: str | None = None
+    spill_dir: Path | None = None
     resume: bool = False
     overwrite: bool = False
     out: Path | None = None
@@ -198,7 +208,16 @@ def _options(flags: TrainFlags, settings: Settings, folder: RunFolder | None) ->
         tol=settings.app.tol,
         stragglers=flags.stragglers,
         lost_after_s=flags.lost_after,
+        spill=_spill(flags),
     )
+
+
+def _spill(flags: TrainFlags) -> SpillOptions | None:
+    if flags.spill is None:
+        if flags.spill_dir is not None:
+            raise BadInput("--spill-dir is for data on disk; give --spill SHARE, too")
+        return None
+    return SpillOptions.parse(flags.spill, flags.spill_dir)
 
 
 def _resumed(job: JobIdentity, options: TrainOptions, progress: LineProgress) -> Checkpoint | None:
@@ -231,6 +250,8 @@ def _datasets(flags: TrainFlags, kind: str) -> tuple[Dataset, Dataset | None]:
         target=flags.target,
         drop=flags.drop,
         na=flags.na,
+        columns=flags.columns,
+        stop_words=flags.stop_words,
     )
     dataset = read(flags.data, exclude=flags.exclude, labels=flags.labels)
     if flags.test is None:

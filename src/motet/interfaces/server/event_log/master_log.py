@@ -16,6 +16,7 @@ from motet.live.master.facts import (
     Fact,
     JobAccepted,
     JobProgressed,
+    PolicyFailed,
 )
 from motet.live.master.master import DurableStep
 from motet.live.master.state import LiveState
@@ -64,11 +65,15 @@ def _level(fact: Fact) -> int:
             return logging.WARNING
         case ClusterReached(refusal) if refusal:
             return logging.WARNING
+        case PolicyFailed():
+            return logging.ERROR
         case _:
             return logging.INFO
 
 
 def _name(fact: Fact) -> str:
+    if isinstance(fact, ClusterReached) and fact.refusal:
+        return "cluster_unreachable"
     return _WORDS.sub("_", type(fact).__name__).lower()
 
 

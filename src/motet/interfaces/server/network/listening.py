@@ -7,9 +7,11 @@ import json
 import os
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
+from urllib.parse import urlsplit
 
 import uvicorn
 
@@ -62,6 +64,23 @@ def listener_at(host: str, port: int) -> socket.socket:
             "one"
         ) from error
     return listener
+
+
+def last_port(folder: Path) -> int:
+    """The port of the server before, which open pages and clients know; 0: there was none."""
+    try:
+        told = json.loads((folder / ADDRESS_FILE).read_text(encoding="utf-8"))
+        return urlsplit(str(told["url"])).port or 0
+    except (OSError, ValueError, KeyError, TypeError):  # Damaged; it is written anew.
+        return 0
+
+
+def listener_for(host: str, port: int, folder: Path) -> socket.socket:
+    """As `listener_at`; with port 0 at that of the server before, unless another program has it."""
+    if not port and (last := last_port(folder)):
+        with suppress(BadInput):
+            return listener_at(host, last)
+    return listener_at(host, port)
 
 
 def tell_clients(folder: Path, url: str, certificate: Path | None) -> None:

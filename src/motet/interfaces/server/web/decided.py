@@ -9,7 +9,7 @@ from motet.domain.log_entry import LogEntry
 from motet.insight.log_events import story_event
 from motet.insight.sentences import account
 from motet.insight.wording import in_slots
-from motet.interfaces.server.explanation import rules_of
+from motet.interfaces.server.stories.explanation import rules_in_force
 from motet.interfaces.server.web.drawings import colour_of
 from motet.interfaces.server.web.pages import common, local_time
 from motet.live.master.decision_history import DecisionRound
@@ -48,13 +48,15 @@ def decided_round(
 
 def _lines(state: LiveState, entries: Sequence[LogEntry]) -> list[dict[str, Any]]:
     assert state.cluster is not None
-    rules = rules_of(state)
+    rules = rules_in_force(state)
     return [
         {
             "job": each.job,
             "name": state.jobs[each.job].spec.name,
             "colour": colour_of(each.job),
-            "sentence": in_slots(account(story_event(each, str, state.cluster.names), rules)),
+            "sentence": in_slots(
+                account(story_event(each, str, state.cluster.names), rules.at(each.time_us))
+            ),
         }
         for each in entries
     ]

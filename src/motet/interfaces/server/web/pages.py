@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from motet.domain.units import seconds
 from motet.insight.expected_start import expected_start_words
-from motet.insight.wording import in_slots
-from motet.interfaces.server.explanation import explained
-from motet.interfaces.server.moments import policy_text, with_moments
-from motet.interfaces.server.views import array_line, job_line, job_page
+from motet.insight.policy_failure import policy_failure_words
+from motet.interfaces.server.stories.moments import policy_text
+from motet.interfaces.server.views import array_line, job_explanation, job_line, job_page
 from motet.interfaces.server.web.drawings import MachineSlots, colour_of, machine_slots
 from motet.live.jobs.attempt import AttemptPhase
 from motet.live.jobs.job import JobArray, LiveJob
 from motet.live.jobs.job_state import JobState
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
-from motet.report.simulation.story_document import story_document
 
 _SHOWN = 8
 
@@ -30,6 +28,7 @@ def common(state: LiveState, machines: list[MachineSlots] | None = None) -> dict
     return {
         "policy": policy_text(state.policy),
         "refusal": state.refusal,
+        "policy_failure": policy_failure_words(state.policy_failure),
         "slots": sum(len(each.jobs) for each in usable),
         "taken": sum(len(each.jobs) - each.free for each in machines),
         "machine_count": len(machines),
@@ -108,14 +107,17 @@ def verbs(job: LiveJob) -> list[str]:
     return ["resume" if job.is_suspended else "suspend", "cancel"]
 
 
-def job(state: LiveState, number: int, workplace: Workplace, now_us: int) -> dict[str, Any]:
-    """A job with its story. Raises NotFound."""
+def job(
+    state: LiveState, number: int, workplace: Workplace, now_us: int, writes_us: Sequence[int]
+) -> dict[str, Any]:
+    """A job with its story. `writes_us`: to its folder of checkpoints. Raises NotFound."""
     found = state.job(number)
     document = job_page(state, number, workplace)
-    story = story_document(explained(state, number, now_us))
+    story = job_explanation(state, number, now_us, writes_us)
     return {
         **line(state, found),
         "about_message": _about_message(found),
+        "advice": story["advice"],
         "attempt_list": [
             {**each, **_times(attempt.requested_us, attempt.running_us, attempt.ended_us)}
             for each, attempt in zip(document["attempt_list"], found.attempts, strict=True)
@@ -125,8 +127,8 @@ def job(state: LiveState, number: int, workplace: Workplace, now_us: int) -> dic
         "working_folder": document["working_folder"],
         "snapshot": found.spec.digest[:12],
         "chapters": [
-            {"at": local_time(round(each["from"] * 1e6)), "sentence": in_slots(each["sentence"])}
-            for each in with_moments(story["chapters"], state, found, now_us)
+            {"at": local_time(round(each["from"] * 1e6)), "sentence": each["sentence"]}
+            for each in story["chapters"]
         ],
         "is_final": found.state.is_final,
         "is_waiting": found.state in (JobState.PENDING, JobState.PREEMPTED),

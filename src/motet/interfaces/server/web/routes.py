@@ -21,8 +21,10 @@ from motet.interfaces.server.accounts.caller_of_request import (
     is_still_valid,
 )
 from motet.interfaces.server.accounts.job_access import require_use
+from motet.interfaces.server.api_description import EVENT_STREAM
 from motet.interfaces.server.logs import LogPlace, log_place
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
+from motet.interfaces.server.stories.lost_work import checkpoint_writes_us
 from motet.interfaces.server.web import pages
 from motet.interfaces.server.web.changes import Changes
 from motet.interfaces.server.web.decided import decided
@@ -77,9 +79,15 @@ class WebPages:
             ("/machines", self.machines),
             ("/decisions", self.decisions),
             ("/events", self.events),
-            ("/api/v1/events", self.events),
         ):
             app.add_api_route(path, page, include_in_schema=False, response_model=None)
+        app.add_api_route(
+            "/api/v1/events",
+            self.events,
+            response_class=StreamingResponse,
+            response_model=None,
+            responses=EVENT_STREAM,
+        )
         for path, action in (("/jobs/{number}/{verb}", self.change),):
             app.add_api_route(
                 path, action, methods=["POST"], include_in_schema=False, response_model=None
@@ -110,6 +118,8 @@ class WebPages:
     async def job(self, request: Request, number: int, caller: RequestCaller) -> Response:
         """One job: why it waits, where it ran, what it printed."""
         now_us = time.time_ns() // 1000
+        checkpoints = self._workplace.checkpoint_folder(number)
+        writes_us = await asyncio.to_thread(checkpoint_writes_us, checkpoints)
         given = request.query_params
         rank, attempt = _count(given.get("rank")), _count(given.get("attempt"))
 
@@ -119,7 +129,7 @@ class WebPages:
             rows = [attempt_row(job, each) for each in job.attempts]
             return {
                 **pages.common(state),
-                "job": pages.job(state, number, self._workplace, now_us),
+                "job": pages.job(state, number, self._workplace, now_us, writes_us),
                 "bars": bars(rows, begin_us, end_us),
                 "ticks": ticks(begin_us, end_us),
             }
@@ -161,7 +171,8 @@ class WebPages:
         return self._pages.render(request, "decisions.html", document)
 
     async def events(self, request: Request, caller: RequestCaller) -> Response:
-        """A stream that tells when something has changed."""
+        """A stream of server-sent events that tells when something has changed: `changed` after
+        changes of jobs or machines, at most twice a second."""
         if self._changes.is_full(caller.user):
             return Response("too many open pages", 503, media_type="text/plain")
         told = self._changes.stream(caller.user, partial(is_still_valid, request))

@@ -25,6 +25,7 @@ from motet.live.master.facts import (
 from motet.live.master.intake_result import Intake
 from motet.live.master.policy_choice import LEAST_US, check_duration
 from motet.live.master.state import LiveState
+from motet.live.master.submissions.repeated_request import check_repeated
 from motet.live.queues.queue_changes import check_size
 from motet.live.trials.trial_spec import EndTrial, after_trial, needs_trial, trial_of
 from motet.placement.room import ResourceDemand, gpus_of_empty
@@ -55,10 +56,11 @@ def submission_intake(
     state: LiveState, now_us: int, given: Submit | SubmitArray | EndTrial
 ) -> Intake:
     """Accept a job, or all jobs of an array, or end a trial. Raises BadInput for a job that could
-    never start."""
+    never start, KeyReused."""
     if isinstance(given, EndTrial):
         return Intake((TrialPassed(given.job),), (Cancelled(given.job),))
     if given.key and (known := state.job_of_key(given.user, given.key)) is not None:
+        check_repeated(state, given.key, known, given.spec)
         return Intake(reply=known)
     if isinstance(given, SubmitArray):
         return _accept_array(state, now_us, given)

@@ -210,4 +210,5 @@ class Generation:
             endpoints={**self.members.endpoints, CONTROLLER: self._controller},
             first_epoch=self._first_epoch,
             helps=plan.helps,
+            spill=plan.spill,
         )

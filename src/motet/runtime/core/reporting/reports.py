@@ -29,8 +29,9 @@ class EpochReport:
     """One finished epoch.
 
     `wall_s`: the slowest worker's time for its mini-batches (evaluation apart); `comp_s`, `comm_s`,
-    `wait_s`: means over workers; bytes: sums; `batch_s`: the slowest worker's, per mini-batch;
-    `residual`: the distance from convergence (`convergence.py`); `help`: of stragglers.
+    `wait_s`, `load_s`: means over workers, the last one of the time for which COMP waited for
+    spilled data; bytes: sums; `batch_s`: the slowest worker's, per mini-batch; `residual`: the
+    distance from convergence (`convergence.py`); `help`: of stragglers.
     """
 
     epoch: int
@@ -46,6 +47,7 @@ class EpochReport:
     batch_s: tuple[float, ...] = ()
     residual: float = math.inf
     help: tuple[Help, ...] = ()
+    load_s: float = 0.0
 
     @property
     def instances_per_s(self) -> float:

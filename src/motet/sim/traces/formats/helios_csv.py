@@ -14,7 +14,7 @@ from motet.sim.traces.formats.leaving_out import without
 from motet.sim.traces.problems import Problems
 from motet.sim.traces.source import Source
 from motet.sim.traces.table import Cells, Table, stripped
-from motet.sim.traces.time_stamps import TimeStamps
+from motet.sim.traces.times.time_stamps import TimeStamps
 from motet.sim.traces.trace import Jobs
 
 NEEDED = ("job_id", "gpu_num", "submit_time", "duration")

@@ -10,7 +10,7 @@ from motet.domain.units import exact_seconds
 from motet.sim.traces.cells import since_first
 from motet.sim.traces.formats.leaving_out import without
 from motet.sim.traces.problems import Problems
-from motet.sim.traces.time_stamps import TimeStamps
+from motet.sim.traces.times.time_stamps import TimeStamps
 from motet.sim.traces.trace import Jobs
 
 _SUCCEEDED = ("", "COMPLETED", "Succeeded", "JobFinished", "Complete")

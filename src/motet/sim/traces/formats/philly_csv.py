@@ -7,7 +7,7 @@ from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.problems import Problems
 from motet.sim.traces.source import Source
 from motet.sim.traces.table import Table
-from motet.sim.traces.time_stamps import TimeStamps
+from motet.sim.traces.times.time_stamps import TimeStamps
 from motet.sim.traces.trace import Jobs
 
 NEEDED = ("timestamp", "duration", "num_gpus")

@@ -12,7 +12,7 @@ from motet.sim.traces.formats.json_entries import entries_of_list
 from motet.sim.traces.formats.leaving_out import without
 from motet.sim.traces.problems import NEGATIVE_DURATION, UNPARSABLE, BadRow, Problems
 from motet.sim.traces.source import Source
-from motet.sim.traces.time_stamps import TimeStamps
+from motet.sim.traces.times.time_stamps import TimeStamps
 from motet.sim.traces.trace import Jobs
 
 _MISSING = (None, "", "None", "null")

@@ -144,7 +144,11 @@ def test_bad_objects_are_told_with_their_line_and_counted_per_field(file_of: Fil
     text = ",\n".join(json.dumps(item) for item in (good, soon, pod, none))
     path = file_of(f'{{"items": [\n{text}\n]}}')
 
-    problem = r"jobs.csv:3: creationTimestamp is 'soon', which is not a time .*unparsable kind 1"
+    name = f"{soon['metadata']['namespace']}/{soon['metadata']['name']}"
+    problem = (
+        rf"jobs.csv:3: {name}: creationTimestamp is 'soon', which is not a time .*"
+        rf"unparsable kind 1 \({name}\)"
+    )
     with pytest.raises(BadInput, match=problem):
         read_trace(path)
     assert read_trace(path, skip_bad_rows=True).skipped == {

@@ -157,7 +157,7 @@ def test_wrong_names_are_told_with_the_near_ones(file_of: FileOf) -> None:
 
     with pytest.raises(UnknownName, match="did you mean 'num_gpus'"):
         read_trace(path, columns={"gpus": "GPUs"})
-    with pytest.raises(UnknownName, match=r"--columns num_gpus= 'GPU'; did you mean 'gpus'"):
+    with pytest.raises(UnknownName, match=r"--columns num_gpus= 'GPU'; did you mean 'GPUs'"):
         read_trace(path, columns={**COLUMNS, "num_gpus": "GPU"})
     with pytest.raises(BadInput, match="two columns are called 'job'"):
         read_trace(file_of(SITE.replace("Note", "job")), columns=COLUMNS)
@@ -211,3 +211,60 @@ def test_dates_of_a_table_give_the_date_of_time_0(file_of: FileOf) -> None:
     assert trace.zero.isoformat() == "2024-03-01T10:00:00+01:00"
     text = "job_id,num_gpus,submit_time,duration\na,1,5,60\n"
     assert read_trace(file_of(text), "table").zero is None
+
+
+def table(submitted: list[str], took: str = "60") -> str:
+    rows = "".join(f"{row};{at};1;{took}\n" for row, at in enumerate(submitted))
+    return f"Job Nr;When;GPUs;Took\n{rows}"
+
+
+NAMED = {"job_id": "Job Nr", "submit_time": "When", "num_gpus": "GPUs", "duration": "Took"}
+
+
+@pytest.mark.parametrize(
+    ("submitted", "form", "notice"),
+    [
+        (["27.10.2024 08:00", "27.10.2024 08:01"], None, "27.10.2024 08:00 are read as day.month"),
+        (["1/2/2024 1:00 PM", "1/2/2024 1:01 PM"], "%m/%d/%Y %I:%M %p", ""),
+        (["1710060000000", "1710060060000"], None, "are read as milliseconds since 1970"),
+        (["1710060000", "1710060060"], "s", ""),
+        (["5", "65"], None, ""),
+    ],
+)
+def test_times_of_other_forms_are_read_and_said(
+    file_of: FileOf, submitted: list[str], form: str | None, notice: str
+) -> None:
+    trace = read_trace(file_of(table(submitted)), columns=NAMED, time_format=form)
+    first, second = trace.workload.submit_us.tolist()
+    assert second - first == 60_000_000
+    assert (trace.zero is None) == (submitted[0] == "5")
+    assert notice in " ".join(trace.notices)
+
+
+def test_ambiguous_dates_are_asked_for_with_their_line(file_of: FileOf) -> None:
+    with pytest.raises(BadInput, match=r"jobs.csv:2: submit_time: '1/2/2024 1:00' and all others"):
+        read_trace(file_of(table(["1/2/2024 1:00", "1/3/2024 1:00"])), columns=NAMED)
+
+
+def test_a_time_format_reads_motets_own_columns(file_of: FileOf) -> None:
+    text = "job_id,submit_time,num_gpus,duration\na,27.10.2024,1,5\n"
+    assert read_trace(file_of(text), time_format="%d.%m.%Y").format == "table"
+
+
+def test_a_format_with_times_of_its_own_takes_none(file_of: FileOf) -> None:
+    path = file_of("timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:01:55,5,1,5,c\n")
+    with pytest.raises(BadInput, match=r"--time-format and the format philly: .* leave the option"):
+        read_trace(path, time_format="ms")
+
+
+def test_messages_write_columns_as_the_header_does(file_of: FileOf) -> None:
+    path = file_of(table(["0", "1"]))
+    with pytest.raises(UnknownName, match="known: GPUs, Job Nr, Took, When"):
+        read_trace(path, columns={**NAMED, "queue": "Team"})
+    others = {name: column for name, column in NAMED.items() if name != "job_id"}
+    assert "--columns job_id='Job Nr'" in " ".join(read_trace(path, columns=others).notices)
+
+
+def test_a_decimal_comma_is_told(file_of: FileOf) -> None:
+    with pytest.raises(BadInput, match=r"duration is '1,5', which is not a number; write decimals"):
+        read_trace(file_of(table(["0"], "1,5")), columns=NAMED)

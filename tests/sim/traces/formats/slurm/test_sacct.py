@@ -237,6 +237,16 @@ def test_missing_fields_are_asked_for(
     assert len(str(caught.value)) < 500
 
 
+def test_the_usual_fields_of_sacct_are_recognised(file_of: FileOf) -> None:
+    """`sacct -P` without --format."""
+    text = (
+        "JobID|JobName|Partition|Account|AllocCPUS|State|ExitCode\n"
+        "1001|train|gpu|lab|8|COMPLETED|0:0\n"
+    )
+    with pytest.raises(BadInput, match="add Submit to --format of sacct"):
+        read_trace(file_of(text))
+
+
 def test_a_log_without_gpus_says_how_to_count_cpus(file_of: FileOf) -> None:
     with pytest.raises(BadInput, match=r"ask for no GPU .*--columns num_gpus=AllocCPUS"):
         read(file_of, record("1", alloc="cpu=8,node=1", req="cpu=8,node=1"))
@@ -324,7 +334,7 @@ JOBS = st.lists(
 def test_a_rendered_workload_reads_back(
     jobs, fields, zone, ends_lines, delimiter, tmp_path_factory
 ):
-    from motet.sim.traces.time_stamps import zone_named
+    from motet.sim.traces.times.time_stamps import zone_named
 
     text = rendered(jobs, fields, zone=zone_named(zone), ends_lines=ends_lines, delimiter=delimiter)
     path = tmp_path_factory.mktemp("log") / "dump"

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from motet.domain.errors import BadInput
 from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.formats.json_entries import entries_of_items
-from motet.sim.traces.formats.kubernetes.objects import ClusterJob, ObjectReader
+from motet.sim.traces.formats.kubernetes.objects import ClusterJob, ObjectReader, object_name
 from motet.sim.traces.formats.logged_jobs import JobLog, LoggedJob
 from motet.sim.traces.problems import BadRow, Problems
 from motet.sim.traces.source import Source
-from motet.sim.traces.time_stamps import TimeStamps
+from motet.sim.traces.times.time_stamps import TimeStamps
 from motet.sim.traces.trace import Jobs
 
 _MARKS = ('"podSets"', '"kueue.x-k8s.io/', '"batch/v1"')
@@ -47,7 +47,7 @@ class KueueFormat(TraceFormat):
             try:
                 found[row] = reader.read(entry)
             except BadRow as error:
-                problems.add_error(row, error)
+                problems.add_error(row, error, object_name(entry, row))
         now_us = max((job.seen_us for job in found.values()), default=0)
         jobs = [_logged(row, job, now_us) for row, job in found.items()]
         log = JobLog(jobs, lines, _texts(found, len(lines)), _COUNT_OTHERS, stamps)

@@ -20,7 +20,7 @@ from motet.sim.traces.formats.kubernetes.quantities import (
     total,
 )
 from motet.sim.traces.problems import UNPARSABLE, BadRow
-from motet.sim.traces.time_stamps import TimeStamps
+from motet.sim.traces.times.time_stamps import TimeStamps
 
 KINDS = ("Workload", "Job")
 _PAST_RUNS = ("accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds")
@@ -136,6 +136,14 @@ class ObjectReader:
         if cell is None:
             return None
         return _parsed(name, str(cell), self._stamps.microseconds)
+
+
+def object_name(entry: Any, row: int) -> str:
+    """`ml/job-1` for messages, or the place in the list, from 0, of an object without a name."""
+    metadata = entry.get("metadata") if isinstance(entry, Mapping) else None
+    known = metadata if isinstance(metadata, Mapping) else {}
+    parts = [str(known[key])[:80] for key in ("namespace", "name") if known.get(key)]
+    return "/".join(parts) or f"object {row}"
 
 
 def _workload_resources(spec: Object, admission: Object) -> Resources:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from motet.domain.errors import BadInput
 from motet.domain.units import exact_seconds
 from motet.sim.traces.cells import decimal_number, seconds_us, since_first
-from motet.sim.traces.durations import duration_us
 from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.formats.leaving_out import without
 from motet.sim.traces.formats.motet_columns.elastic_columns import WORK_COLUMNS
@@ -23,7 +22,9 @@ from motet.sim.traces.formats.motet_columns.usual_names import has_usual_name, u
 from motet.sim.traces.problems import Problems, is_missing
 from motet.sim.traces.source import Source
 from motet.sim.traces.table import Cells, Table, check_named_columns, delimited_header, header_names
-from motet.sim.traces.time_stamps import TimeStamps
+from motet.sim.traces.times.clock_forms import AmbiguousDates, ClockForm, found_form, read_usual
+from motet.sim.traces.times.durations import duration_us
+from motet.sim.traces.times.time_stamps import TimeStamps
 from motet.sim.traces.trace import TRACE_COLUMNS, Jobs
 
 DELIMITERS = (",", "\t", ";", "|")
@@ -59,10 +60,13 @@ class AnyTableFormat(TraceFormat):
         delimiter = delimiter_of(source)
         _check_columns(source, delimited_header(source, delimiter))
         table = Table.read_delimited(source, delimiter, problems)
-        stamps = TimeStamps(source.options.zone)
-        columns, notices = _motet_columns(table, source.options.columns)
-        on_clock, zero_us = _on_clock(columns, stamps, problems)
+        names = header_names(source, delimiter)
+        columns, notices = _motet_columns(table, source.options.columns, names)
+        clock = _clock_of(source, table, columns["submit_time"])
+        stamps = TimeStamps(source.options.zone, clock.read if clock else read_usual)
+        on_clock, zero_us = _on_clock(columns, stamps, problems) if clock else ({}, None)
         columns |= on_clock
+        notices = (*notices, clock.notice) if clock and clock.notice else notices
         durations, unknown = _durations(columns, problems)
         idle = {row for row, cell in enumerate(columns["num_gpus"]) if _is_no_gpu(cell)}
         filled = ["0" if row in idle else cell for row, cell in enumerate(columns["num_gpus"])]
@@ -114,7 +118,7 @@ def _proposal(missing: Sequence[str], header: Sequence[str]) -> str:
 
 
 def _check_columns(source: Source, header: Sequence[str]) -> None:
-    check_named_columns(source, header)
+    check_named_columns(source, header_names(source, delimiter_of(source)))
     if _missing(header, source.options.columns):
         raise missing_columns(source, header)
 
@@ -128,31 +132,38 @@ def _missing(header: Sequence[str], columns: Mapping[str, str]) -> list[str]:
 
 
 def _motet_columns(
-    table: Table, columns: Mapping[str, str]
+    table: Table, columns: Mapping[str, str], names: Sequence[str]
 ) -> tuple[dict[str, Cells], tuple[str, ...]]:
-    """The columns under Motet's names; notices of what was assumed."""
+    """The columns under Motet's names; notices of what was assumed. `names`: of the header."""
     renamed = {name: table.columns[column.lower()] for name, column in columns.items()}
     known = {name: cells for name, cells in table.columns.items() if name in _KNOWN}
     found = known | renamed
     if "job_id" in found:
         return found, ()
     found["job_id"] = [str(row) for row in range(len(table.lines))]
-    usual = usual_column("job_id", list(table.columns))
+    usual = usual_column("job_id", names)
     remedy = f"; name one with --columns job_id={shlex.quote(usual)}" if usual else ""
     return found, (f"there is no column job_id: the row, from 0, is the id of a job{remedy}",)
+
+
+def _clock_of(source: Source, table: Table, cells: Cells) -> ClockForm | None:
+    """The form of the times; None: they are seconds. Raises BadInput for one of two forms."""
+    if source.options.clock is not None:
+        return source.options.clock
+    try:
+        return found_form(cells)
+    except AmbiguousDates as error:
+        raise BadInput(f"{source.path}:{table.lines[0]}: submit_time: {error}") from None
 
 
 def _on_clock(
     columns: Mapping[str, Cells], stamps: TimeStamps, problems: Problems
 ) -> tuple[dict[str, Cells], int | None]:
-    """The columns of times in seconds from the first submission, if they are time stamps.
+    """The columns of time stamps in seconds from the first submission.
 
-    Also returns that submission in microseconds since 1970; None if they are numbers.
+    Also returns that submission in microseconds since 1970.
     """
-    cells = columns["submit_time"]
-    if _is_number(next(filter(str.strip, cells), "0")):
-        return {}, None
-    submit_us, unknown = problems.parse("submit_time", cells, stamps.microseconds)
+    submit_us, unknown = problems.parse("submit_time", columns["submit_time"], stamps.microseconds)
     since_us, first_us = since_first(submit_us, unknown)
     found: dict[str, Cells] = {"submit_time": [exact_seconds(time_us) for time_us in since_us]}
     for name in TIME_COLUMNS[1:]:

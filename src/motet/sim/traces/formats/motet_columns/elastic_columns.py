@@ -15,7 +15,12 @@ import numpy as np
 from motet.estimate.speed_function import PARAMETERS, SpeedMode
 from motet.sim.traces.cells import whole_number
 from motet.sim.traces.curve_files import CurveFiles
-from motet.sim.traces.problems import WRONG_WORK, BadRow, Problems
+from motet.sim.traces.formats.motet_columns.subtask_columns import (
+    SUBTASK_COLUMNS,
+    read_subtasks,
+    subtask_columns,
+)
+from motet.sim.traces.problems import WRONG_WORK, BadRow, Problems, shown_cell
 from motet.sim.traces.table import Table
 from motet.sim.workload.elastic_work import WorkModels
 
@@ -30,7 +35,8 @@ _COUNTS = (
     "server_gpus",
 )
 _SPEED_PARAMETERS = tuple(f"speed_{name}" for name in PARAMETERS)
-WORK_COLUMNS = ("steps", *_COUNTS, "speed", *_SPEED_PARAMETERS, "curve", "target_loss")
+_SPEED = ("speed", *_SPEED_PARAMETERS)
+WORK_COLUMNS = ("steps", *_COUNTS, *_SPEED, "curve", "target_loss", *SUBTASK_COLUMNS)
 _MODES = {"sync": SpeedMode.SYNC, "async": SpeedMode.ASYNC}
 _MOST = 1e12
 
@@ -43,6 +49,9 @@ def read_work(
         return None
     reader = _Reader(table, problems)
     counts = _counts(reader, gpus)
+    subtasks = read_subtasks(reader.column, table, problems)
+    if subtasks is not None:
+        _refuse_speeds(reader, table, subtasks.is_known.tolist())
     speeds = [reader.column(name, _parameter, 0.0) for name in _SPEED_PARAMETERS[:-1]]
     speeds.append(reader.column(_SPEED_PARAMETERS[-1], _parameter, 1.0))
     work = WorkModels.of(
@@ -51,6 +60,7 @@ def read_work(
         np.array(speeds, dtype=np.float64).T,
         curves=reader.column("curve", curves.named, None),
         target_loss=reader.column("target_loss", _loss, float("nan")),
+        subtasks=subtasks,
         **counts,
     )
     for row, text in work.complaints():
@@ -68,16 +78,24 @@ def work_columns(work: WorkModels) -> Mapping[str, Sequence[object]]:
     curves = [work.curve_of(job) for job in range(len(work))]
     losses = work.target_loss.tolist()
     parameters = work.speeds.parameters.T.tolist()
+    subtasks = {} if work.subtasks is None else subtask_columns(work.subtasks)
+    follows = [False] * len(work) if work.subtasks is None else work.subtasks.is_known.tolist()
+    has_speed = [it and not other for it, other in zip(has, follows, strict=True)]
+
+    def speed_cells(values: Sequence[object]) -> list[object]:
+        return [value if it else "" for value, it in zip(values, has_speed, strict=True)]
+
     return {
         "steps": cells(work.planned_steps.tolist()),
         **{name: cells(getattr(work, name).tolist()) for name in _COUNTS},
-        "speed": cells([modes.get(mode, "") for mode in work.speeds.mode.tolist()]),
+        "speed": speed_cells([modes.get(mode, "") for mode in work.speeds.mode.tolist()]),
         **{
-            name: cells([repr(value) for value in column])
+            name: speed_cells([repr(value) for value in column])
             for name, column in zip(_SPEED_PARAMETERS, parameters, strict=True)
         },
         "curve": cells(["" if curve is None else curve.name for curve in curves]),
         "target_loss": cells([repr(loss) if isfinite(loss) else "" for loss in losses]),
+        **subtasks,
     }
 
 
@@ -108,6 +126,15 @@ def _counts(reader: _Reader, gpus: Sequence[int]) -> dict[str, list[int]]:
             for value, default in zip(found[name], defaults, strict=True)
         ]
     return {"workers": workers, **given}
+
+
+def _refuse_speeds(reader: _Reader, table: Table, follows: Sequence[bool]) -> None:
+    """Add a problem for rows with COMP and COMM times that state a speed of their own."""
+    for name in _SPEED:
+        for row, cell in enumerate(table.columns.get(name, ())):
+            if follows[row] and cell.strip():
+                message = f"{name} is {shown_cell(cell)}, but the speed follows from comp_s and "
+                reader.problems.add(row, WRONG_WORK, f"{message}comm_s; leave {name} empty")
 
 
 def _no_workers(gpus: int, servers: int, each: int, of_server: int) -> str:

@@ -18,6 +18,9 @@ _MARKS = frozenset(
 )
 """Fields of sacct, besides the id, of which a dump of jobs has at least one."""
 
+_USUAL = frozenset(("jobname", "alloccpus", "exitcode"))
+"""Fields that sacct prints without --format; its reader names those that are missing."""
+
 _FIELD = re.compile(r" *\w+ *")
 _RULER = re.compile(r"-+(?: +-+)+\s*")
 _DELIMITERS = ("|", "\t", ";", ",", "^", "~", "@", "#", "!")
@@ -59,7 +62,7 @@ def is_accounting(source: Source) -> bool:
     if _is_for_people(source):
         return True
     names = set(_split_header(source)[0])
-    return bool(names & set(ID_FIELDS)) and bool(names & _MARKS)
+    return bool(names & set(ID_FIELDS)) and (bool(names & _MARKS) or names >= _USUAL)
 
 
 def _is_for_people(source: Source) -> bool:

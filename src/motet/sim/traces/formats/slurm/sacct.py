@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from motet.domain.errors import BadInput
 from motet.sim.traces.cells import seconds_us
-from motet.sim.traces.durations import duration_us
 from motet.sim.traces.formats.format import TraceFormat
 from motet.sim.traces.formats.logged_jobs import JobLog, LoggedJob, count_noun
 from motet.sim.traces.formats.slurm.accounting_rows import ID_FIELDS, Accounting, is_accounting
@@ -19,7 +18,9 @@ from motet.sim.traces.formats.slurm.tres import cpus_in, gpus_in, memory_bytes_i
 from motet.sim.traces.problems import Problems
 from motet.sim.traces.source import Source
 from motet.sim.traces.table import Cells, stripped
-from motet.sim.traces.time_stamps import TimeStamps
+from motet.sim.traces.times.clock_forms import read_usual
+from motet.sim.traces.times.durations import duration_us
+from motet.sim.traces.times.time_stamps import TimeStamps
 from motet.sim.traces.trace import Jobs
 
 _FIELDS = {
@@ -91,7 +92,9 @@ class _Records:
         times = [accounting.first_known(name, _FIELDS[name]) for name in ("start_time", "end_time")]
         if not ran and None in times:
             raise _missing(source, "duration", "Start,End,Elapsed")
-        return cls(accounting, TimeStamps(source.options.zone))
+        clock = source.options.clock
+        stamps = TimeStamps(source.options.zone, clock.read if clock else read_usual)
+        return cls(accounting, stamps)
 
     def texts(self, name: str) -> list[str]:
         """A column as text; empty cells if there is none."""

@@ -1,0 +1,130 @@
+"""Jobs whose data are twice the memory of their control group: every fixed share against `auto`.
+
+Three clusterings (k-means) of 256 MB each in a group of 384 MB, taking turns (`interleave`). A
+fixed share is the same for all jobs; those with which the kernel kills a job do not count. Time:
+mean seconds of an epoch over all jobs without the first four, in which `auto` looks for its share.
+Target: `auto` at most the time of the best fixed share (the source: 16 % shorter, Harmony, section
+4.4.8).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import motet
+from motet.domain.arrays import Array
+from motet.domain.errors import BadInput, MotetError
+from motet.interfaces.training_job import TrainingJob
+from motet.live.slots.memory_groups import (
+    MemoryGroup,
+    group_parent,
+    make_memory_group,
+    remove_memory_group,
+)
+from support.figures import Figure, parser, report
+
+MEGABYTE = 1 << 20
+JOBS, EACH_MB, LIMIT_MB, WIDTH = 3, 256, 384, 64
+EPOCHS, SETTLING = 24, 4
+SHARES = (1.0, 0.9, 0.8, 0.7, 0.6)
+
+
+@dataclass(frozen=True)
+class LimitedRun:
+    """Means over jobs and epochs; `kills`: of the kernel, for want of memory."""
+
+    epoch_s: float
+    load_s: float
+    kills: int
+
+
+def main() -> None:
+    """Shares from the largest down, until the kernel kills; `auto` before and after them."""
+    arguments = parser(__doc__.splitlines()[0]).parse_args()
+    shares = SHARES[:2] if arguments.quick else SHARES
+    features = np.random.default_rng(0).random((EACH_MB * MEGABYTE // (8 * WIDTH), WIDTH))
+    first = limited_run(features, "auto")
+    fixed = {share: limited_run(features, share) for share in shares}
+    tuned = [first, limited_run(features, "auto")]
+    whole = {share: run for share, run in fixed.items() if not run.kills}
+    best = min(whole, key=lambda share: whole[share].epoch_s)
+    best_s, mean_s = whole[best].epoch_s, sum(run.epoch_s for run in tuned) / len(tuned)
+    figures = [Figure(f"share {share:g}", _text(run)) for share, run in fixed.items()]
+    figures += [Figure("auto", _text(run)) for run in tuned]
+    figures.append(
+        Figure(
+            "epoch: auto, best fixed share",
+            f"{mean_s:.3f} s",
+            f"{best_s:.3f} s",
+            mean_s / best_s,
+            1.0,
+            at_least=False,
+        )
+    )
+    report("spilling", f"{JOBS} jobs of {EACH_MB} MB in {LIMIT_MB} MB", figures)
+
+
+def limited_run(features: Array, spill: float | str) -> LimitedRun:
+    """All jobs at a time, in a group of their own."""
+    with _limited_group() as group, motet.Cluster(JOBS, interleave=True) as cluster:
+        Path(group.procs).write_text(str(cluster._cluster.template_id))
+        begun = [
+            cluster.submit(
+                "kmeans",
+                features,
+                n_clusters=16,
+                workers=1,
+                servers=1,
+                epochs=EPOCHS,
+                seed=seed,
+                tol=0,
+                spill=spill,
+            )
+            for seed in range(JOBS)
+        ]
+        epochs = [_epochs(job) for job in begun]
+        lines = Path(group.events).read_text().splitlines()
+        kills = int(dict(line.split() for line in lines)["oom_kill"])
+    found = [each for each in epochs if each is not None]
+    if len(found) < JOBS:
+        return LimitedRun(float("inf"), float("inf"), max(kills, 1))
+    wall_s, load_s = np.mean(found, axis=0)
+    return LimitedRun(float(wall_s), float(load_s), kills)
+
+
+def _epochs(job: TrainingJob) -> tuple[float, float] | None:
+    """Mean epoch and wait for data; None: the job failed."""
+    try:
+        losses = job.result().losses[SETTLING:]
+    except MotetError:
+        return None
+    return float(losses["wall_s"].mean()), float(losses["load_s"].mean())
+
+
+@contextmanager
+def _limited_group() -> Iterator[MemoryGroup]:
+    """Raises BadInput."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = make_memory_group(Path(folder), LIMIT_MB * MEGABYTE, group_parent())
+        if made is None:
+            raise BadInput("control groups of memory are not permitted here; run as root")
+        try:
+            yield made
+        finally:
+            remove_memory_group(made.folder)
+
+
+def _text(run: LimitedRun) -> str:
+    if run.kills:
+        return f"{run.kills} killed"
+    return f"{run.epoch_s:.3f} s, {run.load_s:.3f} waiting"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+"""The `Scene` of a snapshot: which jobs and machines Harmony may group, and what it remembers.
+
+A machine of a group is one all of whose slots the group holds. Jobs are grouped that report COMP
+and COMM, whose worker takes all slots of a machine (of the cluster's most frequent size), and that
+run on any number of machines. All other jobs run alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from motet.domain.arrays import Bools, Ints
+from motet.domain.estimates import SubtaskEstimates
+from motet.domain.snapshot import Placement, Snapshot
+from motet.estimate.colocation.group_time import SubtaskTimes
+from motet.harmony.problem import JobCosts
+from motet.harmony.schedule.held_groups import HeldGroup, Scene
+from motet.harmony.spill_ratio import SpillableJob
+
+BLOCKS = 100
+"""Blocks of a job's input: the ratio on disk is a multiple of 1 %."""
+_MICRO = 1e6
+MEMORY_COLUMNS: Mapping[str, int] = {
+    "settled": 0,
+    "own_comp_us": 0,
+    "own_comm_us": 0,
+    "group_comp_us": 0,
+    "group_comm_us": 0,
+    "group_jobs": 0,
+}
+"""Of each job: whether it was profiled at the last decision; COMP and COMM of its own and of its
+group, and the number of the group's jobs, at that decision. What the members of a group do not
+account for belongs to jobs that have ended."""
+
+
+@dataclass(frozen=True)
+class DataRules:
+    """`reloading`: whether input is kept on disk where memory does not suffice; `disk_bytes_per_s`:
+    read from the disk of one machine.
+    """
+
+    reloading: bool
+    disk_bytes_per_s: float
+
+
+def usual_slots(snapshot: Snapshot) -> int:
+    """The most frequent number of slots of a machine, the smallest of equally frequent ones; 0 of
+    an empty cluster."""
+    sizes, counts = np.unique(snapshot.cluster.gpus[snapshot.cluster.gpus > 0], return_counts=True)
+    return int(sizes[counts.argmax()]) if len(sizes) else 0
+
+
+def groupable_rows(snapshot: Snapshot, subtasks: SubtaskEstimates | None, slots: int) -> Ints:
+    """Rows of jobs that may share machines, by number."""
+    jobs = snapshot.jobs
+    if subtasks is None or not slots:
+        return np.zeros(0, dtype=np.int64)
+    fits: Bools = subtasks.are_reported & (jobs.worker_gpus == slots) & (jobs.min_workers == 1)
+    fits &= jobs.max_workers >= snapshot.cluster.size
+    fits &= (jobs.servers * jobs.server_gpus == 0) & (jobs.min_servers == jobs.max_servers)
+    if snapshot.free_cpus is not None:
+        fits &= (jobs.cpus == 0) & (jobs.memory_bytes == 0)
+    rows = np.flatnonzero(fits)
+    return rows[np.argsort(jobs.number[rows])]
+
+
+def scene_of(
+    snapshot: Snapshot,
+    rows: Ints,
+    subtasks: SubtaskEstimates,
+    machines: Sequence[int],
+    slots: int,
+    rules: DataRules,
+    cpu_weight: float,
+) -> Scene:
+    """`rows`: as `groupable_rows`; `machines`: that groups may have, of `slots` slots each."""
+    jobs = snapshot.jobs
+    is_profiled = subtasks.is_measured[rows]
+    order = np.lexsort((jobs.number[rows], jobs.submit_us[rows]))
+    known = (subtasks.divided_s, subtasks.constant_s, subtasks.comm_s)
+    divided_s, constant_s, comm_s = (np.where(is_profiled, each[rows], 0.0) for each in known)
+    memory = np.array([each.least_bytes for each in spillable_jobs(subtasks, rows, rules)])
+    if not rules.reloading:
+        memory = subtasks.input_bytes[rows] + subtasks.model_bytes[rows]
+    return Scene(
+        JobCosts(divided_s, constant_s, comm_s, memory),
+        tuple(order.tolist()),
+        is_profiled,
+        (snapshot.memory["settled"][rows] == 1) & is_profiled,
+        _held_groups(snapshot, rows, frozenset(machines), slots),
+        tuple(machines),
+        _machine_memory_bytes(snapshot, machines),
+        cpu_weight,
+    )
+
+
+def spillable_jobs(
+    subtasks: SubtaskEstimates, rows: Sequence[int] | Ints, rules: DataRules
+) -> list[SpillableJob]:
+    """The data of jobs. Before a profile, reading is taken not to delay COMP."""
+    found = []
+    for row in rows:
+        input_bytes, model_bytes = (
+            float(subtasks.input_bytes[row]),
+            float(subtasks.model_bytes[row]),
+        )
+        load_s = max(input_bytes / BLOCKS / rules.disk_bytes_per_s, 1e-12)
+        comp_s = float(subtasks.divided_s[row]) + float(subtasks.constant_s[row])
+        process_s = comp_s / BLOCKS if subtasks.is_measured[row] else load_s
+        found.append(SpillableJob(input_bytes, model_bytes, BLOCKS, process_s, load_s))
+    return found
+
+
+def _machine_memory_bytes(snapshot: Snapshot, machines: Sequence[int]) -> float:
+    """The least memory of these machines; infinity where the cluster counts none."""
+    memory = snapshot.cluster.memory_bytes[list(machines)]
+    known = memory[memory > 0]
+    return float(known.min()) if len(known) else float("inf")
+
+
+def _held_groups(
+    snapshot: Snapshot, rows: Ints, machines: frozenset[int], slots: int
+) -> tuple[HeldGroup, ...]:
+    """Present groups, by their first job; jobs on other machines or with a part of one do not
+    count as running."""
+    jobs = snapshot.jobs
+    members: dict[Placement, list[int]] = {}
+    for index, row in enumerate(rows.tolist()):
+        place = snapshot.placements.get(int(jobs.number[row]))
+        if place is None or not machines.issuperset(place.machines):
+            continue
+        if all(count == slots for count in place.counts):
+            members.setdefault(place, []).append(index)
+    return tuple(
+        HeldGroup(tuple(together), place.machines, _ended(snapshot, rows[together]))
+        for place, together in members.items()
+    )
+
+
+def _ended(snapshot: Snapshot, rows: Ints) -> SubtaskTimes | None:
+    """What the jobs of a group do not account for of its times at the last decision."""
+    memory = snapshot.memory
+    if memory["group_jobs"][rows[0]] <= len(rows):
+        return None
+    comp_us = memory["group_comp_us"][rows[0]] - memory["own_comp_us"][rows].sum()
+    comm_us = memory["group_comm_us"][rows[0]] - memory["own_comm_us"][rows].sum()
+    if comp_us <= 0:
+        return None
+    return SubtaskTimes(float(comp_us) / _MICRO, float(max(comm_us, 0)) / _MICRO)
+
+
+def group_memory(
+    snapshot: Snapshot,
+    rows: Ints,
+    scene: Scene,
+    groups: Sequence[tuple[tuple[int, ...], int]],
+    is_settled: Bools,
+) -> dict[str, Ints]:
+    """The memory columns after a decision for these groups (jobs, machines)."""
+    found = {name: np.zeros(len(snapshot.jobs), dtype=np.int64) for name in MEMORY_COLUMNS}
+    found["settled"][rows] = is_settled
+    problem = scene.problem(max(len(scene.machines), 1))
+    for jobs, machines in groups:
+        times = [problem.times(job, machines) for job in jobs]
+        own_comp = np.array([round(each.comp_s * _MICRO) for each in times], dtype=np.int64)
+        own_comm = np.array([round(each.comm_s * _MICRO) for each in times], dtype=np.int64)
+        of = rows[list(jobs)]
+        found["own_comp_us"][of], found["own_comm_us"][of] = own_comp, own_comm
+        found["group_comp_us"][of], found["group_comm_us"][of] = own_comp.sum(), own_comm.sum()
+        found["group_jobs"][of] = len(jobs)
+    return found

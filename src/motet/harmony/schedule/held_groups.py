@@ -1,0 +1,74 @@
+"""The jobs that Harmony groups, and the groups in which they run now.
+
+Jobs are counted from 0 in the order of their numbers, so that the order of the input has no effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from motet.domain.arrays import Bools
+from motet.estimate.colocation.group_time import CPU_WEIGHT, SubtaskTimes
+from motet.harmony.problem import Grouping, GroupingProblem, JobCosts, JobGroup
+
+
+class HeldGroup(NamedTuple):
+    """Jobs on the same machines. `ended`: COMP and COMM, on these machines, of its jobs that have
+    ended since the last decision, together; None: none has, or none was profiled.
+    """
+
+    jobs: tuple[int, ...]
+    machines: tuple[int, ...]
+    ended: SubtaskTimes | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """`costs`: of all jobs; without a profile they count as no work. `order`: all jobs, first
+    submitted first. `is_profiled`: measured; `is_settled`: profiled, and taken into account by an
+    earlier decision. `machines`: numbers of equal machines that groups may have.
+    """
+
+    costs: JobCosts
+    order: tuple[int, ...]
+    is_profiled: Bools
+    is_settled: Bools
+    held: tuple[HeldGroup, ...]
+    machines: tuple[int, ...]
+    machine_memory_bytes: float = float("inf")
+    cpu_weight: float = CPU_WEIGHT
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def problem(self, machines: int, more: Sequence[SubtaskTimes] = ()) -> GroupingProblem:
+        """All jobs, then `more`, whose times are those on one machine, on this many machines."""
+        costs = self.costs
+        if more:
+            import numpy as np
+
+            divided_s = np.array([each.comp_s for each in more])
+            comm_s, none = np.array([each.comm_s for each in more]), np.zeros(len(more))
+            extra = JobCosts(divided_s, none, comm_s, none)
+            pairs = zip(costs, extra, strict=True)
+            costs = JobCosts(*(np.concatenate(pair) for pair in pairs))
+        return GroupingProblem(costs, machines, self.machine_memory_bytes, self.cpu_weight)
+
+    @property
+    def running(self) -> frozenset[int]:
+        """Jobs that hold machines."""
+        return frozenset(job for group in self.held for job in group.jobs)
+
+    def present(self) -> Grouping:
+        """The groups in which jobs run now."""
+        return Grouping(tuple(JobGroup(group.jobs, len(group.machines)) for group in self.held))
+
+
+@dataclass(frozen=True, eq=False)
+class GroupPlan:
+    """Groups from now on. `is_settled`: as in `Scene`, for the next decision."""
+
+    groups: tuple[JobGroup, ...]
+    is_settled: Bools

@@ -1,0 +1,1 @@
+"""Requests to the server of the live cluster: the connection, and what they are about."""

@@ -1,0 +1,1 @@
+"""Lists of live jobs, and lists that follow their changes."""

@@ -1,0 +1,1 @@
+"""What is drawn for possible futures: run times, start-ups and later submissions."""

@@ -1,0 +1,1 @@
+"""Compiles what decisions need before the first one, in a process of its own."""

@@ -1,0 +1,167 @@
+"""Explanations of the live cluster: the decisions about a job as a story. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from motet.domain.errors import MotetError
+from motet.domain.log_entry import is_wait
+from motet.domain.units import SECOND_US
+from motet.domain.wait import WAITS, wait_named
+from motet.engine.policy_loading.catalogue import parameters_of
+from motet.insight.cluster_wait import ClusterWait
+from motet.insight.job_story import JobStory, RulesInForce, queue_rules
+from motet.insight.log_events import story_event
+from motet.insight.meanwhile import HeldGpus, Meanwhile
+from motet.insight.policy_failure import policy_failure_words
+from motet.insight.sentences import Rules
+from motet.insight.story import JobRecord, Story
+from motet.insight.story_event import StoryEvent
+from motet.insight.waits import wait_sentence
+from motet.insight.wording import duration_words, in_slots, listed
+from motet.interfaces.server.stories.held_story import held_events, why_held
+from motet.live.jobs.attempt import AttemptPhase
+from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job_state import JobState
+from motet.live.master.facts import PolicyChosen
+from motet.live.master.policy_choice import policy_of
+from motet.live.master.state import LiveState
+
+NO_PROGRESS = "NoProgress"
+"""The reason of a job that runs, and whose processes have written nothing for long."""
+_GETS_SLOTS = ("start", "resume")
+_SHOWN = 5
+
+
+def explained(state: LiveState, number: int, now_us: int) -> JobStory:
+    """The story of a job until now. Raises NotFound, BadInput.
+
+    Sentences speak of GPUs; `in_slots` rewords them.
+    """
+    job = state.job(number)
+    events = _events(state, job)
+    record = JobRecord(
+        str(number),
+        job.user,
+        job.spec.queue,
+        job.spec.processes,
+        job.submitted_us,
+        job.ended_us if job.state is JobState.SUCCEEDED else None,
+    )
+    until_us = None if job.state.is_final else now_us
+    story = Story.of(record, events, until_us)
+    held = list(_holdings_of_others(state, job, job.ended_us or now_us))
+    later = {each.job for each in held if int(each.job) > number}
+    meanwhile = Meanwhile.of(story, held, later)
+    return JobStory(state.policy.policy, rules_in_force(state), story, meanwhile)
+
+
+def _events(state: LiveState, job: LiveJob) -> list[StoryEvent]:
+    """What was decided about a job, after the time in which it was held."""
+    decided = [story_event(entry, str, _machines(state)) for entry in state.history.of(job.number)]
+    if job.trial_s and job.state is JobState.SUCCEEDED and decided[-1].event == "cancel":
+        told = f"ran for {duration_words(round(job.trial_s * SECOND_US))} without an error"
+        decided[-1] = replace(decided[-1], event="finish", told=told)
+    events = [*held_events(state, job), *decided]
+    return events or [StoryEvent(job.submitted_us, "wait", job.spec.processes)]
+
+
+def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
+    """The name of the reason for which a job waits, and its sentence; empty: it does not wait."""
+    if job.is_held and not job.is_suspended:
+        return why_held(state, job)
+    entries = state.history.of(job.number)
+    if state.refusal and job.attempt is None and not (job.is_suspended or job.state.is_final):
+        words = ClusterWait.CLUSTER_UNREACHABLE.value
+        return words.name, words.sentence.format(refusal=state.refusal)
+    if job.is_suspended or job.state.is_final:
+        return "", ""
+    if entries and entries[-1].event in _GETS_SLOTS and job.attempt is None:
+        return _slots_being_freed(state)
+    if state.policy_failure and job.attempt is None:
+        words = ClusterWait.POLICY_FAILED.value
+        failure = policy_failure_words(state.policy_failure)
+        return words.name, words.sentence.format(failure=failure)
+    if not entries:
+        return "", ""
+    if not is_wait(entries[-1]):
+        return "", ""
+    sentence = wait_sentence(story_event(entries[-1], str, _machines(state)))
+    return _slots_name(wait_named(entries[-1].event).reason.name), in_slots(sentence)
+
+
+def advice(reason: str, job: LiveJob) -> str:
+    """What the user of a job could do that waits for this reason, or has this warning; empty:
+    nothing is known."""
+    if reason == NO_PROGRESS:
+        return f"see what it does: motet logs {job.number}; motet cancel {job.number} if it hangs"
+    for words in (*(wait.reason for wait in WAITS), *(wait.value for wait in ClusterWait)):
+        if _slots_name(words.name) == reason:
+            return in_slots(words.advice.format(job=job.number))
+    return ""
+
+
+def idle_warning(job: LiveJob) -> tuple[str, str]:
+    """The name and the sentence of a warning about a job that runs; empty: none."""
+    if job.idle_since_us is None:
+        return "", ""
+    moment = datetime.fromtimestamp(job.idle_since_us // 1_000_000, UTC)
+    return NO_PROGRESS, (
+        f"it holds slots, but has written nothing to logs or checkpoints since {moment:%F %T} UTC"
+    )
+
+
+def _slots_being_freed(state: LiveState) -> tuple[str, str]:
+    """Empty: no job is being stopped, so the job is about to start."""
+    stopping = [
+        f"job {job.number}"
+        for job in state.active.values()
+        if job.attempts[-1].phase is AttemptPhase.STOPPING
+    ]
+    if not stopping:
+        return "", ""
+    leaving = listed(stopping[:_SHOWN], len(stopping))
+    have = "has" if len(stopping) == 1 else "have"
+    words = ClusterWait.SLOTS_BEING_FREED.value
+    return words.name, words.sentence.format(leaving=f"{leaving} {have}")
+
+
+def _slots_name(reason: str) -> str:
+    """`InsufficientSlots` for `InsufficientGpus`: machines of the live cluster offer slots."""
+    return reason.replace("Gpus", "Slots")
+
+
+def _machines(state: LiveState) -> tuple[str, ...]:
+    assert state.cluster is not None
+    return state.cluster.names
+
+
+def _holdings_of_others(state: LiveState, job: LiveJob, to_us: int) -> Iterator[HeldGpus]:
+    """Slots that attempts of other jobs held after the submission of this one."""
+    for other in state.jobs.values():
+        if other is job:
+            continue
+        for attempt in other.attempts:
+            begin_us, end_us = attempt.requested_us, attempt.ended_us
+            if begin_us < to_us and (end_us is None or end_us > job.submitted_us):
+                slots = sum(attempt.placement.counts)
+                yield HeldGpus(str(other.number), slots, begin_us, end_us)
+
+
+def rules_in_force(state: LiveState) -> RulesInForce:
+    """Of the queues of the policies, when each was in force."""
+    *earlier, last = [_rules_of(chosen) for _, chosen in state.policies] or [Rules()]
+    ends_us = (at_us for at_us, _ in state.policies[1:])
+    return RulesInForce(last, tuple(zip(ends_us, earlier, strict=True)))
+
+
+def _rules_of(chosen: PolicyChosen) -> Rules:
+    """Of a policy whose file is gone or broken: none are known."""
+    try:
+        policy = policy_of(chosen.policy, chosen.settings)
+    except MotetError:
+        return Rules()
+    names = [each.name for each in parameters_of(type(policy))]
+    return queue_rules({name: getattr(policy, name) for name in names})

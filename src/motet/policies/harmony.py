@@ -1,0 +1,300 @@
+"""Harmony: jobs that compute and jobs that communicate on the same machines (W.-Y. Lee, 2020).
+
+Jobs report the seconds of COMP and COMM of their iterations. From these a model predicts the
+iteration time of jobs that share machines, and groups are chosen for the highest use of CPU and
+network; they change when jobs arrive and end (chapter 4 of the dissertation).
+
+Departures: `motet.harmony` has those of the groups. Jobs that cannot be grouped run alone, before
+groups get machines: the paper has no such jobs. Profiles are looked at every `check_s` seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from motet.allocation.fill import Filled, fill
+from motet.allocation.keep_current import next_multiple
+from motet.allocation.order import order_by
+from motet.domain.arrays import Floats, Ints
+from motet.domain.decision import Decision, GroupForecast, Reasons
+from motet.domain.errors import BadInput
+from motet.domain.estimates import SubtaskEstimates
+from motet.domain.policy import JobInput, Policy
+from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
+from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
+from motet.domain.wait import Wait
+from motet.estimate.colocation.group_time import CPU_WEIGHT, group_iteration_s, utilisation_of
+from motet.harmony.fewer_jobs import preferring_fewer_jobs
+from motet.harmony.prefixes import paper_grouping
+from motet.harmony.problem import JobGroup
+from motet.harmony.schedule.apart import isolated_schedule, naive_schedule
+from motet.harmony.schedule.chosen_machines import chosen_machines
+from motet.harmony.schedule.from_snapshot import (
+    MEMORY_COLUMNS,
+    DataRules,
+    group_memory,
+    groupable_rows,
+    scene_of,
+    spillable_jobs,
+    usual_slots,
+)
+from motet.harmony.schedule.held_groups import GroupPlan, Scene
+from motet.harmony.schedule.interleaved import interleaved_schedule
+from motet.harmony.schedule.use_with_job import uses_with_jobs
+from motet.harmony.search import best_grouping, quick_grouping
+from motet.harmony.spill_ratio import first_disk_blocks
+
+_MEGA = 1e6
+
+
+@dataclass(frozen=True)
+class Harmony(Policy):
+    """`grouping`: `harmony`, or a baseline: `isolated` (each job alone), `naive` (`naive_groups`
+    groups to which jobs are dealt at random, `naive_deal` is the number of the deal).
+
+    `search`: `best`, or Algorithms 1 and 2 of the source (`paper`). `reloading`: keep input on
+    disk where memory does not suffice, if reading it at `disk_mb_rate` (MB per second, from each
+    machine) delays no COMP (false: such groups are excluded). `cpu_weight`: of the CPU in the use
+    of machines. `fewer_jobs`: the part of that use that is given up for fewer jobs at a time.
+    `check_s`: while jobs are profiled, decide at multiples of this interval.
+    """
+
+    grouping: Literal["harmony", "isolated", "naive"] = "harmony"
+    search: Literal["best", "paper"] = "best"
+    reloading: bool = True
+    disk_mb_rate: float = 200.0
+    cpu_weight: float = CPU_WEIGHT
+    fewer_jobs: float = 0.02
+    check_s: float = 60.0
+    naive_groups: int = 10
+    naive_deal: int = 0
+
+    memory_columns: ClassVar[dict[str, int]] = dict(MEMORY_COLUMNS)
+    wants_estimates: ClassVar[bool] = True
+    needed_inputs: ClassVar[dict[JobInput, str]] = {
+        JobInput.SUBTASKS: "jobs run alone on the GPUs that they request, in order of submission",
+    }
+
+    def __post_init__(self) -> None:
+        check_seconds("check_s", self.check_s, SHORTEST_S)
+        if not self.disk_mb_rate > 0:
+            raise BadInput(f"disk_mb_rate={self.disk_mb_rate}: give a number above 0")
+        if not 0.5 <= self.cpu_weight <= 1:
+            raise BadInput(f"cpu_weight={self.cpu_weight}: must be from 0.5 to 1")
+        if not 0 <= self.fewer_jobs < 1:
+            raise BadInput(f"fewer_jobs={self.fewer_jobs}: give a part, from 0 to below 1")
+        if self.naive_groups < 1:
+            raise BadInput(f"naive_groups={self.naive_groups}: give at least 1")
+
+    def decide(self, snapshot: Snapshot) -> Decision:
+        """Lone jobs first, then the groups on the other machines."""
+        subtasks, slots = snapshot.wanted_estimates.subtasks, usual_slots(snapshot)
+        rows = groupable_rows(snapshot, subtasks, slots)
+        lone = _lone_jobs(snapshot, rows)
+        if subtasks is None or not len(rows):
+            return Decision(lone.gpus, lone.reasons)
+        machines = _machines_for_groups(snapshot, lone.gpus, rows, slots)
+        rules = DataRules(self.reloading, self.disk_mb_rate * _MEGA)
+        scene = scene_of(snapshot, rows, subtasks, machines, slots, rules, self.cpu_weight)
+        schedule = self._schedule(scene, snapshot.jobs.number[rows])
+        places = chosen_machines(schedule.groups, scene.held, machines)
+        made = _Made(snapshot, rows, lone)
+        for group, place in zip(schedule.groups, places, strict=True):
+            made.add(group, Placement(place, (slots,) * len(place)))
+        ratios = _spill_ratios(scene, schedule, subtasks, rows, rules)
+        groups = [(group.jobs, group.machines) for group in schedule.groups]
+        memory = group_memory(snapshot, rows, scene, groups, schedule.is_settled)
+        recheck_us = next_multiple(snapshot.now_us, microseconds(self.check_s))
+        return made.decision(
+            _waits(scene, schedule, self.grouping),
+            memory,
+            recheck_us if made.has_changes or _is_measuring(scene, schedule) else NEVER_US,
+            ratios,
+            _forecasts(scene, schedule, rows),
+        )
+
+    def _schedule(self, scene: Scene, numbers: Ints) -> GroupPlan:
+        if not scene.machines:
+            return GroupPlan((), scene.is_settled)
+        match self.grouping:
+            case "isolated":
+                return isolated_schedule(scene)
+            case "naive":
+                lots = [np.random.default_rng([self.naive_deal, job]).random() for job in numbers]
+                deal = np.argsort(lots, kind="stable").tolist()
+                return naive_schedule(scene, self.naive_groups, deal)
+        if self.search == "paper":
+            return interleaved_schedule(scene, paper_grouping, paper_grouping)
+        searches = (best_grouping, quick_grouping)
+        first, repair = (preferring_fewer_jobs(each, self.fewer_jobs) for each in searches)
+        return interleaved_schedule(scene, first, repair)
+
+
+class _Made:
+    """The columns of a decision: lone jobs, to which groups are added."""
+
+    def __init__(self, snapshot: Snapshot, rows: Ints, lone: Filled) -> None:
+        self._snapshot, self._rows = snapshot, rows
+        self._gpus, self._reasons = lone.gpus.copy(), lone.reasons
+        self._group = np.full(len(snapshot.jobs), UNKNOWN)
+        self._places: dict[int, Placement] = {}
+
+    def add(self, group: JobGroup, place: Placement) -> None:
+        """All jobs of a group get these machines."""
+        members = self._rows[list(group.jobs)]
+        self._gpus[members] = sum(place.counts)
+        self._group[members] = members.min()
+        self._places |= dict.fromkeys(members.tolist(), place)
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether a job of a group starts or gets other machines."""
+        jobs, placements = self._snapshot.jobs, self._snapshot.placements
+        return any(
+            placements.get(int(jobs.number[row])) != place for row, place in self._places.items()
+        )
+
+    def decision(
+        self,
+        waits: _GroupWaits,
+        memory: dict[str, Ints],
+        recheck_us: int,
+        ratios: Floats | None,
+        forecasts: dict[int, GroupForecast],
+    ) -> Decision:
+        """Jobs that stay come first, so that they keep their machines when groups part."""
+        jobs, rows = self._snapshot.jobs, self._rows
+        stays = np.zeros(len(jobs), dtype=np.bool_)
+        for row, place in self._places.items():
+            stays[row] = self._snapshot.placements.get(int(jobs.number[row])) == place
+        is_grouped = np.zeros(len(jobs), dtype=np.bool_)
+        is_grouped[rows] = True
+        is_late = np.where(is_grouped, 0, 1) + np.where(self._gpus > 0, 0, 2)
+        order = order_by(is_late, ~stays, jobs.held_gpus == 0, jobs.submit_us, jobs.number)
+        position = np.empty(len(jobs), dtype=np.int64)
+        position[order] = np.arange(len(jobs))
+        code, free = self._reasons.code.copy(), self._reasons.free_gpus.copy()
+        measure = np.full(len(jobs), np.nan)
+        code[rows] = np.where(self._gpus[rows] > 0, int(Wait.RUNS), waits.code)
+        measure[rows] = waits.measure
+        free[rows] = self._snapshot.gpu_count - _distinct_gpus(self._gpus, self._group)
+        workers = np.where(jobs.worker_gpus > 0, self._gpus // jobs.worker_gpus, 0)
+        return Decision(
+            self._gpus,
+            Reasons(code, free, position, measure, waits.bar),
+            self._places,
+            workers=np.where(is_grouped, workers, np.where(self._gpus > 0, jobs.workers, 0)),
+            servers=np.where(self._gpus > 0, jobs.servers, 0),
+            group=self._group,
+            recheck_at_us=recheck_us,
+            memory=memory,
+            spill=ratios,
+            forecasts=forecasts,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _GroupWaits:
+    """Of the jobs of a scene: codes of those that wait, the use of the machines with each of them,
+    and the present one.
+    """
+
+    code: Ints
+    measure: Floats
+    bar: float
+
+
+def _waits(scene: Scene, schedule: GroupPlan, grouping: str) -> _GroupWaits:
+    """Jobs without a profile, and those of the baselines, lack machines with enough memory."""
+    code = np.full(len(scene), int(Wait.GROUP_MEMORY))
+    if grouping != "harmony":
+        return _GroupWaits(code, np.full(len(scene), np.nan), float("nan"))
+    present, measure = uses_with_jobs(scene, schedule.groups)
+    code[~np.isnan(measure)] = int(Wait.NO_GAIN)
+    return _GroupWaits(code, measure, present)
+
+
+def _is_measuring(scene: Scene, schedule: GroupPlan) -> bool:
+    """Whether a job without a profile runs."""
+    return any(not scene.is_profiled[job] for group in schedule.groups for job in group.jobs)
+
+
+def _lone_jobs(snapshot: Snapshot, rows: Ints) -> Filled:
+    """Jobs that are not grouped, on their full request; jobs that run go first."""
+    jobs = snapshot.jobs
+    gpus = jobs.gpus.copy()
+    gpus[rows] = 0
+    is_grouped = np.zeros(len(jobs), dtype=np.bool_)
+    is_grouped[rows] = True
+    order = order_by(is_grouped, jobs.held_gpus == 0, jobs.submit_us, jobs.number)
+    return fill(order, gpus, snapshot.gpu_count, may_overtake=True)
+
+
+def _machines_for_groups(
+    snapshot: Snapshot, lone_gpus: Ints, rows: Ints, slots: int
+) -> tuple[int, ...]:
+    """Machines that lone jobs neither hold nor need: of those without a group the last ones are
+    left to lone jobs that start, then those of the last groups.
+    """
+    jobs, cluster = snapshot.jobs, snapshot.cluster
+    held = np.zeros(cluster.size, dtype=np.int64)
+    in_group = np.zeros(cluster.size, dtype=np.bool_)
+    grouped = {*rows.tolist()}
+    for row in np.flatnonzero(jobs.held_gpus > 0).tolist():
+        place = snapshot.placements[int(jobs.number[row])]
+        if row in grouped:
+            in_group[list(place.machines)] = True
+        elif lone_gpus[row]:
+            held[list(place.machines)] += place.counts
+    can = (cluster.gpus == slots) & (held == 0)
+    starting = int(lone_gpus[jobs.held_gpus == 0].sum())
+    beside = int((cluster.gpus - held)[~can].sum())
+    missing = -(-max(starting - beside, 0) // slots)
+    machines = sorted(np.flatnonzero(can).tolist(), key=lambda each: (not in_group[each], each))
+    return tuple(sorted(machines[: max(len(machines) - missing, 0)]))
+
+
+def _forecasts(scene: Scene, schedule: GroupPlan, rows: Ints) -> dict[int, GroupForecast]:
+    """By row, of the groups of several jobs; of the profiled ones among them."""
+    found: dict[int, GroupForecast] = {}
+    for group in schedule.groups:
+        known = [job for job in group.jobs if scene.is_profiled[job]]
+        if len(group.jobs) < 2 or not known:
+            continue
+        problem = scene.problem(len(scene.machines))
+        times = [problem.times(job, group.machines) for job in known]
+        in_turn_s = sum(each.iteration_s for each in times)
+        use, group_s = utilisation_of(times), group_iteration_s(times)
+        forecast = GroupForecast(group_s, in_turn_s, use.cpu, use.network, len(known))
+        found |= dict.fromkeys(rows[list(group.jobs)].tolist(), forecast)
+    return found
+
+
+def _distinct_gpus(gpus: Ints, group: Ints) -> int:
+    """Allocated GPUs; those of a group count once."""
+    alone = int(gpus[group == UNKNOWN].sum())
+    _, first = np.unique(group[group != UNKNOWN], return_index=True)
+    return alone + int(gpus[group != UNKNOWN][first].sum())
+
+
+def _spill_ratios(
+    scene: Scene, schedule: GroupPlan, subtasks: SubtaskEstimates, rows: Ints, rules: DataRules
+) -> Floats | None:
+    """Part of each job's input on disk; None where memory has no limit or nothing is reloaded."""
+    if not rules.reloading or np.isinf(scene.machine_memory_bytes):
+        return None
+    ratios = np.zeros(len(subtasks.comm_s))
+    for group in schedule.groups:
+        members: Sequence[int] = rows[list(group.jobs)].tolist()
+        data = spillable_jobs(subtasks, members, rules)
+        blocks = first_disk_blocks(data, group.machines * scene.machine_memory_bytes)
+        if blocks is not None:
+            ratios[members] = [n / job.blocks for n, job in zip(blocks, data, strict=True)]
+    return ratios
+
+
+POLICIES = {"harmony": Harmony}

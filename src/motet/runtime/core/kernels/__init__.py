@@ -1,0 +1,1 @@
+"""Compiled loops of the runtime, and the compiler."""

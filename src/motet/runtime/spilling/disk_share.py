@@ -1,0 +1,134 @@
+"""Which share of a worker's sections is spilled: a fixed one, or one that follows the memory."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Protocol
+
+from motet.runtime.core.subtask import Clock, monotonic_us
+from motet.runtime.spilling.machine_memory import MachineMemory
+from motet.runtime.spilling.section_memory import SECTIONS_AHEAD
+from motet.runtime.spilling.share_tuner import (
+    EpochLoads,
+    SpillState,
+    after_epoch,
+    enough_free,
+    first_share,
+    relieved,
+)
+
+LOOK_EVERY_US = 100_000
+"""Between two looks at the memory."""
+
+
+class DiskShare(Protocol):
+    """Chooses how many sections of one store are spilled. Which ones: `spread_ranks`."""
+
+    def begin(self, sections: int, data_bytes: int) -> int:
+        """Before the first of so many sections is added: how many of them are spilled."""
+        ...
+
+    def is_short(self) -> bool:
+        """Whether a further section is spilled in any case."""
+        ...
+
+    def filled(self, on_disk: int) -> None:
+        """All sections were added, and so many of them were spilled."""
+        ...
+
+    def now(self) -> int | None:
+        """Another number, after a look at the memory; None: as before. Called after every use."""
+        ...
+
+    def after_epoch(self, loads: EpochLoads) -> int | None:
+        """Another number; None: as before."""
+        ...
+
+
+class FixedShare:
+    """A DiskShare that does not change."""
+
+    def __init__(self, share: float) -> None:
+        """`share`: 0 to 1."""
+        self._share = share
+
+    def begin(self, sections: int, data_bytes: int) -> int:
+        """See DiskShare."""
+        del data_bytes
+        return round(self._share * sections)
+
+    def is_short(self) -> bool:
+        """Never."""
+        return False
+
+    def filled(self, on_disk: int) -> None:
+        """Nothing depends on it."""
+
+    def now(self) -> int | None:
+        """As before."""
+        return None
+
+    def after_epoch(self, loads: EpochLoads) -> int | None:
+        """As before."""
+        del loads
+        return None
+
+
+class TunedShare:
+    """A DiskShare that follows the memory of the machine and the time of epochs."""
+
+    def __init__(self, memory: MachineMemory, now_us: Clock = monotonic_us) -> None:
+        self._memory, self._now_us = memory, now_us
+        self._state, self._look_us = SpillState(0, 1.0, 0), 0
+
+    def begin(self, sections: int, data_bytes: int) -> int:
+        """See DiskShare."""
+        memory = self._memory.state()
+        share = first_share(data_bytes, memory)
+        on_disk = min(math.ceil(share * sections), sections)
+        mean_bytes = max(data_bytes / sections, 1.0) if sections else 1.0
+        self._state = SpillState(sections, mean_bytes, on_disk, faults=memory.major_faults)
+        return on_disk
+
+    def is_short(self) -> bool:
+        """Other jobs that start may have taken the memory; sections in use need some, too."""
+        memory = self._memory.state()
+        in_use = (SECTIONS_AHEAD + 1) * self._state.section_bytes
+        return memory.free_bytes - in_use < enough_free(memory)
+
+    def filled(self, on_disk: int) -> None:
+        """See DiskShare."""
+        self._state = replace(self._state, on_disk=on_disk)
+
+    def now(self) -> int | None:
+        """See DiskShare."""
+        now_us = self._now_us()
+        if now_us < self._look_us or not self._state.sections:
+            return None
+        self._look_us = now_us + LOOK_EVERY_US
+        return self._changed_to(relieved(self._state, self._memory.state()))
+
+    def after_epoch(self, loads: EpochLoads) -> int | None:
+        """See DiskShare."""
+        if not self._state.sections:
+            return None
+        return self._changed_to(after_epoch(self._state, self._memory.state(), loads))
+
+    def _changed_to(self, state: SpillState) -> int | None:
+        before, self._state = self._state, state
+        return None if state.on_disk == before.on_disk else state.on_disk
+
+
+def spread_ranks(count: int) -> list[int]:
+    """The order in which sections are spilled: section n is, if its rank is below their number.
+
+    The spilled ones are evenly among the others, so that one is read while those before it are
+    computed with; one more changes nothing else (van der Corput's sequence).
+    """
+    bits = max(count - 1, 1).bit_length()
+    order = sorted(range(count), key=lambda n: int(f"{n:0{bits}b}"[::-1], 2))
+    ranks = [0] * count
+    for rank, number in enumerate(order):
+        ranks[number] = rank
+    return ranks

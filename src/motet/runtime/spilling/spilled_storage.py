@@ -1,0 +1,53 @@
+"""What a worker stores its input with when a part of it is spilled."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+
+from motet.runtime.core.options import SpillOptions
+from motet.runtime.core.rows import Rows
+from motet.runtime.spilling.disk_share import FixedShare, TunedShare
+from motet.runtime.spilling.machine_memory import MachineMemory
+from motet.runtime.spilling.parked_rows import ParkedRows
+from motet.runtime.spilling.spill_file import SpillFile
+from motet.runtime.spilling.spilling_store import SpillingBlockStore
+from motet.runtime.worker.block_store import MakeBatch
+
+
+class SpilledParking:
+    """A Parking on disk, in a file that is made with the first block."""
+
+    def __init__(self, options: SpillOptions) -> None:
+        self._options = options
+        self._lock = threading.Lock()
+        self._file: SpillFile | None = None
+
+    def park(self, rows: Rows) -> ParkedRows:
+        """See Parking."""
+        with self._lock:
+            if self._file is None:
+                self._file = SpillFile(self._options.folder)
+            file = self._file
+        return ParkedRows(file, rows)
+
+    def clear(self) -> None:
+        """See Parking; the file is gone with the last block that is still used."""
+        with self._lock:
+            self._file = None
+
+
+class SpillingStores:
+    """Makes the stores of one worker's shares, each with a file of its own."""
+
+    def __init__(self, options: SpillOptions, state_columns: Collection[str]) -> None:
+        self._options, self._state_columns = options, state_columns
+
+    def __call__(self, make_batch: MakeBatch) -> SpillingBlockStore:
+        """A MakeStore."""
+        fixed = self._options.share
+        share = TunedShare(MachineMemory()) if fixed is None else FixedShare(fixed)
+        return SpillingBlockStore(make_batch, self._state_columns, self._target, share)
+
+    def _target(self) -> SpillFile:
+        return SpillFile(self._options.folder)

@@ -1,0 +1,63 @@
+"""Starts that take time: until its processes run, a job holds its slots without making progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from motet.domain.actions import Action, Preempt
+from motet.domain.units import NEVER_US
+
+StartUpTime: TypeAlias = Callable[[int], int]
+"""The time that the next start of a job takes, by number; it may be drawn."""
+
+
+class StartUps:
+    """The starts of one simulation that have been requested and are not done. At first a start
+    takes no time. `next_us`: when the next one is done."""
+
+    def __init__(self) -> None:
+        self.next_us = NEVER_US
+        self._time_us: StartUpTime | None = None
+        self._pending: dict[int, tuple[int, Action]] = {}
+
+    def take(self, time_us: StartUpTime) -> None:
+        """From now on every start takes this time."""
+        self._time_us = time_us
+
+    def ready(self, now_us: int, actions: list[Action]) -> list[Action]:
+        """The actions that are carried out at once; the others are kept until they are due."""
+        if self._time_us is None:
+            return actions
+        found = []
+        for action in actions:
+            self.withdraw([action.job])
+            took_us = 0 if isinstance(action, Preempt) else self._time_us(action.job)
+            if took_us:
+                self._pending[action.job] = now_us + took_us, action
+            else:
+                found.append(action)
+        self._look()
+        return found
+
+    def due(self, now_us: int) -> list[Action]:
+        """The starts that are done now."""
+        if now_us < self.next_us:
+            return []
+        found = [action for at_us, action in self._pending.values() if at_us <= now_us]
+        self.withdraw([action.job for action in found])
+        return found
+
+    def withdraw(self, jobs: Iterable[int]) -> None:
+        """These jobs have lost their slots."""
+        if self._pending:
+            for job in jobs:
+                self._pending.pop(job, None)
+            self._look()
+
+    def __contains__(self, job: int) -> bool:
+        """Whether it is being started."""
+        return job in self._pending
+
+    def _look(self) -> None:
+        self.next_us = min((at_us for at_us, _ in self._pending.values()), default=NEVER_US)

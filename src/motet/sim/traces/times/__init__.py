@@ -1,0 +1,1 @@
+"""Times and durations as logs write them."""

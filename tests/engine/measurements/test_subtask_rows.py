@@ -1,0 +1,54 @@
+"""Measured COMP and COMM times as policies see them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from motet.domain.events import DataSizes
+from motet.engine.measurements.job_measurements import Measurements
+from motet.engine.state.table import ActiveTable
+
+NAN = float("nan")
+
+
+def table_of(*numbers: int) -> ActiveTable:
+    table = ActiveTable({}, {"running_since_us": 0, "wait_code": 0})
+    for number in numbers:
+        table.add({"number": number, "gpus": 1})
+    return table
+
+
+def test_jobs_that_report_no_times_cost_no_columns() -> None:
+    book = Measurements()
+    book.arrived(1, planned_steps=5.0)
+    assert book.estimates(table_of(1).jobs).subtasks is None
+
+
+def test_a_job_has_a_row_before_and_after_it_is_measured() -> None:
+    book = Measurements()
+    for number, data in enumerate((None, DataSizes(70, 30), DataSizes(5, 0))):
+        book.arrived(number, data=data)
+    book.took(1, 4, 3.0, 2.0)
+    book.took(0, 4, 3.0, 2.0)
+    seen = book.estimates(table_of(2, 0, 1).jobs).subtasks
+    assert seen is not None
+    assert seen.are_reported.tolist() == [True, False, True]
+    assert seen.is_measured.tolist() == [False, False, True]
+    np.testing.assert_array_equal(seen.input_bytes, [5, NAN, 70])
+    np.testing.assert_array_equal(seen.model_bytes, [0, NAN, 30])
+    assert seen.divided_s[2] == pytest.approx(12.0)
+    assert (seen.constant_s[2], seen.comm_s[2]) == (0.0, 2.0)
+    with pytest.raises(ValueError, match="read-only"):
+        seen.comm_s[0] = 1.0
+
+
+def test_a_measured_iteration_changes_the_estimates() -> None:
+    book = Measurements()
+    book.arrived(1, data=DataSizes(70, 30))
+    jobs = table_of(1).jobs
+    assert book.estimates(jobs).subtasks is book.estimates(jobs).subtasks
+    book.took(1, 4, 3.0, 2.0)
+    seen = book.estimates(jobs).subtasks
+    assert seen is not None
+    assert seen.is_measured.tolist() == [True]

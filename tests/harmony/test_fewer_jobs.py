@@ -1,0 +1,52 @@
+"""Fewer jobs at nearly the same use."""
+
+from __future__ import annotations
+
+import pytest
+
+from grouping_cases import random_problem
+from motet.harmony.fewer_jobs import with_fewer_jobs
+from motet.harmony.problem import Grouping, GroupingProblem, JobGroup
+from motet.harmony.starts import all_in_groups
+
+TOLERANCE = 0.05
+
+
+def grouping_of_all(problem: GroupingProblem) -> Grouping:
+    found = all_in_groups(problem, 2)
+    members = [[j for j, g in enumerate(found.group_of) if g == group] for group in range(2)]
+    pairs = zip(members, found.counts.tolist(), strict=True)
+    return Grouping(tuple(JobGroup(tuple(jobs), count) for jobs, count in pairs))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_use_stays_within_the_tolerance_and_every_group_keeps_a_job(seed: int) -> None:
+    problem = random_problem(seed, 12, 20)
+    before = grouping_of_all(problem)
+    after = with_fewer_jobs(problem, before, TOLERANCE)
+    assert {*after.jobs} <= {*before.jobs}
+    assert [group.machines for group in after.groups] == [g.machines for g in before.groups]
+    assert problem.score(after) >= problem.score(before) * (1 - TOLERANCE) - 1e-12
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_further_job_could_be_dropped(seed: int) -> None:
+    problem = random_problem(seed, 12, 20)
+    before = grouping_of_all(problem)
+    after = with_fewer_jobs(problem, before, TOLERANCE)
+    least = problem.score(before) * (1 - TOLERANCE)
+    for job in after.jobs:
+        groups = tuple(
+            JobGroup(tuple(each for each in group.jobs if each != job), group.machines)
+            for group in after.groups
+        )
+        if all(group.jobs for group in groups):
+            assert problem.score(Grouping(groups)) < least + 1e-12
+
+
+def test_without_tolerance_only_jobs_without_use_are_dropped() -> None:
+    problem = random_problem(3, 12, 20)
+    before = grouping_of_all(problem)
+    after = with_fewer_jobs(problem, before, 0.0)
+    assert problem.score(after) >= problem.score(before) - 1e-12
+    assert with_fewer_jobs(problem, Grouping(), 0.5) == Grouping()

@@ -1,0 +1,101 @@
+"""What a preemption cost a job, as far as writes and reports tell."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from motet.interfaces.server.stories.lost_work import checkpoint_writes_us
+from motet.interfaces.server.views import job_explanation
+from motet.live.launcher.messages import AttemptProgressed
+from motet.live.master.intake import ChoosePolicy
+from scripted_cluster import SECOND_US, ScriptedCluster
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[ScriptedCluster]:
+    found = ScriptedCluster(tmp_path, ChoosePolicy("tiresias-las", {"thresholds": "10"}))
+    yield found
+    found.close()
+
+
+def preempted(cluster: ScriptedCluster, job: int) -> tuple[int, int]:
+    """Let a job of all slots run for a minute, then another one take them: begin and end of its
+    first attempt."""
+    cluster.ask(cluster.launcher.started(f"{job}.1"))
+    cluster.now_us += 60 * SECOND_US
+    short = cluster.submit(processes=4)
+    cluster.now_us += 4 * SECOND_US
+    cluster.ask(cluster.launcher.ended(f"{job}.1", None, "stopped"))
+    attempt = cluster.job(job).attempts[0]
+    assert attempt.running_us is not None
+    assert attempt.ended_us is not None
+    cluster.ask(cluster.launcher.started(f"{short}.1"))
+    return attempt.running_us, attempt.ended_us
+
+
+def start_again(cluster: ScriptedCluster, job: int) -> None:
+    cluster.ask(cluster.launcher.ended(f"{job + 1}.1"))
+    cluster.now_us += SECOND_US
+    cluster.ask(cluster.launcher.started(f"{job}.2"))
+
+
+def preemption(cluster: ScriptedCluster, job: int, *writes_us: int) -> dict[str, Any]:
+    document = job_explanation(cluster.master.state, job, cluster.now_us, writes_us)
+    (found,) = (each for each in document["chapters"] if each["event"] == "preempt")
+    return dict(found)
+
+
+def test_the_work_since_the_last_write_and_the_next_start_are_lost(
+    cluster: ScriptedCluster,
+) -> None:
+    job = cluster.submit(processes=4)
+    begin_us, end_us = preempted(cluster, job)
+    writes_us = begin_us - 1, begin_us + 5 * SECOND_US, end_us - 9 * SECOND_US
+    told = preemption(cluster, job, *writes_us)
+    assert (told["lost_s"], told["restart_s"]) == (9.0, None)
+    assert told["sentence"].endswith("; 9 s of work lost since its last checkpoint")
+    start_again(cluster, job)
+    told = preemption(cluster, job, *writes_us)
+    assert (told["lost_s"], told["restart_s"]) == (9.0, 2.0)
+    assert told["sentence"].endswith("since its last checkpoint; 2 s to start again")
+
+
+def test_without_any_write_all_work_is_lost(cluster: ScriptedCluster) -> None:
+    job = cluster.submit(processes=4)
+    begin_us, end_us = preempted(cluster, job)
+    told = preemption(cluster, job, begin_us - 1)
+    assert told["lost_s"] == (end_us - begin_us) / SECOND_US
+    assert told["sentence"].endswith("of work lost, all since its start")
+
+
+def test_a_checkpoint_that_was_overwritten_later_is_not_known(cluster: ScriptedCluster) -> None:
+    job = cluster.submit(processes=4)
+    _, end_us = preempted(cluster, job)
+    start_again(cluster, job)
+    told = preemption(cluster, job, end_us + 3 * SECOND_US)
+    assert (told["lost_s"], told["restart_s"]) == (None, 2.0)
+    assert "work lost" not in told["sentence"]
+
+
+def test_reports_of_progress_count_as_writes(cluster: ScriptedCluster) -> None:
+    job = cluster.train(workers=2, servers=2, epochs=50)
+    cluster.ask(cluster.launcher.started(f"{job}.1"))
+    cluster.ask(AttemptProgressed(f"{job}.1", 3.0, ((3.0, 0.5),), 1.0))
+    reported_us = cluster.now_us
+    _, end_us = preempted(cluster, job)
+    assert preemption(cluster, job)["lost_s"] == (end_us - reported_us) / SECOND_US
+
+
+def test_writes_are_those_of_all_files_in_the_folder(tmp_path: Path) -> None:
+    assert checkpoint_writes_us(tmp_path / "missing") == []
+    (tmp_path / "deep").mkdir()
+    for name, at_s in (("last.pt", 2000), ("deep/shard", 3000)):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (at_s, at_s))
+    os.utime(tmp_path / "deep", (1000, 1000))
+    assert checkpoint_writes_us(tmp_path) == [at_s * SECOND_US for at_s in (1000, 2000, 3000)]

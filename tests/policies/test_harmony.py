@@ -1,0 +1,180 @@
+"""Harmony in the simulator: groups, baselines, jobs that cannot be grouped, waits."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from example_count import examples
+from motet.domain.cluster import ClusterSpec
+from motet.domain.decision import Decision
+from motet.domain.events import Drained, MachineCame, MachineLeft
+from motet.domain.policy import Policy
+from motet.domain.snapshot import Snapshot
+from motet.domain.units import SECOND_US
+from motet.domain.wait import Wait
+from motet.placement.planners import ConsolidatingPlanner
+from motet.policies.harmony import Harmony
+from motet.sim.replay.outcome import Outcome
+from motet.sim.replay.simulation import Simulation
+from motet.sim.speeds.speed_model import SameEverywhere
+from subtask_workloads import SubtaskRow, subtask_workload
+
+GIB = 2**30
+MACHINES = ClusterSpec.of([1] * 5, memory_bytes=32 * GIB)
+POLICIES: dict[str, dict[str, Any]] = {
+    "harmony": {},
+    "paper": {"search": "paper"},
+    "without reloading": {"reloading": False},
+    "isolated": {"grouping": "isolated", "reloading": False},
+    "naive": {"grouping": "naive", "naive_groups": 2, "reloading": False},
+}
+every_policy = pytest.mark.parametrize("settings_", POLICIES.values(), ids=POLICIES)
+
+
+@st.composite
+def _rows(draw: Any) -> SubtaskRow:
+    submit_s, steps = draw(st.integers(0, 200)), draw(st.integers(1, 20))
+    if draw(st.integers(0, 4)) == 0:
+        workers = draw(st.integers(1, 5))
+        return SubtaskRow(submit_s, steps, None, 0.0, workers=workers, most_workers=workers + 2)
+    comp_s, comm_s = draw(st.floats(0.1, 100.0)), draw(st.floats(0.0, 20.0))
+    size = draw(st.sampled_from([0, 5 * GIB, 40 * GIB, 90 * GIB]))
+    return SubtaskRow(submit_s, steps, comp_s, comm_s, size, draw(st.integers(0, 20)) * GIB)
+
+
+workloads = st.lists(_rows(), min_size=1, max_size=10)
+
+
+class Watched(Policy):
+    """A policy, with every snapshot and decision checked."""
+
+    wants_estimates: ClassVar[bool] = True
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self.memory_columns = policy.memory_columns
+        self.codes: set[int] = set()
+        self.spilled = 0.0
+
+    def decide(self, snapshot: Snapshot) -> Decision:
+        decision, again = self._policy.decide(snapshot), self._policy.decide(snapshot)
+        assert decision.used_gpus <= snapshot.gpu_count
+        np.testing.assert_array_equal(decision.gpus, again.gpus)
+        assert decision.places == again.places
+        np.testing.assert_array_equal(decision.reasons.code != Wait.RUNS, decision.gpus == 0)
+        self.codes |= {*decision.reasons.code.tolist()}
+        if decision.spill is not None and len(decision.spill):
+            self.spilled = max(self.spilled, float(decision.spill.max()))
+        return decision
+
+
+def run(
+    rows: list[SubtaskRow],
+    policy: Policy,
+    cost_us: int = 0,
+    order: list[int] | None = None,
+    cluster: ClusterSpec = MACHINES,
+    timeline: Any = (),
+) -> Outcome:
+    return Simulation(
+        subtask_workload(rows, order),
+        cluster,
+        policy,
+        ConsolidatingPlanner(),
+        SameEverywhere(cost_us),
+        timeline=timeline,
+    ).run()
+
+
+@every_policy
+@settings(max_examples=examples(25))
+@given(rows=workloads, cost_us=st.sampled_from([0, 2 * SECOND_US]))
+def test_every_job_does_its_steps_and_no_others(
+    settings_: dict[str, Any], rows: list[SubtaskRow], cost_us: int
+) -> None:
+    outcome = run(rows, Watched(Harmony(**settings_)), cost_us)
+    assert outcome.is_finished.all()
+    done = np.zeros(len(rows))
+    np.add.at(done, outcome.trained.job, outcome.trained.last_step - outcome.trained.first_step)
+    assert outcome.workload.work is not None
+    np.testing.assert_allclose(done, outcome.workload.work.steps, rtol=1e-9)
+    waited_us = outcome.waited_us[1:].sum(axis=0)
+    np.testing.assert_array_equal(waited_us, outcome.columns["waiting_us"])
+
+
+@every_policy
+@settings(max_examples=examples(25))
+@given(rows=workloads)
+def test_no_machine_gives_more_gpus_than_it_has(
+    settings_: dict[str, Any], rows: list[SubtaskRow]
+) -> None:
+    holds = run(rows, Harmony(**settings_)).holds
+    for start_us in np.unique(holds.start_us).tolist():
+        now = (holds.start_us <= start_us) & (start_us < holds.end_us)
+        used = np.bincount(holds.machine[now], (holds.gpus / holds.sharers)[now], MACHINES.size)
+        assert (used <= 1 + 1e-9).all()
+
+
+@every_policy
+@settings(max_examples=examples(15))
+@given(rows=workloads, data=st.data())
+def test_the_order_of_the_input_changes_nothing(
+    settings_: dict[str, Any], rows: list[SubtaskRow], data: Any
+) -> None:
+    order = data.draw(st.permutations(range(len(rows))))
+    one = run(rows, Harmony(**settings_))
+    other = run(rows, Harmony(**settings_), order=order)
+    for name, column in one.columns.items():
+        np.testing.assert_array_equal(column, other.columns[name], err_msg=name)
+
+
+@settings(max_examples=examples(25))
+@given(rows=workloads, left=st.integers(0, 4), at_s=st.integers(1, 300), drains=st.booleans())
+def test_all_jobs_finish_although_a_machine_leaves(
+    rows: list[SubtaskRow], left: int, at_s: int, drains: bool
+) -> None:
+    away = Drained(left) if drains else MachineLeft(left)
+    timeline = [(at_s * SECOND_US, away), ((at_s + 500) * SECOND_US, MachineLeft(left))]
+    timeline.append(((at_s + 900) * SECOND_US, MachineCame(left)))
+    assert run(rows, Harmony(), timeline=timeline).is_finished.all()
+
+
+def test_complementary_jobs_share_all_machines() -> None:
+    """On two machines COMP 5 + 1, COMM 1 + 5: 6 s for both, 12 s one after the other."""
+    rows = [SubtaskRow(0, 1000, 10.0, 1.0), SubtaskRow(0, 1000, 2.0, 5.0)]
+    cluster = ClusterSpec.uniform(2, 1)
+    outcome = run(rows, Harmony(), cluster=cluster)
+    assert outcome.holds.sharers.max() == 2
+    end_s = outcome.columns["end_us"].max() / SECOND_US
+    assert 6_000 <= end_s <= 6_200
+    alone = run(rows, Harmony(grouping="isolated"), cluster=cluster)
+    assert alone.holds.sharers.max() == 1
+
+
+def test_input_goes_to_disk_where_memory_does_not_suffice() -> None:
+    rows = [SubtaskRow(0, 50, 1_000.0, 100.0, 100 * GIB), SubtaskRow(0, 50, 200.0, 200.0, 90 * GIB)]
+    policy = Watched(Harmony())
+    run(rows, policy)
+    assert 0 < policy.spilled <= 1
+    policy = Watched(Harmony(reloading=False))
+    outcome = run(rows, policy)
+    assert policy.spilled == 0
+    assert outcome.holds.sharers.max() == 1
+
+
+def test_jobs_without_times_run_alone_and_the_others_on_what_they_leave() -> None:
+    rows = [SubtaskRow(0, 100, None, 0.0, workers=3), SubtaskRow(0, 100, 10.0, 1.0)]
+    holds = run(rows, Harmony()).holds
+    assert holds.sharers.max() == 1
+    assert holds.gpus[(holds.job == 0)].sum() == 3
+
+
+def test_a_job_that_would_not_raise_the_use_waits_for_that_reason() -> None:
+    policy = Watched(Harmony())
+    run([SubtaskRow(0, 200, 50.0, 10.0) for _ in range(12)], policy)
+    assert int(Wait.NO_GAIN) in policy.codes

@@ -1,0 +1,148 @@
+"""The tuner on a simulated machine: memory is kept free, and no more is on disk than helps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from example_count import examples
+from motet.runtime.spilling.machine_memory import MemoryState
+from motet.runtime.spilling.share_tuner import (
+    EpochLoads,
+    SpillState,
+    after_epoch,
+    enough_free,
+    first_share,
+    least_free,
+    most_on_disk,
+    relieved,
+)
+
+LIMIT = 1000
+FREE_LOADS = EpochLoads(1.0, 1.0, 0.0)
+
+
+def machine(jobs: list[SpillState], others: float) -> MemoryState:
+    used = others + sum(job.resident_bytes for job in jobs)
+    return MemoryState(LIMIT, round(max(LIMIT - used, 0)))
+
+
+def run(jobs: list[SpillState], others: float, rounds: int) -> list[SpillState]:
+    """Every job looks at the memory twice an epoch."""
+    for _ in range(rounds):
+        for place in range(len(jobs)):
+            jobs[place] = relieved(jobs[place], machine(jobs, others))
+            jobs[place] = after_epoch(jobs[place], machine(jobs, others), FREE_LOADS)
+    return jobs
+
+
+JOBS = st.lists(
+    st.builds(SpillState, st.integers(8, 60), st.integers(2, 12).map(float), st.just(0)),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=examples(200))
+@given(JOBS, st.integers(0, 500))
+def test_jobs_beside_each_other_leave_memory_free(jobs: list[SpillState], others: int) -> None:
+    jobs = run(jobs, others, 30)
+    memory = machine(jobs, others)
+    biggest = max(job.section_bytes for job in jobs)
+    enough = memory.free_bytes >= least_free(memory) - biggest
+    assert enough or all(job.on_disk == job.sections for job in jobs)
+
+
+@settings(max_examples=examples(200))
+@given(JOBS, st.integers(0, 500), st.integers(0, 500))
+def test_what_memory_has_room_for_comes_back(
+    jobs: list[SpillState], before: int, after: int
+) -> None:
+    jobs = run(run(jobs, before, 20), after, 40)
+    memory = machine(jobs, after)
+    biggest = max(job.section_bytes for job in jobs)
+    assert memory.free_bytes <= enough_free(memory) + biggest or all(
+        job.on_disk == 0 for job in jobs
+    )
+
+
+def test_a_job_that_fits_never_uses_the_disk() -> None:
+    (job,) = run([SpillState(20, 10.0, 0)], 300, 50)
+    assert job.on_disk == 0
+
+
+def test_of_two_jobs_the_one_with_more_in_memory_spills_more() -> None:
+    small, large = run([SpillState(20, 10.0, 0), SpillState(80, 10.0, 0)], 300, 30)
+    assert large.on_disk > small.on_disk
+
+
+@given(st.integers(1, 200), st.floats(0.01, 10), st.floats(0.01, 10))
+def test_the_bound_is_that_of_the_source(sections: int, process_s: float, load_s: float) -> None:
+    most = most_on_disk(sections, EpochLoads(1.0, process_s, load_s))
+    assert 1 <= most <= sections
+    assert process_s * (sections - 1) >= load_s * (most - 1) * (1 - 1e-9)
+    if most < sections:
+        assert process_s * (sections - 1) < load_s * most * (1 + 1e-9)
+
+
+def test_a_slow_disk_gets_no_more_than_it_can_deliver_where_memory_allows() -> None:
+    memory = MemoryState(LIMIT, 180)
+    state = SpillState(40, 2.0, 30)
+    slow = EpochLoads(1.0, 0.01, 0.05)
+    assert after_epoch(state, memory, slow).on_disk == most_on_disk(40, slow) == 8
+    assert after_epoch(state, MemoryState(LIMIT, 124), slow).on_disk == 28
+
+
+@pytest.mark.parametrize("best", [4, 11, 20])
+def test_hill_climbing_ends_near_the_best_number(best: int) -> None:
+    """Memory lies within the band, and the time of an epoch has its least at `best`."""
+    state, seen = SpillState(40, 1.0, 12), []
+    for _ in range(200):
+        memory = MemoryState(LIMIT, 180)
+        loads = EpochLoads(1.0 + 0.05 * abs(state.on_disk - best), 1.0, 0.0)
+        state = after_epoch(state, memory, loads)
+        seen.append(state.on_disk)
+    size = 40 // 16
+    assert all(abs(each - best) <= 2 * size for each in seen[100:])
+    changes = sum(left != right for left, right in pairwise(seen[100:]))
+    assert changes <= 12
+
+
+def test_a_trial_that_helps_nothing_is_taken_back_and_comes_ever_later() -> None:
+    state, changes = SpillState(40, 1.0, 12), []
+    for epoch in range(200):
+        before = state.on_disk
+        state = after_epoch(state, MemoryState(LIMIT, 180), FREE_LOADS)
+        if state.on_disk != before:
+            changes.append(epoch)
+    gaps = [later - sooner for sooner, later in zip(changes[::2], changes[2::2], strict=False)]
+    assert state.on_disk in (12, 10, 14)
+    assert gaps[-1] > 4 * gaps[0]
+
+
+def test_many_major_faults_count_as_pressure() -> None:
+    state = SpillState(20, 10.0, 0)
+    calm = MemoryState(LIMIT, 500, major_faults=900)
+    assert relieved(state, calm).on_disk == 0
+    thrashing = replace(calm, major_faults=5000)
+    assert relieved(relieved(state, calm), thrashing).on_disk > 0
+
+
+@pytest.mark.parametrize(
+    ("data", "free", "share"), [(100, 900, 0.0), (600, 540, 0.5), (500, 100, 1.0), (0, 0, 0.0)]
+)
+def test_the_first_share_is_what_does_not_fit(data: int, free: int, share: float) -> None:
+    assert first_share(data, MemoryState(LIMIT, free)) == pytest.approx(share)
+
+
+def test_states_are_values() -> None:
+    change: Callable[[SpillState], SpillState] = lambda state: relieved(  # noqa: E731
+        state, MemoryState(LIMIT, 0)
+    )
+    state = SpillState(20, 10.0, 0)
+    assert change(state) == change(state) != state

@@ -1,0 +1,230 @@
+"""A store that spills gives what a store in memory gives, and keeps only a part in memory."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from example_count import examples
+from motet.domain.errors import JobFailed
+from motet.runtime.core.application import Batch
+from motet.runtime.core.options import SpillOptions
+from motet.runtime.core.rows import Rows
+from motet.runtime.core.schedule import Schedule, deal_blocks
+from motet.runtime.spilling.disk_share import FixedShare
+from motet.runtime.spilling.section_image import SpillBuffer
+from motet.runtime.spilling.section_memory import SECTIONS_AHEAD
+from motet.runtime.spilling.spill_file import SpillFile
+from motet.runtime.spilling.spilled_storage import SpilledParking
+from motet.runtime.spilling.spilling_store import SpillingBlockStore
+from motet.runtime.worker.block_store import MemoryBlockStore
+from motet.runtime.worker.local_training import LocalTraining
+from motet.runtime.worker.share import DataShare
+from toy_app import ToyRegression
+from waiting import wait_until
+
+DISK = Path("/var/tmp")
+SECTIONS, EACH = 6, 50
+
+
+class FailingFile(SpillFile):
+    """Reads fail once `fails` is set."""
+
+    fails = False
+
+    def read(self, place: int, data: SpillBuffer) -> None:
+        if self.fails:
+            raise JobFailed("spilling data: Input/output error")
+        super().read(place, data)
+
+
+def section(number: int) -> Rows:
+    rng = np.random.default_rng(number)
+    columns = {"x": rng.random((EACH, 4)), "state": np.zeros(EACH)}
+    return Rows(np.arange(EACH) + EACH * number, columns)
+
+
+def filled(share: float, file: type[SpillFile] = SpillFile) -> SpillingBlockStore:
+    store = SpillingBlockStore(Batch, ["state"], lambda: file(DISK), FixedShare(share))
+    store.will_hold(SECTIONS, 0)
+    for number in range(SECTIONS):
+        assert store.add(section(number)) == number
+    return store
+
+
+def in_memory(store: SpillingBlockStore) -> int:
+    return sum(each.buffer is not None for each in store.memory._sections)
+
+
+@settings(max_examples=examples(100))
+@given(
+    share=st.sampled_from([0.0, 0.3, 0.5, 1.0]),
+    told=st.lists(st.integers(0, SECTIONS - 1), max_size=12),
+    uses=st.lists(
+        st.tuples(st.integers(0, SECTIONS - 1), st.integers(0, EACH - 1), st.booleans()),
+        max_size=30,
+    ),
+)
+def test_any_order_of_uses_gives_what_memory_gives(
+    share: float, told: list[int], uses: list[tuple[int, int, bool]]
+) -> None:
+    """Also when other uses were told, or none."""
+    store, memory = filled(share), MemoryBlockStore(Batch)
+    for number in range(SECTIONS):
+        memory.add(section(number))
+    store.will_read(told)
+    for step, (number, low, writes) in enumerate(uses):
+        with store.using(number, writes=writes):
+            found, expected = store.batch(number, low, EACH), memory.batch(number, low, EACH)
+            for name in ("x", "state"):
+                np.testing.assert_array_equal(found.rows[name], expected.rows[name])
+            if writes:
+                for each in (found, expected):
+                    each.rows["state"][:] += step + 1
+            del found
+    for number in range(SECTIONS):
+        np.testing.assert_array_equal(
+            store.lasting(number, ["state"])["state"], memory.lasting(number, ["state"])["state"]
+        )
+    store.close()
+
+
+def test_only_the_next_sections_and_the_used_one_are_in_memory() -> None:
+    store = filled(1.0)
+    assert in_memory(store) == 0
+    store.will_read(range(SECTIONS))
+    for number in range(SECTIONS):
+        with store.using(number):
+            ahead = min(SECTIONS_AHEAD, SECTIONS - 1 - number)
+            wait_until(lambda ahead=ahead: in_memory(store) == 1 + ahead)
+    wait_until(lambda: in_memory(store) == 0)
+    store.close()
+
+
+def test_sections_ahead_are_read_before_they_are_used() -> None:
+    store = filled(1.0)
+    store.will_read(range(SECTIONS))
+    wait_until(lambda: in_memory(store) == SECTIONS_AHEAD)
+    with store.using(0), store.using(1):
+        pass
+    assert store.waited_us == 0
+    store.close()
+
+
+def test_a_section_with_views_stays_in_memory_and_keeps_what_is_written() -> None:
+    store = filled(1.0)
+    with store.using(0, writes=True):
+        kept = store.rows(0)["state"]
+    with store.using(1):
+        pass
+    wait_until(lambda: in_memory(store) == 1)
+    kept[:] = 7
+    with store.using(0, writes=True):
+        assert store.rows(0)["state"].tolist() == [7.0] * EACH
+    del kept
+    with store.using(1):
+        pass
+    wait_until(lambda: in_memory(store) == 0)
+    assert store.lasting(0, ["state"])["state"].tolist() == [7.0] * EACH
+    store.close()
+
+
+def test_constant_columns_are_written_once() -> None:
+    store = filled(1.0)
+    first = store.memory.written_bytes
+    for number in range(SECTIONS):
+        with store.using(number):
+            pass
+    with store.using(0, writes=True):
+        store.rows(0)["state"][:] = 1
+    wait_until(lambda: in_memory(store) == 0)
+    image = store._images[0]
+    assert store.memory.written_bytes - first == image.nbytes - image.state_offset
+    store.close()
+
+
+def test_a_failing_disk_is_an_error_of_the_use_and_of_all_later_ones() -> None:
+    files: list[FailingFile] = []
+
+    def made() -> FailingFile:
+        files.append(FailingFile(DISK))
+        return files[0]
+
+    store = SpillingBlockStore(Batch, ["state"], made, FixedShare(1.0))
+    store.will_hold(SECTIONS, 0)
+    for number in range(SECTIONS):
+        store.add(section(number))
+    files[0].fails = True
+    for number in (3, 4):
+        with pytest.raises(JobFailed, match="Input/output error"), store.using(number):
+            pass
+    store.close()
+
+
+def test_several_threads_use_sections_at_a_time() -> None:
+    store = filled(1.0)
+    sums: list[float] = []
+
+    def work(seed: int) -> None:
+        for number in np.random.default_rng(seed).integers(0, SECTIONS, 50).tolist():
+            with store.using(number):
+                sums.append(store.rows(number)["x"].sum() - section(number)["x"].sum())
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert sums == [0.0] * 150
+    store.close()
+
+
+def test_a_closed_store_has_no_thread_and_no_memory() -> None:
+    before = threading.active_count()
+    store = filled(0.5)
+    assert threading.active_count() == before + 1
+    store.close()
+    assert threading.active_count() == before
+    assert in_memory(store) == 0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
+def test_a_model_does_not_depend_on_the_share(share: float) -> None:
+    def trained(own_share: float) -> tuple[bytes, list[float]]:
+        app = ToyRegression(10, 60, sparse=True)
+        rows = app.prepare(None, seed=1)
+        training = LocalTraining(
+            app,
+            rows,
+            0,
+            lambda make: SpillingBlockStore(
+                make, app.state_columns, lambda: SpillFile(DISK), FixedShare(own_share)
+            ),
+        )
+        losses = [each.loss for each in training.epochs(3)]
+        return training.model.values.tobytes(), losses
+
+    assert trained(share) == trained(0.0)
+
+
+def test_parked_blocks_make_the_same_share() -> None:
+    app = ToyRegression(10, 60, sparse=True)
+    rows = app.prepare(None, seed=1)
+    schedule = Schedule.of(len(rows), 60, 8, seed=0)
+    parking = SpilledParking(SpillOptions(1.0, DISK))
+    dealt = deal_blocks(rows, schedule)
+    parked = {number: parking.park(block) for number, block in dealt.items()}
+    parking.clear()
+    for section_bytes in (1, 2_000, 1 << 30):
+        shares = [
+            DataShare(app, schedule, each, MemoryBlockStore, section_bytes)
+            for each in (dealt, parked)
+        ]
+        left, right = (each.select().ordered_by_id() for each in shares)
+        for (_, one), (_, other) in zip(left.arrays(), right.arrays(), strict=True):
+            np.testing.assert_array_equal(one, other)

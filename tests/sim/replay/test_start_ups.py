@@ -1,0 +1,71 @@
+"""Starts that take time: slots are held, no service is attained, a preemption withdraws them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from motet.domain.cluster import ClusterSpec
+from motet.domain.events import Suspended
+from motet.domain.snapshot import UNKNOWN
+from motet.domain.units import SECOND_US
+from motet.sim.experiment import Experiment
+from motet.sim.replay.outcome import Outcome
+from motet.sim.workload.interventions import TimedEvent
+from motet.sim.workload.workload import Workload
+
+
+def outcome(
+    rows: list[tuple[float, float, int]],
+    policy: str,
+    start_up_s: Callable[[int], float],
+    timeline: tuple[TimedEvent, ...] = (),
+    **settings: str,
+) -> Outcome:
+    """Of (submission, duration, GPUs) on two GPUs."""
+    columns = np.array([(s * SECOND_US, d * SECOND_US, g) for s, d, g in rows], np.int64).T
+    workload = Workload.of(tuple(map(str, range(len(rows)))), *columns)
+    experiment = Experiment(policy, {"placement": "count", "preemption_cost": "0", **settings})
+    simulation = experiment.simulation(workload, ClusterSpec.of([2]), None, timeline)
+    simulation.take_time_to_start(lambda job: round(start_up_s(job) * SECOND_US))
+    return simulation.run()
+
+
+def ends_s(found: Outcome) -> list[float]:
+    return [each / SECOND_US for each in found.columns["end_us"].tolist()]
+
+
+def test_a_job_holds_its_slots_while_it_starts() -> None:
+    found = outcome([(0, 10, 2), (0, 5, 2)], "fifo", lambda job: 3.0)
+    assert ends_s(found) == [13.0, 21.0]
+
+
+def test_each_start_takes_its_own_time() -> None:
+    found = outcome([(0, 10, 1), (0, 10, 1)], "fifo", lambda job: [0.0, 4.0][job])
+    assert ends_s(found) == [10.0, 14.0]
+
+
+def test_a_starting_job_attains_no_service() -> None:
+    """The first job is demoted after 8 GPU-seconds, four seconds after its processes run."""
+    rows = [(0.0, 10.0, 2), (1.0, 2.0, 2)]
+    settings = {"thresholds": "8", "quantum_s": "1"}
+    at_once = outcome(rows, "tiresias-las", lambda job: 0.0, **settings)
+    later = outcome(rows, "tiresias-las", lambda job: 3.0 * (job == 0), **settings)
+    assert ends_s(at_once)[1] == 4 + 2
+    assert ends_s(later)[1] == 3 + 4 + 2
+
+
+def test_a_preempted_start_is_begun_again() -> None:
+    rows = [(0.0, 10.0, 2), (1.0, 2.0, 2)]
+    settings = {"thresholds": "8", "quantum_s": "1"}
+    found = outcome(rows, "tiresias-las", lambda job: 1.0, **settings)
+    # The first job runs from 1 to 5, the second one from 6 to 8, the first one again from 9 on.
+    assert ends_s(found) == [15.0, 8.0]
+
+
+def test_a_suspended_start_is_withdrawn() -> None:
+    suspended = ((SECOND_US, Suspended(0)),)
+    found = outcome([(0, 10, 2), (0, 5, 2)], "fifo", lambda job: 3.0, suspended)
+    assert found.columns["end_us"][0] == UNKNOWN
+    assert ends_s(found)[1] == 9.0
