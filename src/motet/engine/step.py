@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from motet.domain.actions import Action
 from motet.domain.decision import Decision
-from motet.domain.errors import BadInput, MotetError
+from motet.domain.errors import BadInput
 from motet.domain.events import Event, PolicyChanged
 from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Snapshot
@@ -37,15 +37,26 @@ from motet.engine.actions.staying_jobs import StayingJobs
 from motet.engine.capture import CapturedEngine
 from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.measurements.machine_monitor import MachineMonitor
+from motet.engine.policy_loading.asking import ask
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
 from motet.engine.policy_loading.engine_settings import split_settings
-from motet.engine.policy_loading.faults import BrokenPolicy, fault, place_of_decide
+from motet.engine.policy_loading.faults import BrokenPolicy, place_of_decide
 from motet.engine.ports import Journal
 from motet.engine.reduce import Reducer
 from motet.engine.state.cluster_state import ClusterState
 from motet.placement.planner import Planner
 
 NO_LIMITS = PreemptionLimits()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CheckedDecision:
+    """A decision within all limits, which has changed nothing yet. `snapshot`: its jobs.
+    `partners`: by job, those that share its GPUs."""
+
+    snapshot: Snapshot
+    decision: Decision
+    partners: Mapping[int, Sequence[int]]
 
 
 class Engine:
@@ -78,7 +89,7 @@ class Engine:
         under this policy. `checks_places`: whether the machines that a policy names are tried
         before anything changes: for drivers that go on after a `policy_error`.
         """
-        self.policy = policy
+        self._policy = policy
         self._name_of = name_of
         self._journal = journal
         self._limits = limits
@@ -105,54 +116,61 @@ class Engine:
         returned by the step that receives the event of their release. Raises BrokenPolicy for an
         invalid decision, BadInput for an invalid event.
         """
-        self.state.advance(now_us)
         if self._journal is not None:
             self._journal.received(now_us, events)
-        self.decision, self.changes, self.policy_error = None, (), None
-        is_due = False
-        for event in events:
-            if isinstance(event, PolicyChanged):
-                self._change_policy(event)
-                is_due = True
-            else:
-                is_due |= self._reducer.fold(event)
+        is_due = self._folded(now_us, events, self._change_policy)
         if not may_ask:
             self.recheck_at_us = NEVER_US
         elif is_due:
             self._decide()
         return self._requests.take()
 
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self._policy
+
+    def _folded(
+        self, now_us: int, events: Sequence[Event], change_policy: Callable[[PolicyChanged], None]
+    ) -> bool:
+        """Fold the events of one instant; returns whether one of them requires a decision."""
+        self.state.advance(now_us)
+        self.decision, self.changes, self.policy_error = None, (), None
+        is_due = False
+        for event in events:
+            if isinstance(event, PolicyChanged):
+                change_policy(event)
+                is_due = True
+            else:
+                is_due |= self._reducer.fold(event)
+        return is_due
+
     # -- a decision --------------------------------------------------------------------------------
 
     def _decide(self) -> None:
-        state = self.state
-        staying = StayingJobs.of(state.snapshot(), state.machines.closed)
-        seen = self._completed(staying.hidden(), self.policy, self._monitor)
+        checked = self._checked()
+        self._carry_out(checked)
+        self._tell(checked.snapshot)
+
+    def _checked(self) -> CheckedDecision:
+        """What the policy decides. Changes nothing.
+
+        Raises what the policy raises, BrokenPolicy; this is the `policy_error` then.
+        """
+        staying = StayingJobs.of(self.state.snapshot(), self.state.machines.closed)
+        seen = self._completed(staying.hidden(), self.policy, self._monitor, self._measurements)
         snapshot = staying.whole if len(staying.rows) else seen
         try:
-            decision, partners = self._checked(staying, seen, snapshot)
+            return self._within_limits(staying, seen, snapshot)
         except Exception as error:
             self.policy_error = error
             raise
-        state.remember(decision.memory)
-        changes = self._changes(decision, snapshot, partners)
-        try:
-            self.changes = self._slots.carry_out(changes, decision, snapshot, partners)
-        except Overcommitted as error:
-            raise self._broken(error.problem, snapshot, self.policy) from None
-        state.table.column("wait_code")[:] = decision.reasons.code
-        self.decision, self.recheck_at_us = decision, decision.recheck_at_us
-        if self._journal is not None:
-            self._journal.decided(snapshot.now_us, snapshot, decision, self.changes)
 
-    def _checked(
+    def _within_limits(
         self, staying: StayingJobs, seen: Snapshot, snapshot: Snapshot
-    ) -> tuple[Decision, Mapping[int, Sequence[int]]]:
-        """What the policy decides, within all limits, and the jobs that share GPUs.
-
-        `seen`: what the policy is asked about; `snapshot`: with the jobs on closed machines, too.
-        Changes nothing. Raises what the policy raises, BrokenPolicy.
-        """
+    ) -> CheckedDecision:
+        """`seen`: what the policy is asked about; `snapshot`: with the jobs on closed machines,
+        too."""
         state, closed = self.state, self.state.machines.closed
         decision = staying.joined(self._asked(seen), seen.jobs)
         if state.has_delays:
@@ -164,11 +182,27 @@ class Engine:
             raise self._broken(error.problem, snapshot, self.policy) from None
         if len(closed):
             decision = naming_closed_machines(decision, snapshot, state.cluster.gpus, closed)
-        return decision, partners
+        return CheckedDecision(snapshot, decision, partners)
+
+    def _carry_out(self, checked: CheckedDecision) -> None:
+        """Store the policy's memory, allocate slots, and request actions."""
+        state, decision, snapshot = self.state, checked.decision, checked.snapshot
+        state.remember(decision.memory)
+        changes = self._changes(decision, snapshot, checked.partners)
+        try:
+            self.changes = self._slots.carry_out(changes, decision, snapshot, checked.partners)
+        except Overcommitted as error:
+            raise self._broken(error.problem, snapshot, self.policy) from None
+        state.table.column("wait_code")[:] = decision.reasons.code
+        self.decision, self.recheck_at_us = decision, decision.recheck_at_us
+
+    def _tell(self, snapshot: Snapshot) -> None:
+        if self._journal is not None and self.decision is not None:
+            self._journal.decided(snapshot.now_us, snapshot, self.decision, self.changes)
 
     def _asked(self, snapshot: Snapshot) -> Decision:
         """The policy's decision. Raises BrokenPolicy."""
-        decision = _ask(self.policy, snapshot)
+        decision = ask(self.policy, snapshot)
         problem = problem_of(decision, snapshot, has_elastic=self.state.has_elastic)
         if problem is not None:
             raise self._broken(problem, snapshot, self.policy)
@@ -231,20 +265,25 @@ class Engine:
         """
         monitor = self._monitor or MachineMonitor(self.state.cluster.size)
         staying = StayingJobs.of(self.state.snapshot(), self.state.machines.closed)
-        snapshot = self._completed(staying.hidden(), policy, monitor)
+        measurements = self._measurements and self._measurements.copy()
+        snapshot = self._completed(staying.hidden(), policy, monitor, measurements)
         rows = len(snapshot.jobs)
         memory = {name: np.full(rows, value) for name, value in policy.memory_columns.items()}
         snapshot = replace(snapshot, memory=memory)
-        problem = problem_of(_ask(policy, snapshot), snapshot, has_elastic=self.state.has_elastic)
+        problem = problem_of(ask(policy, snapshot), snapshot, has_elastic=self.state.has_elastic)
         if problem is not None:
             raise self._broken(problem, snapshot, policy)
 
     def _completed(
-        self, snapshot: Snapshot, policy: Policy, monitor: MachineMonitor | None
+        self,
+        snapshot: Snapshot,
+        policy: Policy,
+        monitor: MachineMonitor | None,
+        measurements: Measurements | None,
     ) -> Snapshot:
         """With the estimates and measurements that the policy declares."""
-        if self._measurements is not None and policy.wants_estimates:
-            snapshot = replace(snapshot, estimates=self._measurements.estimates(snapshot.jobs))
+        if measurements is not None and policy.wants_estimates:
+            snapshot = replace(snapshot, estimates=measurements.estimates(snapshot.jobs))
         if monitor is not None and policy.wants_machine_speeds:
             snapshot = replace(snapshot, machine_speeds=monitor.speeds)
         return snapshot
@@ -272,6 +311,13 @@ class Engine:
         return BrokenPolicy(f"{place_of_decide(type(policy))}: {when}: {problem.text}")
 
     def _change_policy(self, event: PolicyChanged) -> None:
+        policy, limits = self._made(event)
+        self.state.change_memory(dict(policy.memory_columns))
+        self._policy, self._limits = policy, limits
+        if policy.wants_machine_speeds:
+            self._watch_machines()
+
+    def _made(self, event: PolicyChanged) -> tuple[Policy, PreemptionLimits]:
         name, kind = find_policy(event.policy)
         own, limits = split_settings(event.settings)
         policy = make_policy(name, kind, own)
@@ -280,9 +326,11 @@ class Engine:
                 f"{name} requires estimates, but goals and losses of jobs were not kept so far; "
                 "create the engine with measurements (fitted_measurements())"
             )
-        self.state.change_memory(dict(policy.memory_columns))
-        self.policy, self._limits = policy, limits
-        if policy.wants_machine_speeds and self._monitor is None:
+        return policy, limits
+
+    def _watch_machines(self) -> None:
+        """Keep speeds of machines, from now on if they were not kept so far."""
+        if self._monitor is None:
             self._monitor = MachineMonitor(self.state.cluster.size)
             self._reducer = self._new_reducer()
 
@@ -312,16 +360,3 @@ class Engine:
         for job, placement in self.state.placements.items():
             self._requests.adopt(job, placement, self.state.sharing.others(job))
         self._reducer = self._new_reducer()
-
-
-def _ask(policy: Policy, snapshot: Snapshot) -> Decision:
-    """Call the policy. Errors in a user's policy file, including sys.exit(), name the line."""
-    try:
-        return policy.decide(snapshot)
-    except MotetError:
-        raise
-    except (Exception, SystemExit) as error:
-        found = fault(error, type(policy))
-        if found is None:
-            raise
-        raise found from error

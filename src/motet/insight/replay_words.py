@@ -23,6 +23,7 @@ def policy_words(policy: str, settings: Mapping[str, str]) -> str:
 
 def replay_notes(report: Mapping[str, Any]) -> Iterator[str]:
     """What to know about the figures."""
+    yield from report.get("warnings", ())  # Replays that were kept by earlier versions have none.
     runs = report["runs"]
     other = policy_words(runs[2]["policy"], runs[2]["settings"])
     if report["replay_error"] is not None:

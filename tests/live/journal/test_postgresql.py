@@ -7,12 +7,15 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
+from sqlalchemy import create_engine
 
 from killed_append import KILLED
 from motet.domain.errors import BadInput
 from motet.live.journal.database import JournalInUse
+from motet.live.journal.reading import JournalReader
 from motet.live.journal.record import Record
 from motet.live.journal.store import JournalLost, JournalStore
 from private_postgresql import PrivatePostgresql, private_postgresql
@@ -91,3 +94,21 @@ def test_every_commit_waits_for_the_disk(server: PrivatePostgresql, url: str) ->
     with JournalStore(url) as store:
         found = store._connection.exec_driver_sql("SHOW synchronous_commit").scalar_one()
     assert found == "on"
+
+
+def test_tables_of_an_earlier_format_are_copied_before_they_are_written(url: str) -> None:
+    with JournalStore(url) as store:
+        store.append([record(1), record(2)])
+    engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+    with engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE records DROP COLUMN decision")
+        connection.exec_driver_sql("UPDATE journal SET format_version = 2")
+    with JournalReader(url) as reader:
+        assert [*reader.records()] == [record(1), record(2)]
+    with opened_when_free(url) as store:
+        store.append([replace(record(3), decision="null")])
+        assert [each.decision for each in store.records()] == [None, None, "null"]
+    with engine.begin() as connection:
+        copied = "SELECT count(*) FROM records_format_2, journal_format_2"
+        assert connection.exec_driver_sql(copied).scalar_one() == 2
+    engine.dispose()

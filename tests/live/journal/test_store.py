@@ -154,7 +154,8 @@ def test_records_that_changed_places_are_noticed(tmp_path: Path) -> None:
 def test_a_journal_without_checksums_is_read_and_protected_from_now_on(tmp_path: Path) -> None:
     path = three_records(tmp_path)
     change(path, "UPDATE journal SET format_version = ?", 1)
-    change(path, "ALTER TABLE records DROP COLUMN checksum")
+    for column in ("checksum", "decision"):
+        change(path, f"ALTER TABLE records DROP COLUMN {column}")
     with JournalStore(str(path)) as store:
         assert [*store.records()] == [record(1), record(2), record(3)]
         store.append([record(4)])

@@ -34,7 +34,6 @@ from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import Change, ChoosePolicy
 from motet.live.master.job_updates import UpdateJob
 from motet.live.master.master import Master
-from motet.live.master.replay import JournalDiverged
 from motet.live.master.requests import Workplace
 from motet.live.master.submissions.repeated_request import KeyReused
 from motet.live.master.submissions.submission import Submit, SubmitArray
@@ -216,16 +215,22 @@ def test_a_journal_of_another_cluster_is_refused(cluster: ScriptedCluster, tmp_p
         Master(store, ClusterDeclared(("m0",), (8,)), Workplace(tmp_path, {}), lambda: 0)
 
 
-def test_a_journal_with_other_decisions_is_refused(
-    cluster: ScriptedCluster, tmp_path: Path
+@pytest.mark.parametrize("decision", [None, "null"])
+def test_actions_that_this_version_would_not_take_have_happened(
+    cluster: ScriptedCluster, decision: str | None
 ) -> None:
-    cluster.submit()
+    job = cluster.submit()
+    cluster.ask(cluster.launcher.started("1.1"))
     assert cluster.store is not None
     last = [*cluster.store.records()][-1]
     altered = replace(last, sequence=last.sequence + 1, actions='[["Preempt",1]]', facts="[]")
-    cluster.store.append([replace(altered, events="[]")])
-    with pytest.raises(JournalDiverged, match=f"record {altered.sequence} of the journal"):
-        cluster.begin()
+    cluster.store.append([replace(altered, events="[]", decision=decision)])
+    cluster.begin()
+    assert cluster.launcher.stopping == {"1.1"}
+    if decision is None:
+        assert str(cluster.master.divergence).startswith(f"record {altered.sequence} of the")
+    cluster.ask(cluster.launcher.ended("1.1", None, "stopped"))
+    cluster.until_started(job)
 
 
 POLICIES = (

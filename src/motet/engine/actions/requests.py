@@ -21,6 +21,9 @@ class _Hold:
     placement: Placement
     jobs: set[int]
 
+    def copy(self) -> _Hold:
+        return _Hold(self.placement, set(self.jobs))
+
 
 class Requests:
     """Actions that have not been executed, and slots that processes occupy."""
@@ -48,6 +51,49 @@ class Requests:
             self._break_cycle()
         ready, self._ready = self._ready, []
         return ready
+
+    def issue(self, actions: Sequence[Action]) -> None:
+        """These actions have been executed, in this order, instead of those that `take` gives."""
+        for action in actions:
+            if isinstance(action, Preempt):
+                self._ready = [each for each in self._ready if each != action]
+                if action.job in self._holds:
+                    self._stopping.add(action.job)
+            else:
+                self._waiting.setdefault(action.job, (action, ()))
+                self._occupy(action.job)
+
+    def expects(self, actions: Sequence[Action]) -> bool:
+        """Whether each of these actions has been requested, be it by a stop on the way."""
+        return all(
+            each.job in self._waiting or (isinstance(each, Preempt) and each in self._ready)
+            for each in actions
+        )
+
+    def void(self) -> list[int]:
+        """Forget the actions that wait for slots; returns their jobs."""
+        jobs = [*self._waiting]
+        self._waiting.clear()
+        return jobs
+
+    def held_by(self, job: int) -> Placement | None:
+        """The slots of the job's processes; None: it has none, or they are being stopped."""
+        hold = self._holds.get(job)
+        return None if hold is None or job in self._stopping else hold.placement
+
+    def copy(self) -> Requests:
+        """An independent copy."""
+        twin = Requests(self._free)
+        twins = {id(hold): hold.copy() for hold in [*self._holds.values(), *self._left.values()]}
+        twin._holds = {job: twins[id(hold)] for job, hold in self._holds.items()}
+        twin._left = {job: twins[id(hold)] for job, hold in self._left.items()}
+        twin._stopping, twin._waiting = set(self._stopping), dict(self._waiting)
+        twin._ready = [*self._ready]
+        return twin
+
+    def replace(self, other: Requests) -> None:
+        """Take over everything from another one, which is used no more."""
+        self.__dict__.update(other.__dict__)
 
     def add_machine(self, gpus: int) -> None:
         """The cluster has grown by a machine."""
@@ -105,16 +151,25 @@ class Requests:
             return
         action, partners = self._waiting[job]
         own, shared = self._holds.get(job), self._hold_of(partners, action.placement)
+        must_move = own is None or not (
+            own is shared or self._stays(job, own, action.placement, shared)
+        )
+        if must_move and shared is None and not self._fits(action.placement, own):
+            return
+        self._occupy(job)
+        if own is None and isinstance(action, Migrate):  # It was stopped before it could move.
+            action = Start(*action)
+        self._ready.append(action)
+
+    def _occupy(self, job: int) -> None:
+        """The job's waiting action is executed: it holds the slots."""
+        action, partners = self._waiting[job]
+        own, shared = self._holds.get(job), self._hold_of(partners, action.placement)
         if own is None or not (own is shared or self._stays(job, own, action.placement, shared)):
-            if shared is None and not self._fits(action.placement, own):
-                return
             if own is not None:
                 self._left[job] = own
             self._hold(job, action.placement, shared)
         del self._waiting[job]
-        if own is None and isinstance(action, Migrate):  # It was stopped before it could move.
-            action = Start(*action)
-        self._ready.append(action)
 
     def _stays(self, job: int, own: _Hold, placement: Placement, shared: _Hold | None) -> bool:
         """Whether the job keeps its slots, and all jobs that share them leave."""

@@ -32,7 +32,7 @@ class Slots:
 
         Raises Overcommitted if the policy named a place that is not free.
         """
-        state, roles_before = self._state, self._roles_before(changes)
+        roles_before = self._roles_before(changes)
         for change in changes:
             if change.held:
                 self.vacate(change.number)
@@ -40,18 +40,50 @@ class Slots:
         for change in changes:
             if change.wanted:
                 others = partners.get(change.number, ())
-                host = next((other for other in others if other in state.placements), UNKNOWN)
-                place = self._place(change, host, decision, snapshot)
-                roles = change.workers, change.servers
-                state.started(change.number, place, *roles, host, runs=change.held > 0)
+                place = self._place(change, self._host(others), decision, snapshot)
                 kind = Migrate if change.held else Start
-                action = kind(change.number, place, *roles)
-                self._requests.start(action, others)
+                action = kind(change.number, place, change.workers, change.servers)
+                self._begin(action, others, roles_before)
                 actions.append(action)
-                if change.held:
-                    is_same = roles_before[change.number] == roles
-                    self._count("migrations" if is_same else "rescales", change.number)
         return actions
+
+    def repeat(self, actions: Sequence[Action], partners: Mapping[int, Sequence[int]]) -> None:
+        """Carry out the actions that followed from a decision, in their order, as `carry_out` did.
+
+        `partners`: by job that starts, the jobs with which it shares GPUs.
+        """
+        table, jobs = self._state.table, self._state.jobs
+        held = [each.job for each in actions if each.job in self._state.placements]
+        rows = {job: table.row_of(job) for job in held}
+        roles_before = {
+            job: (int(jobs.held_workers[row]), int(jobs.held_servers[row]))
+            for job, row in rows.items()
+        }
+        for job in held:
+            self.vacate(job)
+        for action in actions:
+            if isinstance(action, Preempt):
+                self._preempted(action.job)
+            else:
+                self._begin(action, partners.get(action.job, ()), roles_before)
+
+    def _begin(
+        self,
+        action: Start | Migrate,
+        others: Sequence[int],
+        roles_before: Mapping[int, tuple[int, int]],
+    ) -> None:
+        """A job gets its slots. `roles_before`: of jobs that held slots."""
+        job, place, workers, servers = action
+        before = roles_before.get(job)
+        host = self._host(others)
+        self._state.started(job, place, workers, servers, host, runs=before is not None)
+        self._requests.start(action, others)
+        if before is not None:
+            self._count("migrations" if before == (workers, servers) else "rescales", job)
+
+    def _host(self, others: Sequence[int]) -> int:
+        return next((other for other in others if other in self._state.placements), UNKNOWN)
 
     def vacate(self, number: int) -> None:
         """Release all slots of a job, after reporting its speed on them to the planner."""

@@ -61,13 +61,16 @@ class StayingJobs:
         if not len(self.closed):
             return self.whole
         whole, cluster = self.whole, self._open_machines()
+        memory = whole.memory
+        if len(self.rows):
+            memory = {name: read_only(each[self.seen_rows]) for name, each in memory.items()}
         return replace(
             whole,
             jobs=self._seen_jobs(),
             cluster=cluster,
             gpu_count=cluster.gpu_count,
             placements=self._seen_placements(),
-            memory={name: read_only(each[self.seen_rows]) for name, each in whole.memory.items()},
+            memory=memory,
         )
 
     def _seen_jobs(self) -> JobTable:

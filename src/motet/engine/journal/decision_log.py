@@ -150,7 +150,7 @@ class DecisionLog:
                 self._note_begin(now_us, action, snapshot, decision, handover)
         for action in actions:
             if not isinstance(action, Preempt):
-                self._teams[action.job] = _team_of(action)
+                self._teams[action.job] = team_of(action)
 
     def _note_preemption(self, now_us: int, job: int, handover: Handover) -> None:
         where = self._places.pop(job, NOWHERE)
@@ -184,7 +184,7 @@ class DecisionLog:
             on_disk=0.0 if decision.spill is None else float(decision.spill[row]),
         )
         if _is_elastic(snapshot.jobs, row):
-            entry = entry._replace(team=_team_of(action))
+            entry = entry._replace(team=team_of(action))
         if event == "resize":
             before, exchange = self._teams[job], handover.exchanged_with(job)
             entry = entry._replace(team_before=before, exchange=exchange)
@@ -225,16 +225,22 @@ class DecisionLog:
 
     def _nearer(self, numbers: Ints, waits: NDArray[np.bool_], turn: Turn) -> list[int]:
         """Rows of jobs that still wait, far fewer jobs before them than at their last entry."""
-        self._decisions_since_look += 1
-        if self._decisions_since_look * _JOBS_PER_LOOK < len(numbers):
+        if not self._looks(len(numbers)):
             return []
-        self._decisions_since_look = 0
         rows = np.flatnonzero(waits)
         if not len(rows):
             return []
         before, now = self._column("position")[numbers[rows]], turn.waiting_before(rows)
         nearer: list[int] = rows[(now >= 0) & (now < before) & (now * _NEARER <= before)].tolist()
         return nearer
+
+    def _looks(self, jobs: int) -> bool:
+        """Whether this decision is one of those at which positions are compared."""
+        self._decisions_since_look += 1
+        if self._decisions_since_look * _JOBS_PER_LOOK < jobs:
+            return False
+        self._decisions_since_look = 0
+        return True
 
     def _note_wait(
         self, now_us: int, row: int, snapshot: Snapshot, decision: Decision, turn: Turn
@@ -300,5 +306,6 @@ def _is_elastic(jobs: JobTable, row: int) -> bool:
     return bool(has_workers or jobs.min_servers[row] != jobs.max_servers[row])
 
 
-def _team_of(action: Start | Migrate) -> Team:
+def team_of(action: Start | Migrate) -> Team:
+    """The workers and servers of a job from this action on."""
     return Team(action.workers, action.servers, sum(action.placement.counts))

@@ -6,6 +6,7 @@ Fits are computed when a policy decides, and only for jobs with enough new measu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, fields
 
 import numpy as np
@@ -29,7 +30,7 @@ _NAN = float("nan")
 class _Measured:
     """Measurements of one job. `losses`, `speeds`: (steps done, loss) and (workers, servers, steps
     per second) in the order of their measurement. `fitted`: number of reported losses at the last
-    fit, which is in that `row`."""
+    fit, which is in that `row`. `unfitted`: losses of a noted fit that was not made yet."""
 
     target_loss: float
     planned_steps: float
@@ -44,7 +45,13 @@ class _Measured:
     has_new_speed: bool = False
     speed_mode: int = 0
     speed: Floats = field(default_factory=lambda: np.full(len(PARAMETERS), _NAN))
+    unfitted: list[tuple[float, float]] | None = None
     subtasks: MeasuredSubtasks | None = None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there are enough new losses for another fit."""
+        return self.reported > self.fitted * _GROWTH
 
 
 class Measurements:
@@ -74,6 +81,12 @@ class Measurements:
         if data is not None:
             self._jobs[job].subtasks = MeasuredSubtasks(data)
             self._has_subtasks = True
+
+    def copy(self) -> Measurements:
+        """The same measurements, to be estimated from without a trace in these."""
+        found = deepcopy(self)
+        found._last = None  # The copies of its columns could be written.
+        return found
 
     def __contains__(self, job: int) -> bool:
         return job in self._jobs
@@ -134,15 +147,32 @@ class Measurements:
             )
         )
 
+    def note_fits(self, jobs: JobTable) -> None:
+        """Estimates of these jobs were computed now: fits are made when they are next needed, from
+        the losses of this moment."""
+        self._last = None
+        rows = [self._jobs.get(number) for number in jobs.number.tolist()]
+        kept = [row for row in rows if row is not None and row.losses]
+        if self._curve_fitter is None or not kept:
+            return
+        for job in kept:
+            if job.is_due:
+                job.unfitted, job.fitted = [*job.losses], job.reported
+        kept_ids = {id(job) for job in kept}
+        for job in self._jobs.values():
+            if id(job) not in kept_ids:
+                job.unfitted, job.fitted, job.row = None, 0, UNKNOWN
+
     def _forecasts(self, jobs: Sequence[_Measured]) -> LossForecasts | None:
         """Forecasts of these jobs, all with known losses; drops forecasts of all other jobs."""
         if self._curve_fitter is None or not jobs:
             return None
-        due = [job for job in jobs if job.reported > job.fitted * _GROWTH]
+        due = [job for job in jobs if job.is_due or job.unfitted is not None]
         new = self._curve_fitter.fit_many([_history(job) for job in due]) if due else None
         before = 0 if self._fitted is None else len(self._fitted)
         for place, job in enumerate(due):
-            job.row, job.fitted = before + place, job.reported
+            job.fitted = job.reported if job.is_due else job.fitted
+            job.row, job.unfitted = before + place, None
         rows = np.array([job.row for job in jobs], dtype=np.int64)
         self._fitted = rows_of(appended_rows(self._fitted, new), rows)
         self._renumber(jobs)
@@ -209,7 +239,9 @@ def _steps_left(table: _Table, forecasts: LossForecasts | None) -> Floats:
 
 
 def _history(job: _Measured) -> tuple[Floats, Floats]:
-    steps, losses = np.array(job.losses, dtype=np.float64).T
+    """What the next fit is made from."""
+    points = job.losses if job.is_due or job.unfitted is None else job.unfitted
+    steps, losses = np.array(points, dtype=np.float64).T
     return np.ascontiguousarray(steps), np.ascontiguousarray(losses)
 
 

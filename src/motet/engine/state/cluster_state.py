@@ -64,6 +64,7 @@ class ClusterState:
         self._own_columns = {**ENGINE_COLUMNS, **driver_columns}
         check_memory_columns(memory_columns, self._own_columns)
         self.cluster = cluster
+        self.memory_columns: Mapping[str, int] = dict(memory_columns)
         self.table = ActiveTable(memory_columns, self._own_columns)
         self.now_us = 0
         self.machines = Machines(cluster)
@@ -225,12 +226,23 @@ class ClusterState:
 
         Raises BadInput for a column that has the name of another.
         """
+        self._rebuild(memory_columns, without=memory_columns)
+
+    def adopt_memory(self, memory_columns: Mapping[str, int]) -> None:
+        """The same policy has other columns from now on; those that it keeps keep their values.
+
+        Raises BadInput for a column that has the name of another.
+        """
+        self._rebuild(memory_columns, without=())
+
+    def _rebuild(self, memory_columns: Mapping[str, int], without: Container[str]) -> None:
         check_memory_columns(memory_columns, self._own_columns)
         columns, suspended = self.table.columns(), self.suspended
+        self.memory_columns = dict(memory_columns)
         self.table = ActiveTable(memory_columns, self._own_columns)
-        self.table.restore(_without(memory_columns, columns))
+        self.table.restore(_without(without, columns))
         self._restore_suspended(
-            {number: _without(memory_columns, row) for number, row in suspended.items()}
+            {number: _without(without, row) for number, row in suspended.items()}
         )
 
     def snapshot(self) -> Snapshot:

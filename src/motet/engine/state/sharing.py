@@ -40,6 +40,14 @@ class SharedSlots:
         self._describe(members, table)
         return True
 
+    def copy(self) -> SharedSlots:
+        """An independent copy."""
+        twin = SharedSlots()
+        twins = {id(members): set(members) for members in self._sets.values()}
+        twin._sets = {job: twins[id(members)] for job, members in self._sets.items()}
+        twin._last = self._last
+        return twin
+
     def restore(self, table: ActiveTable) -> None:
         """Continue with the sets of these jobs."""
         self._sets = {}

@@ -146,6 +146,14 @@ class ActiveTable:
         size = len(self._rows)
         return {name: self._data[place, :size].copy() for name, place in self._index.items()}
 
+    def values(self) -> Ints:
+        """A copy of all columns of the present jobs, for `put_back`."""
+        return self._data[:, : len(self._rows)].copy()
+
+    def put_back(self, values: Ints) -> None:
+        """Undo changes since `values`; the same jobs must be here."""
+        self._data[:, : len(self._rows)] = values
+
     def row(self, number: int) -> dict[str, int]:
         """All columns of one job."""
         values = self._data[:, self._rows[number]].tolist()

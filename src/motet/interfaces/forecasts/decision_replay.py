@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
-from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.errors import NotFound
-from motet.domain.snapshot import Placement
 from motet.domain.units import seconds
 from motet.insight.record_words import action_words, event_words
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.simulation_start import SimulationStart
 from motet.live.journal.record import Record
-from motet.live.master.replay import ReplayedCluster, actions_text, events_of
+from motet.live.journal.recorded_step import actions_of, actions_text
+from motet.live.master.replay import ReplayedCluster, events_of
 
 MOST_JOBS, MOST_LINES = 200, 100
 
@@ -73,7 +71,7 @@ def _step(cluster: ReplayedCluster, record: Record) -> dict[str, Any]:
     again = cluster.decided(record)
     assert cluster.state.cluster is not None
     machines, queues = cluster.state.cluster.names, cluster.state.queues
-    then = [_action(*each) for each in json.loads(record.actions)]
+    then = actions_of(record.actions)
     return {
         "record": record.sequence,
         "software": record.software,
@@ -84,12 +82,3 @@ def _step(cluster: ReplayedCluster, record: Record) -> dict[str, Any]:
         "action_count": len(then),
         "is_same": actions_text(again) == record.actions,
     }
-
-
-def _action(name: str, job: int, *more: Any) -> Action:
-    """An action as a record has it."""
-    if name == "Preempt":
-        return Preempt(job)
-    placement, workers, servers = more
-    kind = Start if name == "Start" else Migrate
-    return kind(job, Placement(*placement), workers, servers)

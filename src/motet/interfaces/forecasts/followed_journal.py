@@ -46,7 +46,7 @@ class FollowedJournal:
     def read(self, until_us: int = NEVER_US) -> list[tuple[int, Event]]:
         """Fold the further records up to a moment; returns what the policy did not cause in them.
 
-        Raises JournalDamaged, JournalDiverged.
+        Raises JournalDamaged.
         """
         found: list[tuple[int, Event]] = []
         for record in self.unread(until_us):

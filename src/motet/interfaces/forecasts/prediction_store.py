@@ -12,6 +12,7 @@ from typing import Any
 from motet.domain.units import SECOND_US, seconds
 from motet.interfaces.forecasts.expected_starts import ExpectedStart
 from motet.live.jobs.job import LiveJob
+from motet.live.journal.private_file import close_to_others
 
 NAME = "predictions.db"
 TOLERANCE_US = SECOND_US // 10
@@ -53,7 +54,7 @@ class PredictionStore:
 
     def __init__(self, folder: Path) -> None:
         """`folder`: of this user alone."""
-        self._database = sqlite3.connect(folder / NAME, isolation_level=None)
+        self._database = sqlite3.connect(close_to_others(folder / NAME), isolation_level=None)
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute(_SCHEMA)
 

@@ -14,6 +14,8 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, OperationalError
 
 from motet.domain.errors import BadInput, MotetError
+from motet.live.journal.migrations import copy_before_migration
+from motet.live.journal.private_file import close_to_others
 
 _LOGIN = re.compile("//[^/@]*@")
 _PSYCOPG = "postgresql+psycopg"
@@ -45,6 +47,21 @@ class JournalDatabase:
         if self._url.get_backend_name() == "postgresql":
             return _AdvisoryLock(self)
         return _FileLock(Path(str(self._url.database)))
+
+    def prepare(self) -> Path | None:
+        """Before a master opens the database, which it has locked: the file of a SQLite database is
+        closed to other users, and copied if its format is an earlier one; returns the copy.
+
+        Raises BadInput.
+        """
+        if self._url.get_backend_name() == "postgresql":
+            return None
+        path = Path(str(self._url.database))
+        try:
+            close_to_others(path)
+        except OSError as error:
+            raise BadInput(f"--database {path}: {error.strerror}; give another path") from error
+        return copy_before_migration(path)
 
     def engine(self) -> Engine:
         """Connections whose commits are on the disk when they return."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, func, inspect, null, select
 from sqlalchemy.exc import OperationalError
 
 from motet.live.journal.database import JournalDatabase
@@ -61,8 +61,8 @@ def read_records(connection: Connection, first: int) -> Iterator[Record]:
 
     Records of format 1, which have no checksums, come before all others.
     """
-    columns = [RECORDS.c[name] for name in (*Record.__slots__, "checksum")]
     with _damages_from(first):
+        columns = _columns(connection)
         before, previous = last_record(connection, below=first)
     while True:
         query = select(*columns).where(RECORDS.c.sequence >= first)
@@ -84,6 +84,14 @@ def read_records(connection: Connection, first: int) -> Iterator[Record]:
         first = before + 1
 
 
+def _columns(connection: Connection) -> list[ColumnElement[Any]]:
+    """Those of a record and its checksum; NULL for what an earlier format lacks."""
+    with connection.begin():
+        found = {each["name"] for each in inspect(connection).get_columns(RECORDS.name)}
+    wanted = [RECORDS.c[name] for name in (*Record.__slots__, "checksum")]
+    return [each if each.name in found else null().label(each.name) for each in wanted]
+
+
 @contextmanager
 def _damages_from(first: int) -> Iterator[None]:
     try:
@@ -94,7 +102,8 @@ def _damages_from(first: int) -> Iterator[None]:
 
 def last_record(connection: Connection, below: int | None = None) -> tuple[int, str]:
     """The number and the checksum of the last record; 0 and "" without one."""
-    query = select(RECORDS.c.sequence, RECORDS.c.checksum)
+    sequence, *_, checksum = _columns(connection)
+    query = select(sequence, checksum)
     if below is not None:
         query = query.where(RECORDS.c.sequence < below)
     with connection.begin():

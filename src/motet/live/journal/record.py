@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One step of the engine. `events`, `facts` and `actions` are JSON.
+    """One step of the engine. `events`, `facts`, `actions` and `decision` are JSON.
 
-    `at_us`: Unix time. `software`: version of Motet that decided.
+    `at_us`: Unix time. `software`: version of Motet that decided. `decision`: what the decision of
+    the step changed; `null` if it made none, None in records of formats 1 and 2, which lack it.
     """
 
     sequence: int
@@ -19,11 +20,14 @@ class Record:
     facts: str
     actions: str
     software: str
+    decision: str | None = None
 
     def checksum(self, previous: str) -> str:
         """Of this record after the one with the checksum `previous`: a missing record shows too."""
         digest = sha256(previous.encode())
-        for value in map(str, astuple(self)):
-            content = value.encode()
+        for name in self.__slots__:
+            if (value := getattr(self, name)) is None:
+                continue
+            content = str(value).encode()
             digest.update(f"{len(content)}:".encode() + content)
         return digest.hexdigest()

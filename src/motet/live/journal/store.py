@@ -10,8 +10,9 @@ from typing import Self
 from sqlalchemy import insert, select, update
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from motet.domain.errors import BadInput, MotetError
+from motet.domain.errors import MotetError
 from motet.live.journal.database import JournalDatabase, JournalLock
+from motet.live.journal.migrations import migrate, require_known
 from motet.live.journal.reading import last_record, read_records
 from motet.live.journal.record import Record
 from motet.live.journal.tables import (
@@ -41,10 +42,16 @@ class JournalStore:
         Raises BadInput, JournalInUse, JournalDamaged.
 
         Opening begins an epoch: masters that had the journal before can no longer append.
+        `copy_of_former`: the file with the journal before its migration; None: it was not migrated.
         """
         database = JournalDatabase(address)
         self._shown = database.shown
         self._lock: JournalLock | None = database.lock()
+        try:
+            self.copy_of_former = database.prepare()
+        except BaseException:
+            self._lock.close()
+            raise
         self._engine = database.engine()
         self._next, self._last_checksum = 1, ""
         try:
@@ -131,14 +138,8 @@ class JournalStore:
                 return 1
             if not isinstance(found.format_version, int) or not isinstance(found.epoch, int):
                 raise TypeError("its format is no number")
-            if found.format_version > FORMAT_VERSION:
-                raise BadInput(
-                    f"the journal has format {found.format_version}; this version of Motet reads "
-                    f"up to {FORMAT_VERSION}: use the version that wrote it, or a later one"
-                )
-            if found.format_version < FORMAT_VERSION:
-                add = "ALTER TABLE records ADD COLUMN checksum VARCHAR(64)"
-                self._connection.exec_driver_sql(add)
+            require_known(found.format_version)
+            migrate(self._connection, found.format_version)
             epoch: int = found.epoch + 1
             self._connection.execute(
                 update(META).values(epoch=epoch, format_version=FORMAT_VERSION)

@@ -7,8 +7,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from motet.domain.errors import MotetError
 
-FORMAT_VERSION = 2
-"""2: records have checksums."""
+FORMAT_VERSION = 3
+"""2: records have checksums. 3: they have decisions. See migrations.py."""
 DAMAGES = (SQLAlchemyError, UnicodeDecodeError, TypeError)
 """Of a damaged database; drivers raise the last two for values of the wrong kind."""
 
@@ -31,6 +31,7 @@ RECORDS = Table(
     Column("actions", Text, nullable=False),
     Column("software", String(40), nullable=False),
     Column("checksum", String(64)),  # None in records of format 1.
+    Column("decision", Text),  # None in records of formats 1 and 2.
 )
 
 

@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from motet.domain.errors import MotetError
 from motet.domain.units import NEVER_US
 from motet.live.jobs.job import LiveJob
+from motet.live.journal.divergence import log_notices
 from motet.live.journal.store import JournalLost, JournalStore
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy, Input
@@ -171,6 +172,7 @@ class MasterLoop:
         master = Master(
             store, self._cluster, self._workplace, _unix_us, self._drain_after, time.perf_counter
         )
+        log_notices(store.copy_of_former, master.divergence)
         for each in self._observers:
             each.began(master.state)
         self._prepare(master.policy_at_start(policy))

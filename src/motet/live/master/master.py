@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, get_args
@@ -18,11 +19,13 @@ from motet.domain.events import (
     Tick,
     event_to_json,
 )
-from motet.domain.units import SECOND_US
+from motet.domain.units import NEVER_US, SECOND_US
 from motet.engine.policy_loading.faults import failure_text
 from motet.engine.rehearsal import rehearse_policy
 from motet.live.jobs.job import LiveJob
+from motet.live.journal.divergence import Divergence
 from motet.live.journal.record import Record
+from motet.live.journal.recorded_step import actions_text, decision_text
 from motet.live.journal.store import JournalStore
 from motet.live.launcher.messages import LauncherRequest
 from motet.live.master.cluster_changes import BeginDrain
@@ -36,7 +39,7 @@ from motet.live.master.facts import (
 )
 from motet.live.master.intake import ChoosePolicy, Input, intake
 from motet.live.master.policy_choice import is_in_force, policy_of, remaining_times
-from motet.live.master.replay import FIRST_POLICY, ReplayedCluster, actions_text, declared_by
+from motet.live.master.replay import FIRST_POLICY, ReplayedCluster, declared_by
 from motet.live.master.requests import Workplace, requests_of, requests_of_job
 from motet.live.master.submissions.submission import release_held
 from motet.live.queues.queue_changes import DefineQueues
@@ -88,7 +91,7 @@ class Master:
         """Continue a journal, or begin one. `clock_us`: Unix time. `drain_after`: see LiveState.
         `timer_s`: measures steps; by default they take no time.
 
-        Raises BadInput if the journal is of another cluster, JournalDiverged.
+        Raises BadInput if the journal is of another cluster, JournalDamaged.
         """
         records = store.records()
         first = next(records, None)
@@ -109,6 +112,11 @@ class Master:
             self._replayed.replay(record)
         if first is None:
             self._begin(cluster)
+
+    @property
+    def divergence(self) -> Divergence | None:
+        """What the records of earlier formats say otherwise than this version."""
+        return self._replayed.divergence
 
     @property
     def recheck_at_us(self) -> int:
@@ -137,8 +145,9 @@ class Master:
         if policy is None and not self.state.policy.policy:
             policy = self.policy_at_start(None)
         first: list[Input] = [each for each in (queues, policy) if each is not None]
-        for given in first:
-            (answer,), _ = self.handle([given])
+        self._require_policy(first)
+        answers = self.handle(first)[0] if first else []
+        for given, answer in zip(first, answers, strict=True):
             if answer.error is not None and not self._has_failed(given):
                 raise answer.error
 
@@ -157,7 +166,7 @@ class Master:
         """
         now_us = max(self._clock_us(), self._engine.state.now_us)
         touched: set[int] = set()
-        due_us = self._engine.recheck_at_us
+        due_us = self._engine.recheck_at_us if self._has_policy else NEVER_US
         if now_us - _LATEST_TICK_US <= due_us < now_us:
             touched |= self._record_step(due_us, [], [Tick()])
         due: list[Input] = [BeginDrain(name) for name in self.state.drains.due(now_us)]
@@ -182,6 +191,29 @@ class Master:
         """The steps since the last call."""
         steps, self._steps = self._steps, []
         return steps
+
+    @property
+    def _has_policy(self) -> bool:
+        """Whether the policy in force is there to decide, and has not failed."""
+        with suppress(MotetError):
+            return not self.state.policy_failure and self._engine.policy is not None
+        return False
+
+    def _require_policy(self, first: Sequence[Input]) -> None:
+        """Raises BadInput if the policy that the journal has in force cannot decide, and no other
+        one is chosen. A user's file may have changed since it decided last. One that has failed
+        does not decide."""
+        if self.state.policy_failure or any(isinstance(each, ChoosePolicy) for each in first):
+            return
+        try:
+            policy = self._engine.policy
+            if self.state.policy.policy.endswith(".py"):
+                self._engine.try_policy(policy)
+        except MotetError as error:
+            raise BadInput(
+                f"{error}; this policy is in force in the journal: put the file in order, or start "
+                "the server with another one, --policy NAME"
+            ) from error
 
     def _record_step(self, now_us: int, facts: list[Fact], events: list[Event]) -> set[int]:
         """Make a step durable; returns the jobs whose processes it concerns."""
@@ -214,7 +246,7 @@ class Master:
         failed = PolicyFailed(failure_text(error))
         self.state.fold(now_us, failed)
         facts.append(failed)
-        return self._replayed.step(now_us, [])
+        return self._replayed.rest_of_step(now_us)
 
     # -- one step ----------------------------------------------------------------------------------
 
@@ -261,7 +293,7 @@ class Master:
     ) -> tuple[RemainingMeasured, ...]:
         """Events that tell a policy which needs them the remaining times of jobs."""
         changes, state = any(isinstance(e, PolicyChanged) for e in events), self._engine.state
-        if not (changes or self._engine.policy.knows_durations):
+        if not (changes or (self._has_policy and self._engine.policy.knows_durations)):
             return ()
         passed_us = now_us - state.now_us
         return remaining_times(self.state.jobs, state.jobs, passed_us, of_all=changes)
@@ -276,6 +308,7 @@ class Master:
             facts_to_json(facts),
             actions_text(actions),
             __version__,
+            decision_text(self._replayed.decision, actions),
         )
 
     # -- the journal -------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState
+from motet.live.journal.private_file import close_to_others
 from motet.live.read_tables.rows import (
     ARRAY,
     AttemptRow,
@@ -166,6 +167,7 @@ class ReadTables:
             self._writer.close()
 
     def _connect(self) -> sqlite3.Connection:
+        close_to_others(self._path)
         return sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
 
     def _read(self, statement: str, values: Sequence[object]) -> list[tuple[Any, ...]]:

@@ -47,7 +47,7 @@ class Restored:
 def restore(backup: Path, folder: Path) -> Restored:
     """Put a backup in force. `folder`: of the state, whose server has ended.
 
-    It can be repeated after an interruption. Raises BadInput, JournalDamaged, JournalDiverged, and
+    It can be repeated after an interruption. Raises BadInput, JournalDamaged, and
     JournalInUse while a server runs.
     """
     state = _replayed(backup)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edited_policy import own_policy
 from example_count import examples
 from motet.domain.errors import BadInput, NotFound, UnknownName
 from motet.domain.units import SECOND_US
+from motet.insight.replay_words import replay_notes
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.replay.what_if import WhatIfQuestion, what_if
+from motet.interfaces.forecasts.replay.what_if_summary import what_if_summary
 from motet.live.jobs.array_file import array_spec
 from motet.live.jobs.job_file import job_spec
 from motet.live.journal.store import JournalStore
@@ -185,3 +189,37 @@ def test_a_policy_or_a_period_that_cannot_be_replayed_is_refused(tmp_path: Path)
         asked([(0, 1, 1)], "fifo", "fifo", since_us=at(100))
     with JournalStore(str(tmp_path / "empty.db")), pytest.raises(BadInput, match="is empty"):
         FollowedJournal(str(tmp_path / "empty.db"))
+
+
+def test_a_deleted_policy_is_a_warning_of_the_report(tmp_path: Path) -> None:
+    """Its journal is read; only what it would do now is not known."""
+    path, mine = tmp_path / "journal.db", tmp_path / "mine.py"
+    rows = seconds_of([(0, 10, 4), (1, 10, 4)])
+    with JournalStore(str(path)) as store:
+        play(store, CLUSTER, rows, own_policy(mine))
+    mine.unlink()
+    journal = FollowedJournal(str(path))
+    report = what_if(journal, WhatIfQuestion("fifo"))
+    journal.close()
+    (warning,) = report["warnings"]
+    assert warning.startswith(f"the policy in force cannot be simulated: {mine}: no such file")
+    assert [run["finished"] for run in report["runs"]] == [2, 0, 2]
+    assert report["replay_error"] is None
+    assert {job["in_force_jct_s"] for job in report["job_list"]} == {None}
+    assert warning in [*replay_notes(report)]
+    assert what_if_summary(report)["jobs_later"] == 0
+
+
+def test_a_journal_that_was_decided_otherwise_is_a_warning_of_the_report(tmp_path: Path) -> None:
+    rows, path = seconds_of([(0, 10, 4), (1, 10, 4)]), tmp_path / "mine.py"
+    with JournalStore(str(tmp_path / "later.db")) as store:
+        play(store, CLUSTER, rows, own_policy(path))
+        records = [*store.records()]
+    with JournalStore(str(tmp_path / "journal.db")) as store:  # As formats 1 and 2 have them.
+        store.append([replace(record, decision=None) for record in records])
+    own_policy(path, order=-1)
+    journal = FollowedJournal(str(tmp_path / "journal.db"))
+    report = what_if(journal, WhatIfQuestion("fifo"))
+    journal.close()
+    assert [text.split(":")[0] for text in report["warnings"]] == ["record 5 of the journal"]
+    assert report["runs"][0]["finished"] == 2

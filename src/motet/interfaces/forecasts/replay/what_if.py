@@ -58,4 +58,6 @@ def what_if(journal: FollowedJournal, asked: WhatIfQuestion, tell: Tell = untold
     )
     if not period.jobs:
         raise NotFound("no jobs were active in this period; give an earlier --since")
-    return what_if_report(state, period, work, wanted, until_us, tell)
+    divergence = journal.cluster.divergence
+    warnings = [] if divergence is None else [str(divergence)]
+    return what_if_report(state, period, work, wanted, until_us, warnings, tell)

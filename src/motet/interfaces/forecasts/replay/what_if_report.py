@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from motet.domain.arrays import Ints
+from motet.domain.errors import MotetError
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import seconds
 from motet.interfaces.forecasts.remaining_work import RemainingWork, has_ended
@@ -36,9 +37,11 @@ def what_if_report(
     work: RemainingWork,
     wanted: PolicyInForce,
     until_us: int,
+    warnings: Sequence[str] = (),
     tell: Tell = untold,
 ) -> dict[str, Any]:
-    """Simulates both policies. Times are seconds, `from` and `until` Unix times.
+    """Simulates both policies. Times are seconds, `from` and `until` Unix times. `warnings`: about
+    the journal; one is added if the policy in force cannot be simulated, say without its file.
 
     Statistics are of the jobs that ended by themselves on the live cluster (`jobs_compared`), so
     that they are of the same jobs in all three runs. `replay_error`: of the mean completion time
@@ -46,13 +49,15 @@ def what_if_report(
     """
     jobs = [state.jobs[number] for number in period.jobs]
     tell("replays the policy in force")
-    before = period.simulated(period.in_force)
+    before, problem = _in_force(period)
     tell(f"simulates {wanted.policy}")
     after = period.simulated(wanted)
     runs = [
         _measured_run(period.in_force, [job for job in jobs if has_ended(job)], period),
-        _simulated_run(period, period.in_force, before, jobs),
-        _simulated_run(period, wanted, after, jobs),
+        _unknown_run(period)
+        if before is None
+        else _simulated(period, period.in_force, before, jobs),
+        _simulated(period, wanted, after, jobs),
     ]
     counted = {
         "jobs": len(jobs),
@@ -69,6 +74,7 @@ def what_if_report(
         "policy_changes": sum(at_us > period.start.now_us for at_us, _ in state.policies[1:]),
         "restart_s": seconds(period.restart_us),
         "replay_error": _relative(runs[0], runs[1]),
+        "warnings": [*warnings, *problem],
         "runs": runs,
         "job_list": [*_job_rows(jobs, work, before, after)],
     }
@@ -103,7 +109,20 @@ def _held_us(job: LiveJob) -> int:
     return sum((each.ended_us or 0) - each.requested_us for each in job.attempts)
 
 
-def _simulated_run(
+def _in_force(period: ReplayedPeriod) -> tuple[Outcome | None, list[str]]:
+    """The outcome under the policy in force, or why there is none."""
+    try:
+        return period.simulated(period.in_force), []
+    except MotetError as error:
+        return None, [f"the policy in force cannot be simulated: {error}"]
+
+
+def _unknown_run(period: ReplayedPeriod) -> dict[str, Any]:
+    none = np.zeros(0, np.int64)
+    return {**_run("simulated", period.in_force, none, none, 0, 0), "knows_durations": False}
+
+
+def _simulated(
     period: ReplayedPeriod, policy: PolicyInForce, outcome: Outcome, jobs: Sequence[LiveJob]
 ) -> dict[str, Any]:
     done = outcome.is_finished & np.array([has_ended(job) for job in jobs], np.bool_)
@@ -145,7 +164,7 @@ def _relative(measured: dict[str, Any], simulated: dict[str, Any]) -> float | No
 
 
 def _job_rows(
-    jobs: Sequence[LiveJob], work: RemainingWork, before: Outcome, after: Outcome
+    jobs: Sequence[LiveJob], work: RemainingWork, before: Outcome | None, after: Outcome
 ) -> Iterator[dict[str, Any]]:
     """Completion times are None where the job did not complete."""
     for place, job in enumerate(jobs):
@@ -160,9 +179,9 @@ def _job_rows(
             "submitted": seconds(job.submitted_us),
             "is_predicted": job.number in work.predicted,
             "measured_jct_s": None if ended_us is None else seconds(ended_us - job.submitted_us),
-            "in_force_jct_s": _jct_s(before, place, job),
+            "in_force_jct_s": before and _jct_s(before, place, job),
             "jct_s": _jct_s(after, place, job),
-            "in_force_preemptions": int(before.columns["preemptions"][place]),
+            "in_force_preemptions": before and int(before.columns["preemptions"][place]),
             "preemptions": int(after.columns["preemptions"][place]),
         }
 

@@ -41,9 +41,12 @@ class Kernels:
         """Return when the kernels of a policy are on disk: at once, unless the installation is new.
 
         They are compiled in another process: the compiler lets no other thread run. A policy that
-        fails there is put in force, or refused, as without this; a warning is logged.
+        fails there is put in force, or refused, as without this; a warning is logged. Nothing is
+        compiled for a file that is missing.
         """
         policy = chosen.policy
+        if policy.endswith(".py") and not Path(policy).is_file():
+            return
         with _locked(_marker_of(policy)) as marker:
             stamp = _stamp(policy)
             if marker.read_text() == stamp:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from motet.domain.errors import MotetError
+from motet.live.journal.private_file import close_to_others
 
 NAME = "what_if.db"
 MOST_PER_USER, MOST = 20, 200
@@ -75,6 +76,7 @@ class ReplayStore:
 
     def open(self, now_us: int) -> None:
         """Open the database; replays of a server that has ended have failed."""
+        close_to_others(self._path)
         self._database = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
         self._run("PRAGMA journal_mode=WAL", [])
         self._run(_SCHEMA, [])

@@ -1,0 +1,64 @@
+"""A decision log that also takes entries that were recorded, and goes on after them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from motet.domain.actions import Action, Preempt, Start
+from motet.domain.arrays import Ints
+from motet.domain.events import Event
+from motet.domain.log_entry import LogEntry, is_wait
+from motet.domain.snapshot import Snapshot
+from motet.engine.journal.decision_log import DecisionLog, team_of
+
+
+class RepeatedLog(DecisionLog):
+    """A `Journal` of an engine whose first steps are folded from records."""
+
+    def repeat(
+        self,
+        now_us: int,
+        events: Sequence[Event],
+        snapshot: Snapshot | None,
+        codes: Ints,
+        actions: Sequence[Action],
+        entries: Sequence[LogEntry],
+    ) -> None:
+        """Note a recorded step with its entries, as `received` and `decided` did.
+
+        `snapshot`: after the decision, None without one; `codes`: of its jobs. `actions`: all that
+        followed from the decision.
+        """
+        on_entry, self._on_entry = self._on_entry, _ignore
+        self.received(now_us, events)
+        self._on_entry = on_entry
+        if snapshot is not None:
+            self._note_repeated(snapshot, codes, actions)
+        for entry in entries:
+            if is_wait(entry):
+                self._column("position")[entry.job] = entry.position
+            on_entry(entry)
+
+    def _note_repeated(self, snapshot: Snapshot, codes: Ints, actions: Sequence[Action]) -> None:
+        numbers = snapshot.jobs.number
+        self._gone.clear()
+        if not len(numbers):
+            return
+        self._make_room(int(numbers.max()))
+        self._column("code")[numbers] = codes
+        if (level := snapshot.memory.get("level")) is not None:
+            self._column("queue")[numbers] = level
+        self._looks(len(numbers))
+        for action in actions:
+            if isinstance(action, Preempt):
+                self._places.pop(action.job, None)
+        for action in actions:
+            if not isinstance(action, Preempt):
+                self._places[action.job] = action.placement
+                self._teams[action.job] = team_of(action)
+                if isinstance(action, Start):
+                    self._column("has_started")[action.job] = 1
+
+
+def _ignore(entry: LogEntry) -> None:
+    del entry
