@@ -642,6 +642,6 @@ def test_columns_and_zones_are_for_files_and_are_recorded(
     assert (setup["columns"]["num_gpus"], setup["timezone"]) == ("GPUs", "Europe/Berlin")
     with pytest.raises(
         BadInput,
-        match=r"is not a file; .* --timezone, --encoding, --time-format and --skip-bad-rows need a file",
+        match=r"is not a file; .* --time-format and --skip-bad-rows need a file",
     ):
         run_simulations(flags(Path("tiresias-480"), **given))
