@@ -240,10 +240,11 @@ def test_a_repeated_request_starts_nothing(launchers: Launchers) -> None:
     for _ in range(3):
         launchers.send(request)
     launchers.report()
+    log = launchers.folder / "attempts" / "7" / "1" / "rank-0" / "log"
+    wait_until(lambda: log.read_text())
     launchers.send(StopAttempt(request.attempt, signal.SIGTERM, 5.0))
     while not isinstance(launchers.report(), AttemptEnded):
         pass
-    log = launchers.folder / "attempts" / "7" / "1" / "rank-0" / "log"
     assert log.read_text() == "once\n"
 
 
