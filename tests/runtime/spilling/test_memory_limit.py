@@ -78,7 +78,7 @@ def trained(
 
 @pytest.mark.parametrize(
     ("jobs", "each_mb", "limit_mb"),
-    [(2, 256, 256), pytest.param(3, 256, 384, marks=SOAK), pytest.param(8, 128, 512, marks=SOAK)],
+    [(2, 256, 256), pytest.param(3, 320, 480, marks=SOAK), pytest.param(8, 160, 640, marks=SOAK)],
     indirect=["limit_mb"],
 )
 def test_jobs_with_twice_the_data_of_the_memory_end_with_the_models_of_free_memory(
