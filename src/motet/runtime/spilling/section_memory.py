@@ -61,7 +61,6 @@ class SectionMemory:
         self._thread: threading.Thread | None = None
         self._read_us = self._reads = 0
         self.waited_us = 0
-        self.read_bytes = 0
         self.written_bytes = 0
 
     @property
@@ -241,7 +240,6 @@ class SectionMemory:
         self._target.read(section.place, buffer)
         self._read_us += self._now_us() - began_us
         self._reads += 1
-        self.read_bytes += section.image.nbytes
         section.buffer = buffer
 
     def _spill(self, section: _Section) -> None:

@@ -142,11 +142,6 @@ class DataShare:
         later = chain.from_iterable(map(self._grid.of_batch, map(int, following)))
         self._store.will_read(chain(order, range(len(self._sections)), later))
 
-    @property
-    def waited_us(self) -> int:
-        """How long the sections were waited for until now."""
-        return self._store.waited_us
-
     def select(self, columns: Collection[str] | None = None) -> Rows:
         """All instances with only these columns (None: all), as copies."""
         numbers = range(len(self._sections))
