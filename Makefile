@@ -75,5 +75,5 @@ lock: $(INSTALLED) ## Pin the newest versions that fit pyproject.toml
 	$(BIN)/python tools/lock.py
 
 clean: ## Remove what was built, compiled kernels too; .venv stays
-	find src -name '*.nb[ic]' -delete
+	find src \( -name '*.nb[ic]' -o -name 'motet-kernels-*' \) -delete
 	rm -rf docs/_build build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

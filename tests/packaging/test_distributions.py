@@ -19,7 +19,6 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCE = REPOSITORY / "src"
 CONSTRAINTS = REPOSITORY / "constraints.txt"
-COMPILED = {".pyc", ".nbi", ".nbc"}
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
 
@@ -89,10 +88,15 @@ def _contents(wheel: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
+def _compiled(path: Path) -> bool:
+    """Bytecode, kernels, and the marks of policies whose kernels are compiled."""
+    return path.parent.name == "__pycache__"
+
+
 def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
     contents = _contents(wheel)
     packaged = {name: data for name, data in contents.items() if ".dist-info/" not in name}
-    files = [path for path in SOURCE.rglob("*") if path.is_file() and path.suffix not in COMPILED]
+    files = [path for path in SOURCE.rglob("*") if path.is_file() and not _compiled(path)]
     assert packaged == {path.relative_to(SOURCE).as_posix(): path.read_bytes() for path in files}
     assert {"motet/py.typed", "motet/sim/profiles/measured.csv"} <= set(packaged)
     assert any(name.startswith("motet/sim/curves/") for name in packaged)
