@@ -34,6 +34,13 @@ def duration_s(text: str) -> float:
     return value_s
 
 
+def written_duration(value_s: float) -> str:
+    """The shortest form that `duration_s` reads: `2h` for 7200, `90s` for 90."""
+    units = [unit for unit in "dhms" if value_s % _UNITS_S[unit] == 0]
+    unit = units[0] if units else "s"
+    return f"{exact_seconds(microseconds(value_s / _UNITS_S[unit]))}{unit}"
+
+
 def microseconds(seconds: float | int | str) -> int:
     """Seconds as microseconds, exact for text such as "12.000001".
 

@@ -162,7 +162,7 @@ def _cancelled(each: StoryEvent, rules: Rules) -> str:
 
 def _timed_out(each: StoryEvent, rules: Rules) -> str:
     del rules
-    return f"reached its limit: {each.told}" if each.told else "reached its limit of running time"
+    return f"stopped: {each.told}" if each.told else "stopped at its limit of running time"
 
 
 def _finished(each: StoryEvent, rules: Rules) -> str:

@@ -78,7 +78,7 @@ from motet.live.queues.queue_changes import (
     QueueRequest,
     SetQueueMode,
 )
-from motet.live.time_limits.time_limit import EndAtLimit, has_used_up, limit_words
+from motet.live.time_limits.time_limit import EndAtLimit, has_used_up, time_limit_words
 from motet.live.trials.trial_spec import EndTrial
 
 
@@ -288,7 +288,7 @@ def _judged(
     if job.end is not None:
         return outcome, None, reason, failure
     if end is None and (job.is_timed_out or has_used_up(job, now_us)):
-        reason = "; ".join(filter(None, (reason, limit_words(job))))
+        reason = "; ".join(filter(None, (reason, time_limit_words(job))))
         return outcome, JobState.FAILED, reason, failure or FailureClass.TIME_LIMIT.key
     return outcome, end, reason, failure
 

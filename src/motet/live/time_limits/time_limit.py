@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from motet.domain.units import NEVER_US, SECOND_US
-from motet.insight.wording import counted, duration_words
+from motet.domain.units import NEVER_US, SECOND_US, written_duration
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import JobSpec
 
@@ -53,9 +52,9 @@ def ends_us(job: LiveJob) -> int | None:
     return begin_us - job.ran_us(begin_us) + round(longest_s * SECOND_US)
 
 
-def limit_words(job: LiveJob) -> str:
-    """ "it has run for its max_duration, 2 h, in 3 attempts"."""
-    limit_us = round((job.spec.max_duration or 0.0) * SECOND_US)
+def time_limit_words(job: LiveJob) -> str:
+    """ "it has run for its max_duration, 2h, in 3 attempts"."""
     ran = sum(attempt.running_us is not None for attempt in job.attempts)
-    attempts = f", in {counted(ran, 'attempt')}" if ran > 1 else ""
-    return f"it has run for its max_duration, {duration_words(limit_us)}{attempts}"
+    attempts = f", in {ran} attempts" if ran > 1 else ""
+    longest = written_duration(job.spec.max_duration or 0.0)
+    return f"it has run for its max_duration, {longest}{attempts}"

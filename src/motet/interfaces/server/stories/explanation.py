@@ -28,7 +28,7 @@ from motet.live.jobs.job_state import JobState
 from motet.live.master.facts import PolicyChosen
 from motet.live.master.policy_choice import policy_of
 from motet.live.master.state import LiveState
-from motet.live.time_limits.time_limit import limit_words
+from motet.live.time_limits.time_limit import time_limit_words
 
 NO_PROGRESS = "NoProgress"
 """The reason of a job that runs, and whose processes have written nothing for long."""
@@ -68,7 +68,7 @@ def _events(state: LiveState, job: LiveJob) -> list[StoryEvent]:
         told = f"ran for {duration_words(round(job.trial_s * SECOND_US))} without an error"
         decided[-1] = replace(decided[-1], event="finish", told=told)
     if job.is_timed_out:
-        told = limit_words(job).removeprefix("it ")
+        told = time_limit_words(job)
         decided = [replace(it, told=told) if it.event == "time_out" else it for it in decided]
     events = [*held_events(state, job), *decided]
     return events or [StoryEvent(job.submitted_us, "wait", job.spec.processes)]
@@ -123,7 +123,7 @@ def limit_warning(job: LiveJob) -> tuple[str, str]:
     """The name and the sentence of a job that is being stopped at its limit; empty: it is not."""
     if not job.is_timed_out or job.state.is_final:
         return "", ""
-    return TIME_LIMIT, f"{limit_words(job)}, and is being stopped"
+    return TIME_LIMIT, f"{time_limit_words(job)}, and is being stopped"
 
 
 def _slots_being_freed(state: LiveState) -> tuple[str, str]:
