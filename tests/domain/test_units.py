@@ -7,7 +7,7 @@ import math
 import pytest
 
 from motet.domain.errors import BadInput
-from motet.domain.units import LONGEST_S, check_seconds
+from motet.domain.units import LONGEST_S, check_seconds, duration_s, written_duration
 from motet.engine.policy_loading.catalogue import built_in_policies, parameters_of
 
 SECONDS = [
@@ -44,3 +44,12 @@ def test_others_are_refused_by_name(value_s: float, least_s: float, text: str) -
 def test_a_policy_refuses_them_before_it_runs(name: str, parameter: str, value_s: float) -> None:
     with pytest.raises(BadInput, match=rf"{parameter}=.*: give seconds"):
         built_in_policies()[name](**{parameter: value_s})
+
+
+@pytest.mark.parametrize(
+    ("value_s", "text"),
+    [(0.5, "0.5s"), (90, "90s"), (100, "100s"), (5400, "90m"), (7200, "2h"), (2 * 86_400, "2d")],
+)
+def test_a_duration_is_written_as_it_is_read(value_s: float, text: str) -> None:
+    assert written_duration(value_s) == text
+    assert duration_s(text) == value_s

@@ -47,7 +47,8 @@ def test_directives_are_keys_of_a_job_file() -> None:
     [("5", 300), ("5:30", 330), ("1:00:30", 3630), ("2-1", 176_400), ("0-0:1", 60)],
 )
 def test_times_are_those_of_slurm(text: str, seconds: int) -> None:
-    assert _values(f"#SBATCH --time={text}")["duration_s"] == seconds
+    found = _values(f"#SBATCH --time={text}")
+    assert (found["duration_s"], found["max_duration"]) == (seconds, seconds)
 
 
 def test_an_array_has_the_variable_of_slurm() -> None:

@@ -61,6 +61,13 @@ class Cancelled:
 
 
 @dataclass(frozen=True, slots=True)
+class TimedOut:
+    """A job has run for as long as it may; it leaves, and its processes are stopped."""
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
 class Suspended:
     """The user suspends a job: it gets no GPUs until it is resumed, and keeps its progress."""
 
@@ -291,6 +298,7 @@ class Tick:
 Event: TypeAlias = (
     Submitted
     | Cancelled
+    | TimedOut
     | Suspended
     | Resumed
     | Updated

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 
 from motet.domain.errors import BadInput
@@ -17,6 +18,27 @@ SHORTEST_S = 1 / SECOND_US
 GIGA = 10**9
 FULL_SPEED = 10_000
 """The unit of speeds: that of a job on exclusive, consolidated GPUs of its full request."""
+
+
+DURATION_PATTERN = r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([smhd]?)"
+"""Durations that users write: seconds, or a number with a unit."""
+_UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def duration_s(text: str) -> float:
+    """Seconds, above 0, from `90`, `90s`, `30m`, `1.5h` or `2d`. Raises BadInput."""
+    found = re.fullmatch(DURATION_PATTERN, text)
+    value_s = float(found[1]) * _UNITS_S[found[2]] if found else 0.0
+    if not value_s:
+        raise BadInput(f"{text!r:.60}: give seconds, or a time as 90s, 30m, 2h or 1d")
+    return value_s
+
+
+def written_duration(value_s: float) -> str:
+    """The shortest form that `duration_s` reads: `2h` for 7200, `90s` for 90."""
+    units = [unit for unit in "dhms" if value_s % _UNITS_S[unit] == 0]
+    unit = units[0] if units else "s"
+    return f"{exact_seconds(microseconds(value_s / _UNITS_S[unit]))}{unit}"
 
 
 def microseconds(seconds: float | int | str) -> int:

@@ -37,7 +37,8 @@ class Reducer:
         self._measurements, self._monitor = measurements, monitor
         self._handlers: Mapping[type[Event], Callable[[Any], bool]] = {
             events.Submitted: self._submitted,
-            events.Cancelled: self._cancelled,
+            events.Cancelled: self._stopped_for_good,
+            events.TimedOut: self._stopped_for_good,
             events.Suspended: self._suspended,
             events.Resumed: self._resumed,
             events.Updated: self._updated,
@@ -84,7 +85,7 @@ class Reducer:
             )
         return True
 
-    def _cancelled(self, event: events.Cancelled) -> bool:
+    def _stopped_for_good(self, event: events.Cancelled | events.TimedOut) -> bool:
         self._leave(event.job)
         self._requests.stop(event.job)
         return True

@@ -21,6 +21,7 @@ from motet.insight.wording import counted, where
 _OF_JOBS = {
     "Submitted": "submitted",
     "Cancelled": "cancelled",
+    "TimedOut": "reached its limit of running time",
     "Suspended": "suspended",
     "Resumed": "resumed by its user",
     "Updated": "changed priority or queue",

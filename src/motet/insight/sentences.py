@@ -160,6 +160,11 @@ def _cancelled(each: StoryEvent, rules: Rules) -> str:
     return f"cancelled: {each.told}" if each.told else "cancelled by its user"
 
 
+def _timed_out(each: StoryEvent, rules: Rules) -> str:
+    del rules
+    return f"stopped: {each.told}" if each.told else "stopped at its limit of running time"
+
+
 def _finished(each: StoryEvent, rules: Rules) -> str:
     del rules
     return f"finished: {each.told}" if each.told else "finished"
@@ -186,5 +191,6 @@ _EVENTS: Mapping[str, Callable[[StoryEvent, Rules], str]] = {
     "unsuspend": _constant("no longer suspended"),
     "finish": _finished,
     "cancel": _cancelled,
+    "time_out": _timed_out,
     "fail": _constant("failed"),
 }

@@ -12,7 +12,7 @@ from motet.insight.story_event import StoryEvent
 
 Kind = Literal["wait", "run", "moment"]
 _STOPS = ("preempt", "evict", "suspend")
-_ENDS = ("finish", "cancel", "fail")
+_ENDS = ("finish", "cancel", "time_out", "fail")
 _WAITS = ("wait", "unsuspend", *_STOPS)
 _MOMENTS = ("promote", "demote", "unsuspend", "preempt", "evict", *_ENDS)
 _BEGINS = ("start", "resume", "migrate", "resize", *_WAITS, *_ENDS)

@@ -160,7 +160,10 @@ def _text(key: str) -> Callable[[str], dict[str, Any]]:
 
 
 def _duration(text: str) -> dict[str, Any]:
-    """MIN, MIN:SEC, HOURS:MIN:SEC, DAYS-HOURS, DAYS-HOURS:MIN, DAYS-HOURS:MIN:SEC."""
+    """The limit, which is also what policies and predictions expect.
+
+    Forms: MIN, MIN:SEC, HOURS:MIN:SEC, DAYS-HOURS, DAYS-HOURS:MIN, DAYS-HOURS:MIN:SEC.
+    """
     match = _TIME.fullmatch(text)
     if match is None:
         raise ValueError("write MINUTES, HOURS:MINUTES:SECONDS or DAYS-HOURS")
@@ -175,7 +178,7 @@ def _duration(text: str) -> dict[str, Any]:
     total_s = (((days or 0) * 24 + hours) * 60 + minutes) * 60 + seconds
     if not total_s:
         raise ValueError("a time above 0")
-    return {"duration_s": total_s}
+    return {"duration_s": total_s, "max_duration": total_s}
 
 
 def _dependency(text: str) -> dict[str, Any]:

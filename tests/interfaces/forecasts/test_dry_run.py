@@ -29,6 +29,7 @@ CLUSTER = ClusterDeclared(("m0", "m1"), (4, 2))
 NOON_US = 1_700_000_000 * SECOND_US
 POLICIES = {"fifo": {}, "best-effort": {}, "tiresias-las": {"thresholds": "4,20"}, "srtf": {}}
 """`srtf` is told the run times here as on the live cluster."""
+JOB = {"name": "new", "run": "true", "workdir": "/"}
 jobs = st.tuples(st.integers(0, 20), st.integers(1, 30), st.integers(1, 6))
 Rows = Sequence[tuple[int, int, int]]
 
@@ -197,6 +198,28 @@ def test_a_start_after_a_job_of_which_nothing_is_known_is_unknown() -> None:
     }
     assert answer["delayed"] is None
     assert "give duration_s" in answer["delayed_unknown_because"]
+
+
+def test_a_start_after_a_job_of_which_only_the_limit_is_known_has_a_latest_time() -> None:
+    now_us, limited = NOON_US + 10 * SECOND_US, {**JOB, "processes": 5, "max_duration": 100}
+    with tempfile.TemporaryDirectory() as home:
+        with JournalStore(f"{home}/journal.db") as store:
+            limit = [(NOON_US, Submit(job_spec(limited), "ann"))]
+            needed = dict.fromkeys((1, 2), 500 * SECOND_US)
+            play(
+                store,
+                CLUSTER,
+                timed([(0, 500, 1)]),
+                ChoosePolicy("fifo"),
+                limit,
+                until_us=now_us,
+                needed_us=needed,
+            )
+        journal = FollowedJournal(f"{home}/journal.db")
+        question = DryRunQuestion({**JOB, "processes": 5}, "bob", now_us)
+        start = dry_run(journal, question, Foresight.PRESENT)["expected_start"]
+    assert start["low_s"] < 1
+    assert start["high_s"] == pytest.approx(90, abs=0.01)
 
 
 def test_a_start_that_no_unknown_run_time_delays_is_known() -> None:

@@ -100,6 +100,19 @@ def test_the_state_of_an_earlier_attempt_says_why_there_was_another_one() -> Non
             assert [row["Restarts"] for row in cells(job)] == ["1", "1"]
 
 
+def test_a_job_that_its_limit_ended_has_the_state_of_slurm() -> None:
+    job = job_of(1, max_duration="26h")
+    job.attempts = [attempt(1, BEGIN_US, BEGIN_US + 26 * 3600 * SECOND_US, 1)]
+    job.attempts[0].outcome, job.attempts[0].stop_cause = (
+        AttemptOutcome.STOPPED,
+        StopCause.TIME_LIMIT,
+    )
+    job.attempts[0].failure, job.end = "time_limit", JobState.FAILED
+    assert [(row["State"], row["Timelimit"]) for row in cells(job)] == [("TIMEOUT", "1-02:00:00")]
+    assert cells(job_of(2))[0]["Timelimit"] == "UNLIMITED"
+    assert cells(job_of(3, max_duration=90))[0]["Timelimit"] == "00:01:30"
+
+
 def test_a_job_without_slots_has_a_record_without_a_start(tmp_path: Path) -> None:
     waits, cancelled, paused = job_of(1), job_of(2), job_of(3)
     cancelled.end, cancelled.ended_us = JobState.CANCELLED, NOW_US

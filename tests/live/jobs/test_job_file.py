@@ -34,8 +34,25 @@ def test_a_job_survives_its_way_through_the_journal() -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "seconds"), [(90, 90), (0.5, 0.5), ("90", 90), ("30m", 1800), ("1.5h", 5400)]
+)
+def test_a_limit_has_the_forms_of_other_durations(written: Any, seconds: float) -> None:
+    assert job_spec({**LEAST, "max_duration": written}).max_duration == seconds
+
+
+@pytest.mark.parametrize(
     ("values", "message"),
     [
+        ({"max_duration": 0}, "max_duration: 0; give more than 0"),
+        ({"max_duration": -5}, "max_duration: -5; give more than 0"),
+        ({"max_duration": "soon"}, "max_duration: 'soon': give seconds, or a time as 90s, 30m,"),
+        ({"max_duration": "0h"}, "max_duration: '0h': give seconds, or a time as 90s, 30m,"),
+        ({"max_duration": True}, "max_duration: give seconds, or a time as 90s, 30m, 2h or 1d"),
+        ({"max_duration": 2e9}, "max_duration: 2000000000.0; give at most"),
+        (
+            {"duration_s": 7200, "max_duration": "1h"},
+            "duration_s is 7200, more than max_duration, 3600 s; the job would never finish",
+        ),
         ({"proceses": 2}, "unknown key proceses; did you mean processes"),
         ({"preempt": {"grace": 2}}, "unknown key preempt.grace; did you mean grace_s"),
         ({"processes": 0}, "processes: 0; give at least 1"),
@@ -57,7 +74,7 @@ def test_a_job_survives_its_way_through_the_journal() -> None:
         ({"envs": {"": "c"}}, "envs: the name of a variable"),
         (
             {"a.b": 1},
-            "unknown key a.b; known: after, array, .*, matrix, max_parallel,",
+            "unknown key a.b; known: after, array, .*, matrix, max_duration, max_parallel,",
         ),
         ({"aray": "0-3"}, "unknown key aray; did you mean array"),
         ({"preempt": {"a.b": 1}}, "unknown key preempt.a.b;"),

@@ -20,6 +20,7 @@ from motet.domain.events import (
     MachineLeft,
     Resumed,
     Suspended,
+    TimedOut,
 )
 from motet.domain.log_entry import NO_JOBS, NOWHERE, LogEntry, OtherJobs, Team
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
@@ -38,6 +39,7 @@ _TOLD: Mapping[type[Event], str] = {
     Finished: "finish",
     Failed: "fail",
     Cancelled: "cancel",
+    TimedOut: "time_out",
     Suspended: "suspend",
     Resumed: "unsuspend",
 }

@@ -28,6 +28,7 @@ from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_file import job_spec
 from motet.live.master.state import LiveState
 from motet.live.master.submissions.submission import Submit, SubmitArray
+from motet.live.time_limits.time_limit import left_us
 
 MOST_PAIRS = 19
 FEWEST_PAIRS = 3
@@ -79,10 +80,18 @@ def dry_run(
             {"index": index, **start_document(start, now_us)}
             for index, start in sorted(starts.by_index.items())
         ],
-        "run_time_s": None if own[0] is None else [float(each) for each in own[0].quantile(RANGE)],
+        "run_time_s": _run_time_s(first, own[0]),
         "delayed": None if delays is None else [*_rows(live.state.jobs, delays)],
         "delayed_unknown_because": _why_not(live.state, new, own, delays),
     }
+
+
+def _run_time_s(job: LiveJob, forecast: RunTimeForecast | None) -> list[float] | None:
+    """Of a new job, no longer than its `max_duration`."""
+    if forecast is None:
+        return None
+    most_s = seconds(left_us(job, 0))
+    return [min(float(each), most_s) for each in forecast.quantile(RANGE)]
 
 
 def _wanted(asked: DryRunQuestion) -> Submit | SubmitArray:

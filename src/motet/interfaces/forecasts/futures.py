@@ -27,6 +27,7 @@ from motet.live.jobs.job import LiveJob
 from motet.live.master.policy_choice import policy_of
 from motet.live.master.replay import ReplayedCluster
 from motet.live.master.submissions.submission import arrival
+from motet.live.time_limits.time_limit import left_us
 from motet.sim.replay.outcome import Outcome
 
 Extreme: TypeAlias = Literal["at once", "never"]
@@ -184,10 +185,12 @@ class PossibleFutures:
         return self._period_with(work_us, later)
 
     def _rest_us(self, job: LiveJob, times: DrawnTimes, unknown: Extreme) -> int:
+        """No longer than until the job's `max_duration`."""
         forecast = self.run_times[job.number]
+        most_us = max(min(left_us(job, self._now_us), _NEVER_US), LEAST_US)
         if forecast is None:
-            return LEAST_US if unknown == "at once" else _NEVER_US
-        return min(times.rest_us(job, forecast), _NEVER_US)
+            return LEAST_US if unknown == "at once" else most_us
+        return min(times.rest_us(job, forecast), most_us)
 
     def _later(self, latest: LatestSubmissions, times: DrawnTimes) -> Iterator[_Later]:
         """Those like jobs of which nothing is known are left out."""
@@ -195,7 +198,8 @@ class PossibleFutures:
         for number, drawn in enumerate(latest.drawn(self._now_us, generator), first):
             share, forecast = generator.random(), self._later_run_times[drawn.like.number]
             if forecast is not None:
-                run_us = min(max(times.drawn_us(forecast, share), LEAST_US), _NEVER_US)
+                most_us = min(left_us(replace(drawn.like, attempts=[]), 0), _NEVER_US)
+                run_us = max(min(times.drawn_us(forecast, share), most_us), LEAST_US)
                 like = replace(drawn.like, array=None)
                 columns = arrival(self._live.state, drawn.at_us, like).columns
                 yield _Later(number, run_us, like.user, drawn.at_us, columns)

@@ -11,6 +11,7 @@ from motet.estimate.run_times import ObservedRunTime, RunTimeForecast, RunTimePr
 from motet.live.jobs.attempt import Attempt, AttemptOutcome
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState
+from motet.live.time_limits.time_limit import left_us
 
 LEAST_US = MILLISECOND_US
 ASSUMED_US = 60 * SECOND_US
@@ -45,7 +46,8 @@ class MeasuredRuns:
         return sum(self._worked_us(each) for each in job.attempts)
 
     def predictor(self, jobs: Iterable[LiveJob]) -> RunTimePredictor:
-        """From all jobs that ran; a cancelled one would have run on."""
+        """From all jobs that ran; one that was cancelled, or reached its `max_duration`, would have
+        run on."""
         return RunTimePredictor(map(self._observed, jobs))
 
     def forecast(
@@ -60,7 +62,8 @@ class MeasuredRuns:
 
     def _observed(self, job: LiveJob) -> ObservedRunTime:
         run_s = seconds(self.worked_us(job))
-        return ObservedRunTime(groups_of(job), run_s, has_ended(job), job.spec.duration_s)
+        is_known = has_ended(job) and not job.has_timed_out
+        return ObservedRunTime(groups_of(job), run_s, is_known, job.spec.duration_s)
 
     def _worked_us(self, attempt: Attempt) -> int:
         from_us = attempt.running_us
@@ -98,7 +101,7 @@ class RemainingWork:
             rest_us = 0
             if not has_ended(job):
                 forecast = runs.forecast(predictor, job)
-                rest_us = _rest_us(forecast, runs.worked_us(job))
+                rest_us = min(_rest_us(forecast, runs.worked_us(job)), left_us(job, until_us))
                 predicted.add(job.number)
                 if forecast is None:
                     assumed.add(job.number)

@@ -52,6 +52,7 @@ class SubmittedJob:
 
     `state`: as `motet list` shows it. `reason`: of a wait or a failure; `message`: a sentence about
     a wait. `array`, `index`: of a job that belongs to an array. `attempts`: of an array none.
+    `max_duration_s`: the longest time for which it may run; None: no limit.
     """
 
     id: int
@@ -70,6 +71,7 @@ class SubmittedJob:
     started_at: datetime | None
     ended_at: datetime | None
     attempts: tuple[JobAttempt, ...]
+    max_duration_s: float | None = None
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
@@ -83,6 +85,7 @@ class SubmittedJob:
             started_at=_moment(found["started_at"]),
             ended_at=_moment(found["ended_at"]),
             attempts=tuple(map(JobAttempt.of, found.get("attempt_list", ()))),
+            max_duration_s=found.get("max_duration_s"),  # An older server knows no limits.
         )
 
     @property

@@ -76,9 +76,9 @@ class Client:
     ) -> SubmittedJob:
         """Submit a job, or an array of jobs: the values of a job file, and those given by name.
 
-        `key`: a repeated call with the same key returns the same job. `workdir` is the folder of
-        the file, else the present one; `name` that of the file, of the program or of the
-        application.
+        Durations are seconds, or texts with a unit such as `max_duration="2h"`. `key`: a repeated
+        call with the same key returns the same job. `workdir` is the folder of the file, else the
+        present one; `name` that of the file, of the program or of the application.
         """
         if file is not None and not isinstance(file, str | os.PathLike):
             raise BadInput(f"file={file!r:.60}: give the path of a job file")

@@ -6,8 +6,15 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from motet.domain.units import seconds
 from motet.insight.wording import in_slots
-from motet.interfaces.server.stories.explanation import advice, explained, idle_warning, why_waiting
+from motet.interfaces.server.stories.explanation import (
+    advice,
+    explained,
+    idle_warning,
+    limit_warning,
+    why_waiting,
+)
 from motet.interfaces.server.stories.lost_work import with_lost_work
 from motet.interfaces.server.stories.moments import with_moments
 from motet.live.jobs.attempt import Attempt
@@ -16,12 +23,13 @@ from motet.live.jobs.job_spec import TrainingSpec
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
+from motet.live.time_limits.time_limit import ends_us
 from motet.report.simulation.story_document import story_document
 
 
 def job_line(state: LiveState, job: LiveJob) -> dict[str, Any]:
     """A job in a list. `reason`: of a wait, a warning or a failure; `message`: a sentence about a
-    wait or a warning."""
+    wait or a warning. `limit_at`: when a job that runs has run for `max_duration_s`."""
     reason, message = _remark(state, job)
     return {
         "id": str(job.number),
@@ -41,6 +49,8 @@ def job_line(state: LiveState, job: LiveJob) -> dict[str, Any]:
         "progress": _progress(job),
         "started_at": iso(_first_start_us(job)),
         "ended_at": iso(job.ended_us),
+        "max_duration_s": job.spec.max_duration,
+        "limit_at": iso(ends_us(job)),
     }
 
 
@@ -63,6 +73,7 @@ def array_line(state: LiveState, array: JobArray) -> dict[str, Any]:
         "progress": None,
         "started_at": iso(min(starts, default=None)),
         "ended_at": iso(array.ended_us),
+        "limit_at": None,
     }
 
 
@@ -75,7 +86,8 @@ def array_page(state: LiveState, number: int) -> dict[str, Any]:
 
 def job_page(state: LiveState, number: int, workplace: Workplace) -> dict[str, Any]:
     """A job with its specification and all attempts. `results`: of a training, its folder.
-    `working_folder`: where its processes start.
+    `working_folder`: where its processes start. `ran_s`: for how long its attempts that have ended
+    ran, of `max_duration_s`.
 
     Raises NotFound.
     """
@@ -86,6 +98,7 @@ def job_page(state: LiveState, number: int, workplace: Workplace) -> dict[str, A
         **job_line(state, job),
         "results": str(workplace.results_folder(job.number)) if has_results else None,
         "working_folder": str(workplace.working_folder(job)),
+        "ran_s": seconds(sum(_ran_us(each) for each in job.attempts)),
         "spec": job.spec.model_dump(mode="json"),
         "attempt_list": [_attempt(each, state.cluster) for each in job.attempts],
     }
@@ -115,8 +128,9 @@ def job_explanation(
 
 def _remark(state: LiveState, job: LiveJob) -> tuple[str, str]:
     """Why it waits, or what is odd about its run: a name and a sentence."""
-    warning = idle_warning(job)
-    return warning if warning[0] else why_waiting(state, job)
+    remarks = (limit_warning(job), idle_warning(job))
+    found = next((each for each in remarks if each[0]), None)
+    return found or why_waiting(state, job)
 
 
 def iso(at_us: int | None) -> str | None:
@@ -140,6 +154,12 @@ def _progress(job: LiveJob) -> dict[str, Any] | None:
 
 def _first_start_us(job: LiveJob) -> int | None:
     return next((each.running_us for each in job.attempts if each.running_us is not None), None)
+
+
+def _ran_us(attempt: Attempt) -> int:
+    if attempt.running_us is None or attempt.ended_us is None:
+        return 0
+    return attempt.ended_us - attempt.running_us
 
 
 def _attempt(attempt: Attempt, cluster: ClusterDeclared) -> dict[str, Any]:

@@ -15,10 +15,10 @@ from motet.live.launcher.messages import first_failure
 
 ACCOUNTING_FIELDS = (
     *("JobID", "JobName", "User", "Partition", "Priority", "Submit", "Start", "End", "ElapsedRaw"),
-    *("State", "ExitCode", "Restarts", "AllocTRES"),
+    *("Timelimit", "State", "ExitCode", "Restarts", "AllocTRES"),
 )
 _DELIMITER = "|"
-_UNKNOWN, _NONE = "Unknown", "None"
+_UNKNOWN, _NONE, _NO_LIMIT = "Unknown", "None", "UNLIMITED"
 _FINAL = {
     JobState.SUCCEEDED: "COMPLETED",
     JobState.FAILED: "FAILED",
@@ -53,6 +53,7 @@ def _line(job: LiveJob, attempt: Attempt | None, now_us: int) -> str:
         _time(start_us, _NONE if job.state.is_final else _UNKNOWN),
         _time(end_us or elsewhere, _UNKNOWN),
         str(round(lasted_us / 1e6)),
+        _limit(job.spec.max_duration),
         _state(job, attempt),
         _exit_code(attempt),
         str(max(len(job.attempts) - 1, 0)),
@@ -67,11 +68,20 @@ def _time(at_us: int | None, unknown: str) -> str:
     return datetime.fromtimestamp(round(at_us / 1e6), UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
+def _limit(max_duration: float | None) -> str:
+    """`02:00:00`, `1-00:00:00`."""
+    if max_duration is None:
+        return _NO_LIMIT
+    days, rest_s = divmod(round(max_duration), 86_400)
+    clock = f"{rest_s // 3600:02}:{rest_s // 60 % 60:02}:{rest_s % 60:02}"
+    return f"{days}-{clock}" if days else clock
+
+
 def _state(job: LiveJob, attempt: Attempt | None) -> str:
     """Of the job for its last attempt; of an earlier one why it was not the last."""
     is_last = attempt is None or attempt is job.attempts[-1]
     if is_last and job.state.is_final:
-        return _FINAL[job.state]
+        return "TIMEOUT" if job.has_timed_out else _FINAL[job.state]
     if attempt is None:
         return "PENDING"
     if not attempt.has_ended:

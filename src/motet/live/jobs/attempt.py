@@ -34,6 +34,7 @@ class StopCause(StrEnum):
     CANCELLED = "cancelled"
     MACHINE_LOST = "machine_lost"
     TRIAL_PASSED = "trial_passed"
+    TIME_LIMIT = "time_limit"
 
 
 class AttemptOutcome(StrEnum):

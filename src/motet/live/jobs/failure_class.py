@@ -62,6 +62,7 @@ class FailureClass(Enum):
     )
     MISSING_COMMAND = FailureRow("command not found", is_permanent=True)
     KILLED = FailureRow("killed")
+    TIME_LIMIT = FailureRow("time limit", is_permanent=True)
     LOST_MACHINE = FailureRow("lost machine", is_infrastructure=True)
     LOST_PROCESS = FailureRow("lost process", is_infrastructure=True)
     OTHER = FailureRow("error")

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from motet.live.jobs.attempt import Attempt, AttemptOutcome, AttemptPhase, StopCause
+from motet.live.jobs.failure_class import FailureClass
 from motet.live.jobs.job_spec import JobSpec
 from motet.live.jobs.job_state import JobState
 
@@ -25,7 +26,8 @@ class LiveJob:
     `progress`: as far as the job has reported it. `is_held`: the engine does not know it yet,
     `released_us`: since when it knows a job that was held, None: never, or from the submission on.
     `array`: to which the job belongs, with the number `index`. `trial_s`: the job is a trial, which
-    has succeeded when it has run so long; 0: it is none. `accepted`: `spec` as it was submitted.
+    has succeeded when it has run so long; 0: it is none. `is_timed_out`: it has run for its
+    `max_duration`, and ends when its processes have. `accepted`: `spec` as it was submitted.
     """
 
     number: int
@@ -43,6 +45,7 @@ class LiveJob:
     array: JobArray | None = field(default=None, repr=False, compare=False)
     index: int = 0
     trial_s: float = 0.0
+    is_timed_out: bool = False
     accepted: JobSpec = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -62,6 +65,21 @@ class LiveJob:
         if attempt is None or attempt.phase is not AttemptPhase.RUNNING:
             return None
         return attempt.idle_since_us
+
+    def ran_us(self, now_us: int) -> int:
+        """For how long all processes of one of its attempts ran, until now."""
+        spans_us = (
+            (now_us if each.ended_us is None else each.ended_us) - each.running_us
+            for each in self.attempts
+            if each.running_us is not None
+        )
+        return sum(max(span_us, 0) for span_us in spans_us)
+
+    @property
+    def has_timed_out(self) -> bool:
+        """Whether its limit of running time has ended it."""
+        is_late = any(it.failure == FailureClass.TIME_LIMIT.key for it in self.attempts[-1:])
+        return self.end is JobState.FAILED and is_late
 
     @property
     def failures(self) -> int:

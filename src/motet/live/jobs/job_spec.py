@@ -8,15 +8,19 @@ from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ByteSize,
     Discriminator,
     Field,
     Tag,
+    WithJsonSchema,
     field_validator,
     model_validator,
 )
 
+from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import RoleCounts
+from motet.domain.units import DURATION_PATTERN, duration_s
 from motet.live.jobs.job_sections import (
     FlagOrTrial,
     JobSection,
@@ -42,6 +46,33 @@ _Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
 _JobId: TypeAlias = Annotated[int, Field(ge=1, lt=2**63)]
 
 
+def _seconds(value: object) -> object:
+    """A duration that is written with a unit."""
+    if isinstance(value, bool):
+        raise ValueError("give seconds, or a time as 90s, 30m, 2h or 1d")
+    if not isinstance(value, str):
+        return value
+    try:
+        return duration_s(value)
+    except BadInput as error:
+        raise ValueError(str(error)) from None
+
+
+_Duration: TypeAlias = Annotated[
+    float,
+    BeforeValidator(_seconds),
+    Field(gt=0, le=LONGEST_S),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST_S},
+                {"type": "string", "pattern": f"^{DURATION_PATTERN}$"},
+            ]
+        }
+    ),
+]
+
+
 class _JobKeys(JobSection):
     """Keys of every job. `workdir`: where its processes start. `envs`: of their environment.
 
@@ -50,7 +81,8 @@ class _JobKeys(JobSection):
     `trial`: whether it has a trial first, see TrialOptions.
 
     `duration_s`: how long it runs on all processes that it requests, for policies that compare jobs
-    by the time that they still need. `after`: ids of jobs that have to succeed before it may start.
+    by the time that they still need. `max_duration`: the longest time, in seconds, for which it may
+    run; None: there is no limit. `after`: ids of jobs that have to succeed before it may start.
     `cpus`, `memory`: of each process, beside its slot; None: not counted. `memory`: bytes, or a
     text such as 4GB or 4GiB.
     """
@@ -65,6 +97,7 @@ class _JobKeys(JobSection):
     retry: Retry = Retry()
     trial: FlagOrTrial = False
     duration_s: Annotated[float, Field(gt=0, le=LONGEST_S)] | None = None
+    max_duration: _Duration | None = None
     after: Annotated[tuple[_JobId, ...], Field(max_length=MOST_DEPENDENCIES)] = ()
     cpus: Annotated[int, Field(ge=1, le=MOST_CPUS)] | None = None
     memory: Annotated[ByteSize, Field(ge=LEAST_MEMORY_BYTES, le=MOST_MEMORY_BYTES)] | None = None
@@ -80,6 +113,16 @@ class _JobKeys(JobSection):
         for text in _texts(value):
             _check_for_process(text)
         return value
+
+    @model_validator(mode="after")
+    def _ends_within_its_limit(self) -> Self:
+        longest_s = self.max_duration
+        if longest_s is not None and self.duration_s is not None and self.duration_s > longest_s:
+            raise ValueError(
+                f"duration_s is {self.duration_s:g}, more than max_duration, {longest_s:g} s; the "
+                "job would never finish"
+            )
+        return self
 
     @property
     def trial_s(self) -> float:

@@ -209,6 +209,13 @@ class TrialPassed:
 
 
 @dataclass(frozen=True, slots=True)
+class TimeLimitReached:
+    """A job has run for as long as it may: its processes are stopped, and it ends with them."""
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
 class JobChanged:
     """A user changed a job."""
 
@@ -275,6 +282,7 @@ JobFact: TypeAlias = (
     | JobReleased
     | DependencyFailed
     | TrialPassed
+    | TimeLimitReached
     | JobChanged
     | JobUpdated
     | AttemptRan

@@ -21,6 +21,7 @@ from motet.domain.events import (
     StartFailed,
     Stopped,
     Suspended,
+    TimedOut,
 )
 from motet.domain.units import FULL_SPEED, microseconds
 from motet.live.jobs.attempt import (
@@ -31,6 +32,7 @@ from motet.live.jobs.attempt import (
     StopCause,
     outcome_of,
 )
+from motet.live.jobs.failure_class import FailureClass
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState
 from motet.live.jobs.retry import delay_s, verdict
@@ -55,6 +57,7 @@ from motet.live.master.facts import (
     AttemptRan,
     JobChanged,
     JobProgressed,
+    TimeLimitReached,
     Verb,
 )
 from motet.live.master.intake_result import Intake, one_intake
@@ -75,6 +78,7 @@ from motet.live.queues.queue_changes import (
     QueueRequest,
     SetQueueMode,
 )
+from motet.live.time_limits.time_limit import EndAtLimit, has_used_up, time_limit_words
 from motet.live.trials.trial_spec import EndTrial
 
 
@@ -106,6 +110,7 @@ Input: TypeAlias = (
     | DrainMachine
     | BeginDrain
     | EndTrial
+    | EndAtLimit
     | ResumeMachine
     | AttemptIdle
     | Report
@@ -117,8 +122,8 @@ def intake(state: LiveState, now_us: int, given: Input) -> Intake:
     match given:
         case Submit() | SubmitArray() | EndTrial():
             return submission_intake(state, now_us, given)
-        case Change():
-            return _change(state, given)
+        case Change() | EndAtLimit():
+            return _change_or_end(state, given)
         case ChoosePolicy(policy, settings, user):
             return choose_policy(state, policy, settings, user)
         case DrainMachine() | BeginDrain() | ResumeMachine():
@@ -145,6 +150,12 @@ def intake(state: LiveState, now_us: int, given: Input) -> Intake:
 # -- users -----------------------------------------------------------------------------------------
 
 
+def _change_or_end(state: LiveState, given: Change | EndAtLimit) -> Intake:
+    if isinstance(given, EndAtLimit):
+        return Intake((TimeLimitReached(given.job),), (TimedOut(given.job),))
+    return _change(state, given)
+
+
 def _change(state: LiveState, given: Change) -> Intake:
     """A job, or those of an array that have not ended. Trials are cancelled with their jobs."""
     trials = state.trials.of(state.jobs_of(given.job)) if given.verb == "cancel" else []
@@ -162,8 +173,14 @@ def _change_job(job: LiveJob, given: Change) -> Intake:
         return Intake(reply=job.state)
     if job.state.is_final:
         raise BadInput(f"job {job.number} is {job.state}; it can no longer be {_PAST[given.verb]}")
+    if job.is_timed_out and given.verb != "cancel":
+        raise BadInput(
+            f"job {job.number} has reached its max_duration and is being stopped; it can no longer "
+            f"be {_PAST[given.verb]}"
+        )
     changed = JobChanged(job.number, given.verb, given.user)
-    events = () if job.is_held else (_EVENTS[given.verb](job.number),)
+    is_unknown = job.is_held or job.is_timed_out  # To the engine.
+    events = () if is_unknown else (_EVENTS[given.verb](job.number),)
     return Intake((changed,), events)
 
 
@@ -239,18 +256,7 @@ def _ended(state: LiveState, now_us: int, report: AttemptEnded) -> Intake:
     attempt = job.attempts[number - 1]
     if attempt.has_ended:
         return Intake()
-    loses_killed = job.spec.loses_killed_processes
-    outcome = outcome_of(report.exits, attempt.stop_cause, loses_killed=loses_killed)
-    reason, failure, is_failure = "", "", False
-    if outcome in (AttemptOutcome.FAILED, AttemptOutcome.LOST):
-        found = verdict(job, attempt, outcome, report.exits, report.log_tail)
-        outcome, failure, is_failure = found.outcome, found.failure.key, found.is_end
-        reason = _lost_machine(state, attempt) or found.reason
-    end: JobState | None = None
-    if job.end is None and outcome is AttemptOutcome.SUCCEEDED:
-        end = JobState.SUCCEEDED
-    elif job.end is None and is_failure:
-        end = JobState.FAILED
+    outcome, end, reason, failure = _judged(state, now_us, job, report)
     fact = AttemptOver(job.number, number, outcome, report.exits, end, reason, failure)
     events = _events_of_end(job, number, end, reason)
     if failure and end is None and job.end is None:
@@ -261,6 +267,30 @@ def _ended(state: LiveState, now_us: int, report: AttemptEnded) -> Intake:
     if (failed_on := failing_machine(failure, report.exits, machines)) is not None:
         drain = drain_after_failures(state, failed_on, f"job {job.number}: {reason}")
     return Intake((fact, *drain.facts), (*events, *drain.events))
+
+
+def _judged(
+    state: LiveState, now_us: int, job: LiveJob, report: AttemptEnded
+) -> tuple[AttemptOutcome, JobState | None, str, str]:
+    """How the attempt counts, how the job ends with it (None: it goes on, or has ended before), a
+    reason and the class of a failure."""
+    attempt = job.attempts[-1]
+    loses_killed = job.spec.loses_killed_processes
+    outcome = outcome_of(report.exits, attempt.stop_cause, loses_killed=loses_killed)
+    end, reason, failure = None, "", ""
+    if outcome is AttemptOutcome.SUCCEEDED:
+        end = JobState.SUCCEEDED
+    elif outcome in (AttemptOutcome.FAILED, AttemptOutcome.LOST):
+        found = verdict(job, attempt, outcome, report.exits, report.log_tail)
+        outcome, failure = found.outcome, found.failure.key
+        reason = _lost_machine(state, attempt) or found.reason
+        end = JobState.FAILED if found.is_end else None
+    if job.end is not None:
+        return outcome, None, reason, failure
+    if end is None and (job.is_timed_out or has_used_up(job, now_us)):
+        reason = "; ".join(filter(None, (reason, time_limit_words(job))))
+        return outcome, JobState.FAILED, reason, failure or FailureClass.TIME_LIMIT.key
+    return outcome, end, reason, failure
 
 
 def _lost_machine(state: LiveState, attempt: Attempt) -> str:
@@ -274,6 +304,8 @@ def _events_of_end(
     job: LiveJob, number: int, end: JobState | None, reason: str
 ) -> tuple[Event, ...]:
     attempt = job.attempts[number - 1]
+    if job.is_timed_out:
+        return (Stopped(job.number),)  # It has left the engine already.
     if end is JobState.SUCCEEDED:
         return (Finished(job.number),)
     if end is JobState.FAILED:

@@ -52,7 +52,8 @@ def _update_job(state: LiveState, job: LiveJob, given: UpdateJob) -> Intake:
     if not columns:
         return Intake()
     fact = JobUpdated(job.number, given.user, given.priority, given.queue)
-    events = () if job.is_held else (Updated(job.number, columns),)
+    is_unknown = job.is_held or job.is_timed_out
+    events = () if is_unknown else (Updated(job.number, columns),)
     return Intake((fact,), events)
 
 

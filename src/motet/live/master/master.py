@@ -44,6 +44,7 @@ from motet.live.master.requests import Workplace, requests_of, requests_of_job
 from motet.live.master.submissions.submission import release_held
 from motet.live.queues.queue_changes import DefineQueues
 from motet.live.slots.devices import Devices, devices_text
+from motet.live.time_limits.time_limit import EndAtLimit
 from motet.live.trials.trial_spec import EndTrial
 
 _OF_JOBS = get_args(JobFact)
@@ -121,7 +122,8 @@ class Master:
     @property
     def recheck_at_us(self) -> int:
         """When `handle` is due even without inputs."""
-        others = self.state.drains.next_due_us, self.state.trials.next_due_us
+        state = self.state
+        others = state.drains.next_due_us, state.trials.next_due_us, state.limits.next_due_us
         return min(self._engine.recheck_at_us, *others)
 
     @property
@@ -171,6 +173,7 @@ class Master:
             touched |= self._record_step(due_us, [], [Tick()])
         due: list[Input] = [BeginDrain(name) for name in self.state.drains.due(now_us)]
         due += [EndTrial(job) for job in self.state.trials.due(now_us)]
+        due += [EndAtLimit(job) for job in self.state.limits.due(now_us)]
         facts, events, replies = self._take_in(now_us, [*due, *inputs])
         del replies[: len(due)]
         if now_us >= self._engine.recheck_at_us:

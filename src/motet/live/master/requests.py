@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from motet.live.jobs.attempt import Attempt, AttemptPhase
+from motet.live.jobs.attempt import Attempt, AttemptPhase, StopCause
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import CommandSpec
 from motet.live.launcher.leftovers import MARK
 from motet.live.launcher.messages import LauncherRequest, RankTask, StartAttempt, StopAttempt
 from motet.live.master.state import LiveState
 from motet.live.slots.devices import devices_text
+from motet.live.time_limits.time_limit import grace_s
 from motet.live.workdirs.digest import archive_path
 
 
@@ -79,7 +80,9 @@ def requests_of_job(state: LiveState, job: LiveJob, workplace: Workplace) -> lis
     requests: list[LauncherRequest] = [_start(state, job, attempt, workplace)]
     if attempt.phase is AttemptPhase.STOPPING:
         preempt = job.spec.preempt
-        requests.append(StopAttempt(attempt_id(job, attempt), preempt.number, preempt.grace_s))
+        ends_at_limit = attempt.stop_cause is StopCause.TIME_LIMIT
+        period_s = grace_s(job.spec) if ends_at_limit else preempt.grace_s
+        requests.append(StopAttempt(attempt_id(job, attempt), preempt.number, period_s))
     return requests
 
 

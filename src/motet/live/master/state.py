@@ -36,6 +36,7 @@ from motet.live.master.facts import (
     MachineResumed,
     PolicyChosen,
     PolicyFailed,
+    TimeLimitReached,
     TrialPassed,
     Verb,
 )
@@ -48,6 +49,7 @@ from motet.live.queues.queue_facts import (
     QueueModeSet,
 )
 from motet.live.slots.devices import HeldDevices
+from motet.live.time_limits.running_limits import RunningLimits
 from motet.live.trials.open_trials import OpenTrials
 
 
@@ -55,8 +57,8 @@ class LiveState:
     """Jobs, attempts and policies. `policies`: since when each was in force, the last one is.
 
     `policy_failure`: why the policy in force decides no more; empty if it does.
-    `held`: jobs that the engine does not know yet; `trials`: those that have not ended. `arrays`:
-    by id; no job has the id of an array.
+    `held`: jobs that the engine does not know yet; `trials`: those that have not ended. `limits`:
+    of the running time of jobs. `arrays`: by id; no job has the id of an array.
     `active`: jobs with an attempt that has not ended; `history`: what the engine decided.
     `queue_book`: the queues and their limits; `open_jobs`: how many jobs have not ended, by queue.
     `conditions`: of the machines, `drains`: those that were drained; `drain_after`: failures in a
@@ -77,6 +79,7 @@ class LiveState:
         self.jobs: dict[int, LiveJob] = {}
         self.active: dict[int, LiveJob] = {}
         self.held, self.trials = HeldJobs(), OpenTrials()
+        self.limits = RunningLimits()
         self.arrays: dict[int, JobArray] = {}
         self.history = DecisionHistory()
         self._by_key: dict[tuple[str, str], int] = {}
@@ -172,12 +175,12 @@ class LiveState:
                 self._accepted(at_us, fact)
             case JobReleased(number):
                 self.held.released(at_us, self.jobs[number])
-            case DependencyFailed() | TrialPassed():
+            case DependencyFailed() | TrialPassed() | TimeLimitReached():
                 self._settled(at_us, fact)
             case JobChanged(number, verb):
                 self._changed(at_us, self.jobs[number], verb)
             case AttemptRan(number, attempt):
-                self._ran(at_us, self.jobs[number].attempts[attempt - 1])
+                self._ran(at_us, self.jobs[number], attempt)
             case AttemptIdle(number, attempt, since_us):
                 self.jobs[number].attempts[attempt - 1].idle_since_us = since_us
             case JobProgressed(number, steps_done, loss):
@@ -228,9 +231,13 @@ class LiveState:
         self.held.ended(job)
         self.trials.ended(job)
 
-    def _settled(self, at_us: int, fact: DependencyFailed | TrialPassed) -> None:
-        """A job has ended, although no process of it has."""
+    def _settled(self, at_us: int, fact: DependencyFailed | TrialPassed | TimeLimitReached) -> None:
+        """How a job ends is known, although no process of it has ended."""
         job = self.jobs[fact.job]
+        if isinstance(fact, TimeLimitReached):
+            job.is_timed_out = True
+            self.limits.stops(job)
+            return
         if isinstance(fact, DependencyFailed):
             job.reason = fact.reason
         has_passed = isinstance(fact, TrialPassed)
@@ -255,10 +262,12 @@ class LiveState:
             case _:
                 assert_never(verb)
 
-    def _ran(self, at_us: int, attempt: Attempt) -> None:
+    def _ran(self, at_us: int, job: LiveJob, number: int) -> None:
+        attempt = job.attempts[number - 1]
         attempt.running_us = at_us
         if attempt.phase is AttemptPhase.REQUESTED:
             attempt.phase = AttemptPhase.RUNNING
+            self.limits.runs(job, at_us)
 
     def _progressed(self, at_us: int, job: LiveJob, steps_done: float, loss: float | None) -> None:
         if loss is None and job.progress is not None:
@@ -277,6 +286,7 @@ class LiveState:
         failed_on = failing_machine(fact.failure, fact.exits, machines)
         self.drains.attempt_ended(attempt, [name for name, _ in machines], failed_on)
         del self.active[job.number]
+        self.limits.stops(job)
         self._devices.give_back(job.number, attempt.placement)
         if fact.reason or fact.end == JobState.SUCCEEDED:
             job.reason = fact.reason  # The cause of an earlier attempt's end is history then.
@@ -324,6 +334,8 @@ class LiveState:
             return StopCause.CANCELLED
         if job.end is JobState.SUCCEEDED:
             return StopCause.TRIAL_PASSED
+        if job.is_timed_out:
+            return StopCause.TIME_LIMIT
         if job.is_suspended:
             return StopCause.SUSPENDED
         is_lost = job.attempt is not None and bool(self.lost_machines(job.attempt))
@@ -333,6 +345,7 @@ class LiveState:
         attempt = job.attempt
         assert attempt is not None, f"job {job.number} has no processes to stop"
         attempt.phase, attempt.stop_cause = AttemptPhase.STOPPING, cause
+        self.limits.stops(job)
 
 
 def _cause_of_move(job: LiveJob, action: Migrate) -> StopCause:

@@ -29,6 +29,7 @@ def trial_of(spec: JobSpec) -> JobSpec:
         "name": spec.name[: _LONGEST_NAME - len(_SUFFIX)] + _SUFFIX,
         "trial": False,
         "retry": Retry(),
+        "max_duration": None,
         "duration_s": spec.duration_s and min(spec.duration_s, spec.trial_s),
     }
     return _smallest(spec).model_copy(update=changes)

@@ -166,6 +166,24 @@ def test_wait_takes_several_jobs(run: Shell) -> None:
         run("wait", good, "999")
 
 
+def test_a_job_ends_at_its_limit_after_its_signal(run: Shell) -> None:
+    """The job writes what it gets; its exit status after the signal is passed on."""
+    script = "trap 'echo saved; exit 7' TERM; while :; do sleep 0.1; done"
+    result = run("submit", "-n", "hangs", "--max-duration", "4s", "--", "sh", "-c", script)
+    job = result.stdout.strip()
+    told = run("wait", job, "--propagate-exit-code")
+    assert told.stdout == f"{job}  hangs  FAILED: it has run for its max_duration, 4s\n"
+    assert told.return_value == 7
+    assert run("logs", job).stdout.endswith("saved\n")
+    shown = run("describe", job).stdout
+    assert "time limit  4 s, of which it has run " in shown
+    assert "time_limit" in shown
+    listed = json.loads(run("list", "--all", "-o", "json").stdout)["jobs"]
+    assert [each["max_duration_s"] for each in listed if each["id"] == job] == [4]
+    with pytest.raises(click.BadParameter, match="'soon': give seconds, or a time as 90s, 30m"):
+        run("submit", "--max-duration", "soon", "--", "true")
+
+
 def test_wait_gives_up_after_the_timeout(run: Shell) -> None:
     job = run.submit("sleep", "1000")
     assert run("wait", job, "--timeout", "0.2").return_value == 124

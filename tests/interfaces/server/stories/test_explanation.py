@@ -11,7 +11,7 @@ from motet.domain.errors import NotFound
 from motet.insight.job_story import JobStory
 from motet.insight.wording import in_slots
 from motet.interfaces.server.stories.explanation import explained, why_waiting
-from motet.interfaces.server.views import job_explanation
+from motet.interfaces.server.views import iso, job_explanation, job_line
 from motet.interfaces.server.web.decided import decided
 from motet.live.jobs.array_file import array_spec
 from motet.live.jobs.job_state import JobState
@@ -223,6 +223,29 @@ def test_a_trial_and_the_job_that_waits_for_it_are_explained(cluster: ScriptedCl
     cluster.handle()
     assert cluster.job(job - 1).state is JobState.SUCCEEDED
     assert told(cluster, job - 1)[-1] == "finished: ran for 30 s without an error"
+
+
+def test_a_job_that_reaches_its_limit_says_so_while_it_is_stopped_and_later(
+    cluster: ScriptedCluster,
+) -> None:
+    job = cluster.submit(max_duration=100)
+    cluster.handle(AttemptRunning("1.1", 0.0))
+    line = job_line(cluster.master.state, cluster.job(job))
+    assert (line["max_duration_s"], line["reason"]) == (100, "")
+    assert line["limit_at"] == iso(cluster.now_us + 100 * SECOND_US)
+    cluster.now_us = cluster.master.recheck_at_us
+    cluster.handle()
+    line = job_line(cluster.master.state, cluster.job(job))
+    assert (line["state"], line["reason"]) == ("RUNNING", "TimeLimit")
+    assert line["message"] == "it has run for its max_duration, 100s, and is being stopped"
+    cluster.handle(cluster.launcher.ended("1.1", None, "stopped"))
+    line = job_line(cluster.master.state, cluster.job(job))
+    assert (line["state"], line["limit_at"]) == ("FAILED", None)
+    assert line["reason"] == "it has run for its max_duration, 100s"
+    assert told(cluster, job)[1:] == [
+        "stopped: it has run for its max_duration, 100s",
+        "attempt 1 stopped (time_limit): it has run for its max_duration, 100s",
+    ]
 
 
 def test_an_unknown_job_is_an_error(cluster: ScriptedCluster) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from motet.domain.units import microseconds
+from motet.insight.wording import duration_words
 from motet.interfaces.cli.screens.local_clock import date_and_time_of
 from motet.interfaces.cli.shell.streams.visible import visible_text
 
@@ -76,16 +79,14 @@ def job_screen(job: Mapping[str, Any]) -> RenderableType:
     facts = _facts_table()
     facts.add_row("job", Text(visible_text(f"{job['id']} {job['name']}")))
     facts.add_row("state", Text(job["state"], style=_STYLES.get(job["state"], "")))
-    if job["reason"]:
-        facts.add_row("reason", Text(visible_text(job["reason"])))
-    if job["message"]:
-        facts.add_row("", Text(visible_text(job["message"])))
-    if what := _command(job["spec"]):
-        facts.add_row("command", Text(visible_text(what)))
+    remarks = (("reason", job["reason"]), ("", job["message"]), ("command", _command(job["spec"])))
+    for name, told in filter(itemgetter(1), remarks):
+        facts.add_row(name, Text(visible_text(told)))
     for name in ("user", "queue", "processes"):
         facts.add_row(name, Text(visible_text(str(job[name]))))
-    if beside := _beside_slots(job["spec"]):
-        facts.add_row("of each", beside)
+    limits = (("of each", _beside_slots(job["spec"])), ("time limit", _time_limit(job)))
+    for name, told in filter(itemgetter(1), limits):
+        facts.add_row(name, told)
     if job.get("working_folder"):
         facts.add_row("runs in", Text(visible_text(job["working_folder"])))
         facts.add_row("snapshot", _snapshot(job["spec"]))
@@ -103,6 +104,18 @@ def _command(spec: Mapping[str, Any]) -> str:
     if run := spec.get("run"):
         return run.strip() if isinstance(run, str) else shlex.join(run)
     return f"{spec['app']} on {spec['data']}" if spec.get("app") else ""
+
+
+def _time_limit(job: Mapping[str, Any]) -> str:
+    """`2 h, reached at 2026-12-01 10:00:00`, `2 h, of which it has run 40 min`; empty: none, or
+    the server is an older one."""
+    if (longest_s := job.get("max_duration_s")) is None:
+        return ""
+    told = duration_words(microseconds(longest_s))
+    if job["limit_at"] is not None:
+        return f"{told}, reached at {date_and_time_of(job['limit_at'])}"
+    ran_us = microseconds(job["ran_s"])
+    return f"{told}, of which it has run {duration_words(ran_us)}" if ran_us else told
 
 
 def _snapshot(spec: Mapping[str, Any]) -> Text:

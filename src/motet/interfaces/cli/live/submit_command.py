@@ -45,6 +45,13 @@ if TYPE_CHECKING:
     help="How long it runs, as 90 (seconds), 30m, 2h or 1d; srtf, srsf, themis and tetris compare "
     "jobs by it. No limit.",
 )
+@click.option(
+    "--max-duration",
+    type=DurationType(),
+    metavar="TIME",
+    help="End it when it has run so long, over all attempts: the preempt signal comes grace_s "
+    "before, then it is killed. Default: no limit.",
+)
 @click.option("--app", metavar="APP", help="Train this application, as `motet train` does.")
 @click.option("--data", metavar="PATH|NAME", help="Training: file, or name of a built-in data set.")
 @click.option("--workers", type=click.IntRange(1), metavar="W", help="Training: default 1.")
@@ -125,7 +132,7 @@ def submit_command(
       motet submit job.sbatch
       motet submit --processes 2 -- python train.py --epochs 10
       motet submit --processes 4 --dry-run -- python train.py
-      motet submit --duration 2h -- python train.py
+      motet submit --duration 2h --max-duration 3h -- python train.py
       motet submit --snapshot -- python train.py
       motet submit --app mlr --data digits --workers 2 --servers 1 --set l2=0.001
     """

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import click
 
-_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)([smhd]?)")
-_UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+from motet.domain.errors import BadInput
+from motet.domain.units import duration_s
 
 
 class DurationType(click.FloatRange):
@@ -21,8 +20,7 @@ class DurationType(click.FloatRange):
         """Seconds, above 0."""
         if isinstance(value, float):
             return value
-        found = _DURATION.fullmatch(str(value))
-        seconds = float(found[1]) * _UNITS_S[found[2]] if found else 0.0
-        if not seconds:
-            self.fail(f"{value!r}: give seconds, or a time as 90s, 30m, 2h or 1d", param, ctx)
-        return seconds
+        try:
+            return duration_s(str(value))
+        except BadInput as error:
+            self.fail(str(error), param, ctx)

@@ -28,9 +28,12 @@ from motet.live.jobs.job_state import JobState
 from motet.live.master.facts import PolicyChosen
 from motet.live.master.policy_choice import policy_of
 from motet.live.master.state import LiveState
+from motet.live.time_limits.time_limit import time_limit_words
 
 NO_PROGRESS = "NoProgress"
 """The reason of a job that runs, and whose processes have written nothing for long."""
+TIME_LIMIT = "TimeLimit"
+"""The reason of a job that has run for its `max_duration`, and is being stopped."""
 _GETS_SLOTS = ("start", "resume")
 _SHOWN = 5
 
@@ -64,6 +67,9 @@ def _events(state: LiveState, job: LiveJob) -> list[StoryEvent]:
     if job.trial_s and job.state is JobState.SUCCEEDED and decided[-1].event == "cancel":
         told = f"ran for {duration_words(round(job.trial_s * SECOND_US))} without an error"
         decided[-1] = replace(decided[-1], event="finish", told=told)
+    if job.is_timed_out:
+        told = time_limit_words(job)
+        decided = [replace(it, told=told) if it.event == "time_out" else it for it in decided]
     events = [*held_events(state, job), *decided]
     return events or [StoryEvent(job.submitted_us, "wait", job.spec.processes)]
 
@@ -111,6 +117,13 @@ def idle_warning(job: LiveJob) -> tuple[str, str]:
     return NO_PROGRESS, (
         f"it holds slots, but has written nothing to logs or checkpoints since {moment:%F %T} UTC"
     )
+
+
+def limit_warning(job: LiveJob) -> tuple[str, str]:
+    """The name and the sentence of a job that is being stopped at its limit; empty: it is not."""
+    if not job.is_timed_out or job.state.is_final:
+        return "", ""
+    return TIME_LIMIT, f"{time_limit_words(job)}, and is being stopped"
 
 
 def _slots_being_freed(state: LiveState) -> tuple[str, str]:

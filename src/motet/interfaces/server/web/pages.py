@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from motet.domain.units import seconds
+from motet.domain.units import SECOND_US, seconds
 from motet.insight.expected_start import expected_start_words
 from motet.insight.policy_failure import policy_failure_words
+from motet.insight.wording import duration_words
 from motet.interfaces.server.stories.moments import policy_text
 from motet.interfaces.server.views import array_line, job_explanation, job_line, job_page
 from motet.interfaces.server.web.drawings import MachineSlots, colour_of, machine_slots
@@ -17,6 +18,7 @@ from motet.live.jobs.job import JobArray, LiveJob
 from motet.live.jobs.job_state import JobState
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
+from motet.live.time_limits.time_limit import ends_us
 
 _SHOWN = 8
 
@@ -100,10 +102,21 @@ def _about_message(job: LiveJob) -> str:
     return "Its processes are being stopped:" if _is_stopping(job) else "Why it waits:"
 
 
+def _time_limit(job: LiveJob) -> str:
+    """`2 h, reached at 2026-12-01 10:00:00`; empty: none."""
+    if job.spec.max_duration is None:
+        return ""
+    told = duration_words(round(job.spec.max_duration * SECOND_US))
+    at_us = ends_us(job)
+    return told if at_us is None else f"{told}, reached at {local_time(at_us)}"
+
+
 def verbs(job: LiveJob) -> list[str]:
     """What a user can do with the job."""
     if job.state.is_final:
         return []
+    if job.is_timed_out:
+        return ["cancel"]
     return ["resume" if job.is_suspended else "suspend", "cancel"]
 
 
@@ -117,6 +130,7 @@ def job(
     return {
         **line(state, found),
         "about_message": _about_message(found),
+        "time_limit": _time_limit(found),
         "advice": story["advice"],
         "attempt_list": [
             {**each, **_times(attempt.requested_us, attempt.running_us, attempt.ended_us)}

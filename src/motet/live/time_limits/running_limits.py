@@ -1,0 +1,33 @@
+"""Jobs that run and have a limit: part of the state of the master."""
+
+from __future__ import annotations
+
+from motet.domain.units import NEVER_US
+from motet.live.jobs.job import LiveJob
+from motet.live.time_limits.time_limit import signal_after_us
+
+
+class RunningLimits:
+    """When each of the jobs that run now has run for as long as it may."""
+
+    def __init__(self) -> None:
+        self._due_us: dict[int, int] = {}
+
+    def runs(self, job: LiveJob, now_us: int) -> None:
+        """All processes of the job run from now on."""
+        most_us = signal_after_us(job.spec)
+        if most_us < NEVER_US:
+            self._due_us[job.number] = now_us + most_us - job.ran_us(now_us)
+
+    def stops(self, job: LiveJob) -> None:
+        """Its processes are being stopped, or have ended."""
+        self._due_us.pop(job.number, None)
+
+    def due(self, now_us: int) -> list[int]:
+        """Jobs that have run long enough."""
+        return [number for number, due_us in self._due_us.items() if due_us <= now_us]
+
+    @property
+    def next_due_us(self) -> int:
+        """When the next job has run long enough."""
+        return min(self._due_us.values(), default=NEVER_US)
