@@ -116,7 +116,8 @@ def _more(wanted: ListedJobs) -> dict[str, str | None]:
 
 
 def _watch(client: LiveClient, wanted: ListedJobs, row_format: str) -> None:
-    from motet.interfaces.cli.live.job_lists.job_watch import WatchedJobs, watch_jobs
+    from motet.interfaces.cli.live.job_lists.job_watch import watch_jobs
+    from motet.interfaces.live_cluster.job_changes import WatchedJobs
 
     if row_format == "yaml":
         raise click.UsageError("--watch -o yaml: give -o json, which prints a document per line")

@@ -1,4 +1,4 @@
-"""The beginning of a period, from the command line. Pure."""
+"""Moments that a user gives: the beginning of a period, or a time to come. Pure."""
 
 from __future__ import annotations
 
@@ -26,3 +26,19 @@ def past_moment(option: str, text: str, now: datetime) -> datetime:
     if found > now:
         raise BadInput(f"{option} {text}: is in the future")
     return found
+
+
+def coming_moment(option: str, text: str, now: datetime) -> datetime:
+    """The time of day that comes next, or a date with a time, by default in the zone of `now`.
+
+    Raises BadInput that names the option.
+    """
+    try:
+        if "-" not in text:
+            time = datetime.strptime(text, "%H:%M").time()
+            today = datetime.combine(now.date(), time, now.tzinfo)
+            return today if today > now else today + timedelta(days=1)
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadInput(f"{option} {text}: give a time as 18:30, or 2026-12-01T08:00") from None
+    return found if found.tzinfo is not None else found.replace(tzinfo=now.tzinfo)
