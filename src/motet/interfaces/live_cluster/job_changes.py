@@ -1,4 +1,5 @@
-"""Changes of jobs as they happen: a list that is looked at again whenever something has changed."""
+"""Changes of jobs: a list that is looked at again whenever something has changed, and jobs that
+are chosen by what they have in common."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from motet.domain.errors import MotetError, Unreachable
+from motet.domain.errors import BadInput, MotetError, Unreachable
 from motet.interfaces.client import LiveClient
 from motet.live.jobs.job_state import JobState
 
@@ -106,3 +107,21 @@ def looks(watched: WatchedJobs, changes: ChangeListener) -> Iterator[list[Row]]:
         began_s = time.monotonic()
         yield watched.look()
         time.sleep(_REST_PER_LOOK * (time.monotonic() - began_s))
+
+
+def cancelled_jobs(
+    live: LiveClient, states: Sequence[str], queue: str | None, user: str | None
+) -> Iterator[dict[str, Any]]:
+    """Cancels the jobs that meet all of it and have not ended, one after the other; each as it is
+    then. `states`: empty: all. What ends meanwhile by itself is passed over."""
+    chosen = [
+        job["id"]
+        for job in live.jobs(tuple(states) or OPEN_STATES, array="0", queue=queue, user=user)
+        if job["state"] in OPEN_STATES
+    ]
+    for job in chosen:
+        try:
+            yield live.change(job, "cancel")
+        except BadInput:
+            if not JobState(live.job(job)["state"]).is_final:
+                raise
