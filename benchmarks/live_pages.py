@@ -1,10 +1,10 @@
 """The pages of the live cluster: 50,000 jobs, of which 10,000 wait, and a million events.
 
 While 20 jobs a second are submitted and others end, every order, filter and first and last page of
-the list, and the other pages, are requested one after another. Targets: 95 % of the requests of
-every kind under 100 ms, a page at most 200 KB, and 300 ms until a browser has the document
-(DOMContentLoaded). Client, browser and server share the machine; the figures are wall time, with
-the CPU time of the server per request beside it.
+the list, and the other pages, with the 200 replays that a server keeps, are requested one after
+another. Targets: 95 % of the requests of every kind under 100 ms, a page at most 200 KB, and 300 ms
+until a browser has the document (DOMContentLoaded). Client, browser and server share the machine;
+the figures are wall time, with the CPU time of the server per request beside it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import shutil
 import statistics
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from itertools import product
 from pathlib import Path
 from random import Random
+from sqlite3 import Connection, connect
 from tempfile import TemporaryDirectory
 
 import httpx
@@ -26,11 +27,13 @@ import psutil
 
 from live_load import CLUSTER, LoadedServer, percentile, submit
 from motet.domain.cluster import ClusterSpec
+from motet.interfaces.server.what_if.replay_store import MOST, ReplayState
+from motet.interfaces.server.what_if.replay_store import NAME as REPLAYS
 from motet.interfaces.server_address import TOKEN_FILE
 from motet.live.master.facts import ClusterDeclared
 from motet.live.read_tables.read_tables import SORT_COLUMNS
 from support.figures import Figure, parser, report
-from support.page_journal import PageJournal
+from support.page_journal import USERS, PageJournal
 
 JOBS, PENDING, REPORTS = 50_000, 10_000, 10
 SLOTS, SUBMITTED_PER_S = 1600, 20
@@ -53,6 +56,11 @@ OTHERS = {
     "machines": ["/machines"],
     "decisions": ["/decisions", "/decisions?page=9"],
     "timeline": ["/timeline?minutes=10080", "/timeline"],
+    "queues": ["/queues"],
+    "what-if": ["/whatif"],
+    "a replay": ["/whatif/1"],
+    "two replays": ["/whatif/1?with=2"],
+    "signing in": ["/login"],
 }
 
 
@@ -66,6 +74,35 @@ def fill(folder: Path, jobs: int) -> int:
     journal.queue_jobs(stays)
     journal.close()
     return journal.events
+
+
+def replay(http: httpx.Client, folder: Path) -> float:
+    """Replay all jobs once under another policy, and keep the result as often as a server does.
+
+    Returns how long it took.
+    """
+    began_s = time.perf_counter()
+    form = {"policy": "tiresias-las", "period": "all jobs"}
+    http.post("/whatif", data=form, follow_redirects=True).raise_for_status()
+    with closing(connect(folder / REPLAYS, timeout=60)) as database, database:
+        while (state := _only(database, "state")) == ReplayState.RUNNING:
+            time.sleep(0.5)
+        if state != ReplayState.DONE:
+            raise SystemExit(_only(database, "message"))
+        columns = "policy, settings, since_us, asked_us, ended_us, state, message, result"
+        for number in range(1, MOST):
+            database.execute(
+                f"INSERT INTO replays (user, {columns}) SELECT ?, {columns} FROM replays "
+                "WHERE number = 1",
+                [f"user{number % USERS}"],
+            )
+    return time.perf_counter() - began_s
+
+
+def _only(database: Connection, column: str) -> str:
+    """Of the only replay."""
+    ((found,),) = database.execute(f"SELECT {column} FROM replays").fetchall()
+    return str(found)
 
 
 @contextmanager
@@ -86,10 +123,14 @@ def busy_writer(server: LoadedServer) -> Iterator[None]:
         thread.join()
 
 
-def measured(http: httpx.Client, server: psutil.Process, repetitions: int) -> list[Figure]:
-    """Every kind of page."""
+def measured(
+    http: httpx.Client, server: psutil.Process, repetitions: int, chosen: Sequence[str]
+) -> list[Figure]:
+    """Every kind of page, or the chosen ones."""
     figures, largest = [], 0
     for kind, paths in {**LISTS, **FILTERS, **OTHERS}.items():
+        if chosen and kind not in chosen:
+            continue
         taken, began = list[float](), server.cpu_times()
         for path in paths * repetitions:
             began_s = time.perf_counter()
@@ -139,7 +180,9 @@ def loaded(url: str, token: str, repetitions: int) -> Figure:
 
 def main() -> None:
     """Write the journal, serve it, request the pages."""
-    arguments = parser(__doc__.splitlines()[0]).parse_args()
+    options = parser(__doc__.splitlines()[0])
+    options.add_argument("kinds", nargs="*", help="kinds of pages, as the table names them")
+    arguments = options.parse_args()
     jobs, repetitions = (5_000, 3) if arguments.quick else (JOBS, 15)
     with TemporaryDirectory() as home:
         folder = Path(home) / "state"
@@ -149,14 +192,17 @@ def main() -> None:
         url = str(server.http.base_url.copy_with(path="/"))
         bearer = {"Authorization": f"Bearer {token}"}
         try:
+            with httpx.Client(base_url=url, headers=bearer, timeout=100) as http:
+                replayed_s = replay(http, folder)
             with httpx.Client(base_url=url, headers=bearer) as http, busy_writer(server):
-                figures = measured(http, server.process, repetitions)
+                figures = measured(http, server.process, repetitions, arguments.kinds)
                 figures.append(loaded(url, token, repetitions))
             memory, started_s = server.memory_bytes(), server.started_s
         finally:
             server.end()
     figures += [
         Figure("start from this journal", f"{started_s:.1f} s", f"{events:,} events"),
+        Figure("replay of all jobs", f"{replayed_s:.1f} s", "tiresias-las"),
         Figure("memory of the server", f"{memory / 1e6:,.0f} MB"),
     ]
     report("live_pages", f"The pages with {jobs:,} jobs", figures)

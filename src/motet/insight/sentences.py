@@ -160,6 +160,11 @@ def _cancelled(each: StoryEvent, rules: Rules) -> str:
     return f"cancelled: {each.told}" if each.told else "cancelled by its user"
 
 
+def _failed(each: StoryEvent, rules: Rules) -> str:
+    del rules
+    return f"failed: {each.told}" if each.told else "failed"
+
+
 def _finished(each: StoryEvent, rules: Rules) -> str:
     del rules
     return f"finished: {each.told}" if each.told else "finished"
@@ -186,5 +191,5 @@ _EVENTS: Mapping[str, Callable[[StoryEvent, Rules], str]] = {
     "unsuspend": _constant("no longer suspended"),
     "finish": _finished,
     "cancel": _cancelled,
-    "fail": _constant("failed"),
+    "fail": _failed,
 }

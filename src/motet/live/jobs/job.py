@@ -25,7 +25,8 @@ class LiveJob:
     `progress`: as far as the job has reported it. `is_held`: the engine does not know it yet,
     `released_us`: since when it knows a job that was held, None: never, or from the submission on.
     `array`: to which the job belongs, with the number `index`. `trial_s`: the job is a trial, which
-    has succeeded when it has run so long; 0: it is none. `accepted`: `spec` as it was submitted.
+    has succeeded when it has run so long; 0: it is none. `failed_trial`: its trial, if the job has
+    failed by it; 0: it has not. `accepted`: `spec` as it was submitted.
     """
 
     number: int
@@ -43,6 +44,7 @@ class LiveJob:
     array: JobArray | None = field(default=None, repr=False, compare=False)
     index: int = 0
     trial_s: float = 0.0
+    failed_trial: int = 0
     accepted: JobSpec = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -195,10 +195,15 @@ class JobReleased:
 
 @dataclass(frozen=True, slots=True)
 class DependencyFailed:
-    """A held job is cancelled, because a job that it waits for can no longer succeed."""
+    """A held job is cancelled, because a job that it waits for can no longer succeed.
+
+    `trial`: that job was its trial, which has failed: the job has failed, too. 0: it was another
+    one, or cancelled; also in records of earlier versions, which cancelled the job then.
+    """
 
     job: int
     reason: str
+    trial: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,10 +231,11 @@ class LiveState:
     def _settled(self, at_us: int, fact: DependencyFailed | TrialPassed) -> None:
         """A job has ended, although no process of it has."""
         job = self.jobs[fact.job]
-        if isinstance(fact, DependencyFailed):
-            job.reason = fact.reason
-        has_passed = isinstance(fact, TrialPassed)
-        self._end(at_us, job, JobState.SUCCEEDED if has_passed else JobState.CANCELLED)
+        if isinstance(fact, TrialPassed):
+            self._end(at_us, job, JobState.SUCCEEDED)
+            return
+        job.reason, job.failed_trial = fact.reason, fact.trial
+        self._end(at_us, job, JobState.FAILED if fact.trial else JobState.CANCELLED)
 
     def _updated(self, fact: JobUpdated) -> None:
         changes = {"priority": fact.priority, "queue": fact.queue}
