@@ -206,6 +206,8 @@ class LiveState:
         number = cluster.names.index(fact.name)
         self.conditions[number] = fact.condition
         self.cluster = cluster.with_devices(number, fact.devices)
+        if fact.cpus or fact.memory_bytes:
+            self.cluster = self.cluster.with_size(number, fact.cpus, fact.memory_bytes)
 
     def _accepted(self, at_us: int, fact: JobAccepted) -> None:
         job = LiveJob(fact.job, job_spec(fact.spec), fact.user, at_us, trial_s=fact.trial_s)
