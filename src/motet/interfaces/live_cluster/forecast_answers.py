@@ -100,7 +100,8 @@ class JobExplanation:
 class SubmissionForecast:
     """What a submission would do; nothing was submitted.
 
-    `jobs`: of an array several, of `processes` each. `expected_start`: of the first, `last_start`
+    `jobs`: of an array several, of `processes` each. `trial_s`: how long their trial runs before
+    them, at most; None: they have none. `expected_start`: of the first, `last_start`
     of the last one. `run_time_s`: low, median and high; None: unknown. `delayed`: a row per job
     that would end later by a second or more, with `delay_s` (median) and `largest_delay_s`; None:
     unknown, `delayed_unknown_because` says why.
@@ -115,6 +116,7 @@ class SubmissionForecast:
     run_time_s: tuple[float, ...] | None
     delayed: pd.DataFrame | None
     delayed_unknown_because: str
+    trial_s: float | None = None
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
@@ -123,6 +125,7 @@ class SubmissionForecast:
         times_s, delayed = found["run_time_s"], found["delayed"]
         return cls(
             **{name: found[name] for name in same},
+            trial_s=found.get("trial_s"),
             expected_start=StartRange.of(found["expected_start"]),
             last_start=StartRange.of(found["last_start"]),
             run_time_s=None if times_s is None else tuple(times_s),
