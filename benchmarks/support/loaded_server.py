@@ -58,7 +58,7 @@ def main() -> None:
     options = server.ServerOptions(folder, cluster, ChoosePolicy(sys.argv[3]))
     server.serve(
         options,
-        lambda url: print(time.perf_counter() - began_s, url, flush=True),
+        lambda url, _policy: print(time.perf_counter() - began_s, url, flush=True),
         lambda jobs: None,
         lambda policy: None,
     )

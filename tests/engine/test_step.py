@@ -21,6 +21,7 @@ from motet.domain.events import (
     MachineCame,
     MachineLeft,
     MachineMeasured,
+    MachineResized,
     PolicyChanged,
     ProgressMeasured,
     Resumed,
@@ -310,6 +311,21 @@ def test_a_machine_can_be_added_while_jobs_hold_slots() -> None:
     engine = engine_of(cluster=ClusterSpec.of([4]))
     assert engine.step(0, [submitted(1), submitted(2)]) == [start(1, 0)]
     assert engine.step(1, [MachineAdded(1, "m1", 4)]) == [start(2, 1)]
+
+
+def test_a_machine_that_was_resized_decides_as_one_that_was_as_large_from_the_start() -> None:
+    def cluster(cpus: int) -> ClusterSpec:
+        return ClusterSpec.of([4, 4], cpus=[4, cpus], memory_bytes=0)
+
+    resized, large = engine_of(cluster=cluster(2)), engine_of(cluster=cluster(8))
+    for engine in (resized, large):
+        engine.step(0, [MachineLeft(1)])
+    came: list[Event] = [MachineResized(1, 8, 0), MachineCame(1)]
+    told = [
+        engine.step(1, [*first, submitted(1, cpus=6), submitted(2, cpus=6)])
+        for engine, first in ((resized, came), (large, [MachineCame(1)]))
+    ]
+    assert told[0] == told[1] == [start(1, 1)]
 
 
 def test_machines_are_added_in_the_order_of_their_numbers() -> None:

@@ -88,6 +88,27 @@ def test_what_has_no_meaning_here_is_an_error(line: str, message: str) -> None:
         _values(line)
 
 
+def test_all_directives_that_are_wrong_are_named_at_once() -> None:
+    with pytest.raises(BadInput) as raised:
+        _values(
+            "#SBATCH --exclusive --mail-user me",
+            "#SBATCH --job-nam=x",
+            "#SBATCH --ntasks=2",
+            "#SBATCH --mem=4G --time=never -n 3",
+        )
+    first, *lines = str(raised.value).split("; line ")
+    assert first == "job.sbatch: 6 directives are refused"
+    assert [f"line {line}"[:40] for line in lines] == [
+        "line 2: --exclusive is not supported",
+        "line 2: --mail-user is not supported",
+        "line 3: --job-nam is not supported; did ",
+        "line 5: --mem is not supported; a job fi",
+        "line 5: --time=never: write MINUTES, HOU",
+        "line 5: --ntasks is given twice; known: ",
+    ]
+    assert lines[-1].startswith("5: --ntasks is given twice; known: --job-name, --ntasks, ")
+
+
 def test_a_script_names_its_interpreter_and_is_not_too_long() -> None:
     with pytest.raises(BadInput, match="line 1: begin with an interpreter, as '#!/bin/bash'"):
         _values(first="echo hello")

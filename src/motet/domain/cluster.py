@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -102,6 +102,12 @@ class ClusterSpec:
                 )
             ),
         )
+
+    def with_size(self, machine: int, cpus: int, memory_bytes: int) -> ClusterSpec:
+        """This cluster with other CPUs and memory in a machine."""
+        of_cpus, of_memory = self.cpus.copy(), self.memory_bytes.copy()
+        of_cpus[machine], of_memory[machine] = cpus, memory_bytes
+        return replace(self, cpus=of_cpus, memory_bytes=of_memory)
 
     @property
     def size(self) -> int:

@@ -270,6 +270,15 @@ class MachineAdded:
 
 
 @dataclass(frozen=True, slots=True)
+class MachineResized:
+    """A machine on which nothing runs has other CPUs or memory than before; 0: unknown."""
+
+    machine: int
+    cpus: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class MachineCame:
     """A machine becomes usable, for the first time or again."""
 
@@ -319,6 +328,7 @@ Event: TypeAlias = (
     | RemainingMeasured
     | MachineMeasured
     | MachineAdded
+    | MachineResized
     | MachineCame
     | Drained
     | MachineLeft

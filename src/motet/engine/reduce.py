@@ -58,6 +58,7 @@ class Reducer:
             events.RemainingMeasured: self._remaining_measured,
             events.MachineMeasured: self._machine_measured,
             events.MachineAdded: self._machine_added,
+            events.MachineResized: self._machine_resized,
             events.MachineCame: self._machine_came,
             events.Drained: self._drained,
             events.MachineLeft: self._machine_left,
@@ -229,6 +230,10 @@ class Reducer:
         self._requests.add_machine(event.gpus)
         if self._monitor is not None:
             self._monitor.add_machine()
+        return True
+
+    def _machine_resized(self, event: events.MachineResized) -> bool:
+        self._state.resize_machine(event.machine, event.cpus, event.memory_bytes)
         return True
 
     def _machine_came(self, event: events.MachineCame) -> bool:

@@ -37,7 +37,12 @@ _OF_JOBS = {
     "SpeedMeasured": "reported its speed",
     "SubtasksMeasured": "reported its COMP and COMM times",
 }
-_OF_MACHINES = {"MachineCame": "came", "Drained": "drained", "MachineLeft": "left"}
+_OF_MACHINES = {
+    "MachineResized": "has other CPUs or memory",
+    "MachineCame": "came",
+    "Drained": "drained",
+    "MachineLeft": "left",
+}
 
 
 def event_words(event: Event, machines: Sequence[str], queues: Sequence[str]) -> str:

@@ -165,6 +165,11 @@ def _timed_out(each: StoryEvent, rules: Rules) -> str:
     return f"stopped: {each.told}" if each.told else "stopped at its limit of running time"
 
 
+def _failed(each: StoryEvent, rules: Rules) -> str:
+    del rules
+    return f"failed: {each.told}" if each.told else "failed"
+
+
 def _finished(each: StoryEvent, rules: Rules) -> str:
     del rules
     return f"finished: {each.told}" if each.told else "finished"
@@ -192,5 +197,5 @@ _EVENTS: Mapping[str, Callable[[StoryEvent, Rules], str]] = {
     "finish": _finished,
     "cancel": _cancelled,
     "time_out": _timed_out,
-    "fail": _constant("failed"),
+    "fail": _failed,
 }

@@ -89,6 +89,10 @@ class LiveClient(AccountRequests):
         except ValueError as error:
             raise self.no_server() from error
 
+    def checkup(self) -> dict[str, Any]:
+        """What the server and its machines run. Raises NotFound for an earlier server."""
+        return self.ask("GET", "/checkup")
+
     def jobs(
         self,
         states: tuple[str, ...] = (),

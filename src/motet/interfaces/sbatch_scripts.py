@@ -38,19 +38,18 @@ _SRUN = re.compile(r"\s*srun\b")
 
 
 def sbatch_values(text: str, source: str) -> dict[str, Any]:
-    """The values of a job file. Raises BadInput that names `source`, line and remedy."""
+    """The values of a job file. Raises BadInput that names `source`, and lines and remedies of all
+    directives that are wrong."""
     lines = text.split("\n")
     given: dict[str, str] = {}
+    problems: list[tuple[int, str]] = []
     for number, option, value in _directives(lines, source):
-        if option not in _KEYS:
-            raise BadInput(f"{source}, line {number}: {_unknown(option)}")
-        if option in given:
-            raise BadInput(f"{source}, line {number}: {option} is given twice")
-        given[option] = value
-        try:
-            _KEYS[option](value)
-        except ValueError as error:
-            raise BadInput(f"{source}, line {number}: {option}={value[:40]}: {error}") from None
+        if problem := _problem(option, value, given):
+            problems.append((number, problem))
+        elif value is not None:
+            given[option] = value
+    if problems:
+        raise BadInput(_refusal(problems, source))
     _refuse_srun(lines, source)
     values: dict[str, Any] = {"run": _command(text, lines[0], source), "envs": _variables(given)}
     for option, value in given.items():
@@ -59,8 +58,9 @@ def sbatch_values(text: str, source: str) -> dict[str, Any]:
     return values
 
 
-def _directives(lines: list[str], source: str) -> Iterator[tuple[int, str, str]]:
-    """Line, long option and value. Slurm ignores directives after the first command."""
+def _directives(lines: list[str], source: str) -> Iterator[tuple[int, str, str | None]]:
+    """Line, long option and value (None: it has none). Slurm ignores directives after the first
+    command."""
     has_begun = False
     for number, line in enumerate(lines, start=1):
         if line.startswith(_MARK) and line[len(_MARK) :][:1].isspace():
@@ -73,7 +73,7 @@ def _directives(lines: list[str], source: str) -> Iterator[tuple[int, str, str]]
             has_begun = True
 
 
-def _options(text: str, where: str, number: int) -> Iterator[tuple[int, str, str]]:
+def _options(text: str, where: str, number: int) -> Iterator[tuple[int, str, str | None]]:
     try:
         words = shlex.split(text, comments=True)
     except ValueError as error:
@@ -84,23 +84,48 @@ def _options(text: str, where: str, number: int) -> Iterator[tuple[int, str, str
         if not word.startswith("--") and len(word) > len("-n"):
             option, has_value, value = word[:2], "=", word[2:].removeprefix("=")
         option = _SHORT.get(option, option)
-        if not has_value:
-            if not words or option not in _KEYS:
-                raise BadInput(f"{where}: {_unknown(option)}")
-            value = words.pop(0)
-        yield number, option, value
+        if has_value:
+            yield number, option, value
+        elif words and not words[0].startswith("-"):
+            yield number, option, words.pop(0)
+        else:
+            yield number, option, None
 
 
-def _unknown(option: str) -> str:
-    if option in _KEYS:
+def _problem(option: str, value: str | None, given: Mapping[str, str]) -> str:
+    """Why a directive is refused; empty: it is not. `given`: those before it."""
+    if option not in _KEYS:
+        return _unsupported(option)
+    if value is None:
         return f"{option} needs a value"
+    if option in given:
+        return f"{option} is given twice"
+    try:
+        _KEYS[option](value)
+    except ValueError as error:
+        return f"{option}={value[:40]}: {error}"
+    return ""
+
+
+def _unsupported(option: str) -> str:
     if option in ("--output", "--error", "-o", "-e"):
         return f"{option}: leave it out; 'motet logs' shows what every process writes"
     if option in _IN_JOB_FILES:
         return f"{option} is not supported; {_IN_JOB_FILES[option]}"
     near = nearest_name(option, _KEYS)
-    hint = f"did you mean {near}? " if near else ""
-    return f"{option[:40]} is not supported; {hint}known: {', '.join(_KEYS)}"
+    return f"{option[:40]} is not supported" + (f"; did you mean {near}?" if near else "")
+
+
+def _refusal(problems: list[tuple[int, str]], source: str) -> str:
+    """All of them, and what would be accepted."""
+    known = f"known: {', '.join(_KEYS)}"
+    if len(problems) == 1:
+        ((number, problem),) = problems
+        link = " " if problem.endswith("?") else "; "
+        more = f"{link}{known}" if "is not supported" in problem else ""
+        return f"{source}, line {number}: {problem}{more}"
+    lines = "; ".join(f"line {number}: {problem}" for number, problem in problems)
+    return f"{source}: {len(problems)} directives are refused; {lines}; {known}"
 
 
 def _refuse_srun(lines: list[str], source: str) -> None:

@@ -29,6 +29,11 @@ def default_server_folder() -> Path:
     return user_data_path("motet") / "server"
 
 
+def known_server(url: str | None, folder: Path) -> str | None:
+    """The URL that commands would ask, whether or not something answers there. Raises BadInput."""
+    return url or os.environ.get(SERVER_VARIABLE) or _local_server(folder / ADDRESS_FILE)[0]
+
+
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
     """Where a server answers, and the token it accepts. `ca_file`: PEM certificates of which one

@@ -73,6 +73,16 @@ class Room:
             np.append(self.memory_bytes, cluster.memory_bytes[size:]),
         )
 
+    def resized(self, cluster: ClusterSpec) -> Room:
+        """The room when the machines have other CPUs and memory."""
+        own = self.cluster
+        return Room(
+            cluster,
+            self.gpus,
+            self.cpus + cluster.cpus - own.cpus,
+            self.memory_bytes + cluster.memory_bytes - own.memory_bytes,
+        )
+
     def gpus_for(self, demand: ResourceDemand) -> Ints:
         """`(machines,)`: how many free GPUs each machine can give to such a job."""
         if not (demand.cpus or demand.memory_bytes):

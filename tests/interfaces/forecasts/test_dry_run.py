@@ -32,6 +32,7 @@ POLICIES = {"fifo": {}, "best-effort": {}, "tiresias-las": {"thresholds": "4,20"
 JOB = {"name": "new", "run": "true", "workdir": "/"}
 jobs = st.tuples(st.integers(0, 20), st.integers(1, 30), st.integers(1, 6))
 Rows = Sequence[tuple[int, int, int]]
+IDLE: Rows = [(0, 1, 1)]
 
 
 def timed(rows: Rows) -> TimedRows:
@@ -238,3 +239,31 @@ def test_what_a_submission_refuses_is_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(BadInput, match=message):
             asked([(0, 1, 1)], "fifo", 10, **spec)
+
+
+def test_a_trial_runs_before_its_job() -> None:
+    trial = {"limit_s": 20}
+    alone = asked(IDLE, "fifo", 5, processes=3, duration_s=100, trial=trial)
+    assert (alone["jobs"], alone["processes"], alone["trial_s"]) == (1, 3, 20)
+    assert alone["expected_start"]["median_s"] == 20
+    short = asked(IDLE, "fifo", 5, processes=3, duration_s=7, trial=trial)
+    assert short["expected_start"]["median_s"] == 7
+    one = asked(IDLE, "fifo", 5, processes=1, duration_s=100, trial=trial)
+    assert (one["trial_s"], one["expected_start"]["median_s"]) == (None, 0)
+    # Until second 30 no slot is free, for the trial neither.
+    behind = asked([(0, 30, 6)], "fifo", 5, processes=3, duration_s=100, trial=trial)
+    assert behind["expected_start"]["median_s"] == 45
+    later = asked([(0, 30, 2)], "fifo", 5, processes=3, duration_s=9, trial=trial, after=[1])
+    assert later["expected_start"]["median_s"] == 34
+
+
+def test_the_jobs_of_an_array_wait_for_one_trial() -> None:
+    spec = {"processes": 2, "duration_s": 10, "trial": {"limit_s": 4}, "array": "0-3"}
+    answer = asked(IDLE, "fifo", 5, **spec)
+    assert [each["median_s"] for each in answer["starts"]] == [4, 4, 4, 14]
+    assert answer["trial_s"] == 4
+
+
+def test_the_duration_of_an_undeclared_trial_is_its_limit() -> None:
+    answer = asked([(0, 3, 1)], "fifo", 5, declares=False, processes=2, trial=True)
+    assert answer["expected_start"]["low_s"] >= 60

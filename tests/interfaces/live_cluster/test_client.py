@@ -13,7 +13,7 @@ import pytest
 import motet
 from live_server import LiveServer, running_server
 from motet.domain.errors import AuthenticationFailed, BadInput, NotFound, Unreachable
-from motet.interfaces.live_cluster.client import WaitTimedOut
+from motet.interfaces.live_cluster.job_calls import WaitTimedOut
 from motet.interfaces.server_address import ServerAddress
 
 pytestmark = pytest.mark.cluster

@@ -85,6 +85,31 @@ def test_demands_count_from_the_first_machine_on_whose_resources_are_known(tmp_p
     cluster.close()
 
 
+def test_a_machine_that_returns_has_the_resources_that_it_has_now(tmp_path: Path) -> None:
+    cluster = ScriptedCluster(tmp_path, cluster=ClusterDeclared((), (), joins=True))
+    small = MachineSeen("one", 2, True, cpus=4, memory_bytes=8 * GB)
+    cluster.ask(ClusterSeen((small,)))
+    with pytest.raises(BadInput, match="could never start"):
+        cluster.submit(cpus=8)
+    cluster.ask(ClusterSeen(()))
+    large = replace(small, cpus=16, memory_bytes=32 * GB)
+    cluster.ask(ClusterSeen((large,)))
+    first = cluster.submit(cpus=8, memory="20GB")
+    assert cluster.job(first).attempt is not None
+    second = cluster.submit(cpus=8, memory="20GB")
+    assert reason(cluster, second) == "InsufficientMemory"
+    cluster.begin()  # The master was killed, and reads its journal.
+    assert cluster.master.state.cluster is not None
+    assert cluster.master.state.cluster.cpus_of(0) == 16
+    assert reason(cluster, second) == "InsufficientMemory"
+    cluster.ask(ClusterSeen(()))
+    cluster.ask(cluster.launcher.ended(f"{first}.1", None, "lost"))
+    cluster.ask(ClusterSeen((replace(small, memory_bytes=8 * GB + 4096),)))
+    waits = {each: reason(cluster, each) for each in (first, second)}
+    assert waits == {first: "InsufficientCpus", second: "InsufficientCpus"}
+    cluster.close()
+
+
 def test_a_little_more_memory_after_a_reboot_is_the_same_machine(cluster: ScriptedCluster) -> None:
     cluster.declared = replace(LARGE, memory_bytes=(64 * GB + 4096, 32 * GB))
     cluster.begin()

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from motet.interfaces.server.logs import log_place
 from motet.live.jobs.array_file import array_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.launcher.messages import AttemptEnded, AttemptRunning, RankExit, StopAttempt
+from motet.live.master.facts import DependencyFailed
 from motet.live.master.intake import Change
 from motet.live.master.submissions.repeated_request import KeyReused
 from motet.live.master.submissions.submission import SubmitArray
@@ -92,9 +94,29 @@ def test_a_job_whose_trial_fails_never_starts(cluster: ScriptedCluster) -> None:
     job = cluster.submit(**{**JOB, "retry": {"max_attempts": 3}})
     cluster.until_started(job - 1)
     end(cluster, job - 1, 1)
-    assert states(cluster, job - 1, job) == [JobState.FAILED, JobState.CANCELLED]
+    assert states(cluster, job - 1, job) == [JobState.FAILED, JobState.FAILED]
     assert cluster.job(job).reason.startswith(f"its trial, job {job - 1}, is FAILED: the process")
-    assert cluster.job(job).attempts == []
+    assert (cluster.job(job).attempts, cluster.job(job).failed_trial) == ([], job - 1)
+    cluster.begin()  # The master was killed, and reads its journal.
+    assert states(cluster, job) == [JobState.FAILED]
+    place = log_place(cluster.master.state, job, attempt=0, rank=0)
+    assert (place.job, place.attempt, place.has_ended) == (job - 1, 1, True)
+
+
+def test_a_failed_trial_fails_all_jobs_of_its_array(cluster: ScriptedCluster) -> None:
+    array = cluster.ask(SubmitArray(array_spec({**JOB, "array": "0-2"}), "ann"))
+    later = cluster.submit(after=[array])
+    cluster.until_started(array - 1)
+    end(cluster, array - 1, 1)
+    assert cluster.master.state.arrays[array].state is JobState.FAILED
+    assert states(cluster, later) == [JobState.CANCELLED]
+
+
+def test_a_record_of_an_earlier_version_cancels_the_job(cluster: ScriptedCluster) -> None:
+    job = cluster.submit(**JOB)
+    state = cluster.master.state
+    state.fold(cluster.now_us, DependencyFailed(job, "its trial has failed"))
+    assert states(cluster, job) == [JobState.CANCELLED]
 
 
 def test_a_trial_is_cancelled_with_its_job(cluster: ScriptedCluster) -> None:

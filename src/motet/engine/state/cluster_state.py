@@ -92,9 +92,17 @@ class ClusterState:
     def add_machine(self, name: str, gpus: int, cpus: int, memory_bytes: int) -> None:
         """The cluster has grown by an empty machine."""
         self.cluster = self.cluster.with_machine(name, gpus, cpus, memory_bytes)
+        self._has_other_machines(self.room.grown(self.cluster))
+
+    def resize_machine(self, machine: int, cpus: int, memory_bytes: int) -> None:
+        """A machine on which nothing runs has other CPUs and memory."""
+        self.cluster = self.cluster.with_size(machine, cpus, memory_bytes)
+        self._has_other_machines(self.room.resized(self.cluster))
+
+    def _has_other_machines(self, room: Room) -> None:
         self._counts = _counted(self.cluster)
         self.has_demands = self.has_demands or any(map(self._is_demanded, self._counts))
-        self.machines, self.room = self.machines.grown(self.cluster), self.room.grown(self.cluster)
+        self.machines, self.room = self.machines.grown(self.cluster), room
         self._see_room()
 
     def add_queue(self, name: str) -> None:

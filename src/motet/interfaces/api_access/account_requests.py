@@ -14,6 +14,10 @@ _AUDIT_PAGE = 1000
 class AccountRequests(ApiRequests):
     """Most of them are for administrators."""
 
+    def me(self) -> dict[str, Any]:
+        """The user, the role and the id of the token."""
+        return self.ask("GET", "/me")
+
     def users(self) -> list[dict[str, Any]]:
         """All users, the revoked ones too."""
         return list(self.ask("GET", "/users")["users"])

@@ -40,6 +40,10 @@ class ApiRequests:
         self._http.close()
         self.url, self._address, self._http = address.url, address, connection
 
+    def another(self) -> Self:
+        """A further connection to the same server."""
+        return type(self)(self._address, self._timeout_s)
+
     def __enter__(self) -> Self:
         return self
 

@@ -50,7 +50,8 @@ class DryRunQuestion:
 def dry_run(
     journal: FollowedJournal, asked: DryRunQuestion, foresight: Foresight = Foresight.LATER
 ) -> dict[str, Any]:
-    """Nothing is submitted. Raises BadInput as the submission would.
+    """Nothing is submitted. Raises BadInput as the submission would. `trial_s`: how long a trial
+    runs first, at most; None: there is none. It is taken to run so long, and to pass.
 
     `foresight`: of the starts; delays are those without later submissions. `delayed`: None if it
     cannot be said, `delayed_unknown_because`: why.
@@ -74,6 +75,7 @@ def dry_run(
         "name": first.spec.name,
         "jobs": len(new.jobs),
         "processes": first.spec.processes,
+        "trial_s": new.trial and new.trial.trial_s,
         "expected_start": start_document(starts.first, now_us),
         "last_start": start_document(starts.last, now_us),
         "starts": [

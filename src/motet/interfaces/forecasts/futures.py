@@ -111,11 +111,13 @@ class PossibleFutures:
         self._submitted = submitted
         self._happened = _ahead(live, submitted, now_us)
         if submitted is not None:
-            self._jobs |= submitted.jobs
+            self._jobs |= submitted.with_trial
         predictor = self._runs.predictor(state.jobs.values())
         is_exact = foresight is Foresight.DECLARED
         self.run_times: dict[int, RunTimeForecast | None] = {
             number: self._runs.forecast(predictor, job, is_exact=is_exact)
+            if not job.trial_s
+            else RunTimeForecast.exactly(min(job.spec.duration_s or job.trial_s, job.trial_s))
             for number, job in self._jobs.items()
         }
         self._period = self._period_with({})

@@ -1,14 +1,11 @@
-"""Answers of the server of a live cluster as typed values."""
+"""Jobs of a live cluster as typed values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self
-
-if TYPE_CHECKING:
-    import pandas as pd
+from typing import Any, Self
 
 _FINAL = {"SUCCEEDED", "FAILED", "CANCELLED"}
 
@@ -39,9 +36,9 @@ class JobAttempt:
         return cls(
             **{name: found[name] for name in ("number", "outcome", "stop_cause")},
             **{name: found[name] for name in ("failure", "reason", "placement")},
-            requested_at=_known_moment(found["requested_at"]),
-            running_at=_moment(found["running_at"]),
-            ended_at=_moment(found["ended_at"]),
+            requested_at=known_moment(found["requested_at"]),
+            running_at=moment(found["running_at"]),
+            ended_at=moment(found["ended_at"]),
             exit_codes=tuple(map(_exit_code, found["exits"])),
         )
 
@@ -51,8 +48,10 @@ class SubmittedJob:
     """A job, or an array of jobs (`kind` is "array"), as it was when the server answered.
 
     `state`: as `motet list` shows it. `reason`: of a wait or a failure; `message`: a sentence about
-    a wait. `array`, `index`: of a job that belongs to an array. `attempts`: of an array none.
-    `max_duration_s`: the longest time for which it may run; None: no limit.
+    a wait. `array`, `index`: of a job that belongs to an array. `max_duration_s`: the longest time
+    for which it may run; None: no limit. `progress`: epochs and loss of a training that runs.
+    `attempts`, `spec`, `results`, `working_folder`: of one job that was asked for, empty or None in
+    lists and of arrays; the last three also of jobs of other users.
     """
 
     id: int
@@ -72,6 +71,10 @@ class SubmittedJob:
     ended_at: datetime | None
     attempts: tuple[JobAttempt, ...]
     max_duration_s: float | None = None
+    progress: Mapping[str, Any] | None = None
+    spec: Mapping[str, Any] | None = None
+    results: str | None = None
+    working_folder: str | None = None
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
@@ -81,11 +84,15 @@ class SubmittedJob:
             id=int(found["id"]),
             **{name: found[name] for name in (*same, "message", "index")},
             array=None if found["array"] is None else int(found["array"]),
-            submitted_at=_known_moment(found["submitted_at"]),
-            started_at=_moment(found["started_at"]),
-            ended_at=_moment(found["ended_at"]),
+            submitted_at=known_moment(found["submitted_at"]),
+            started_at=moment(found["started_at"]),
+            ended_at=moment(found["ended_at"]),
             attempts=tuple(map(JobAttempt.of, found.get("attempt_list", ()))),
             max_duration_s=found.get("max_duration_s"),  # An older server knows no limits.
+            progress=found.get("progress"),
+            spec=found.get("spec"),
+            results=found.get("results"),
+            working_folder=found.get("working_folder"),
         )
 
     @property
@@ -99,52 +106,13 @@ class SubmittedJob:
         return self.state == "SUCCEEDED"
 
 
-@dataclass(frozen=True)
-class ChosenPolicy:
-    """The policy in force. `parameters`: with their defaults. `user`: None: the server itself."""
-
-    name: str
-    parameters: Mapping[str, Any]
-    since: datetime
-    user: str | None
-
-    @classmethod
-    def of(cls, found: Mapping[str, Any]) -> Self:
-        """From its document."""
-        since = _known_moment(found["since"])
-        return cls(found["policy"], found["parameters"], since, found["user"])
-
-
-@dataclass(frozen=True)
-class JobExplanation:
-    """Why a job waits and where it ran. `reason`, `message`: of the present wait, empty: it does
-    not wait. `chapters`: a row per stretch of time with `from`, `to` and `sentence`."""
-
-    job: int
-    state: str
-    reason: str
-    message: str
-    chapters: pd.DataFrame
-
-    @classmethod
-    def of(cls, job: int, found: Mapping[str, Any]) -> Self:
-        """From its document."""
-        from pandas import DataFrame, to_datetime
-
-        columns = ("from", "to", "sentence")
-        rows = [{name: each.get(name) for name in columns} for each in found["chapters"]]
-        chapters = DataFrame(rows, columns=list(columns))
-        for name in ("from", "to"):
-            chapters[name] = to_datetime(chapters[name], unit="s", utc=True)
-        return cls(job, found["state"], found["reason"], found["message"], chapters)
-
-
-def _moment(text: str | None) -> datetime | None:
-    """From ISO 8601."""
+def moment(text: str | None) -> datetime | None:
+    """From ISO 8601; None stays None."""
     return None if text is None else datetime.fromisoformat(text)
 
 
-def _known_moment(text: str) -> datetime:
+def known_moment(text: str) -> datetime:
+    """From ISO 8601."""
     return datetime.fromisoformat(text)
 
 

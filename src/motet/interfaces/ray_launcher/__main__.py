@@ -20,7 +20,13 @@ from motet.interfaces.ray_launcher.launcher import RayLauncher
 from motet.interfaces.ray_launcher.machine_link import LinkOptions
 from motet.live.launcher.line_program import serve_lines
 from motet.live.launcher.message_lines import message_line
-from motet.live.launcher.messages import ClusterSeen, LauncherRequest, Report, parse_message
+from motet.live.launcher.messages import (
+    ClusterSeen,
+    LauncherRequest,
+    MachineExamined,
+    Report,
+    parse_message,
+)
 from motet.runtime.controller.ports import ClusterLost
 
 _RETRY_S = 1.0
@@ -53,7 +59,9 @@ class RayLauncherProgram:
         namespace = "motet-" + hashlib.sha256(str(self._folder).encode()).hexdigest()[:16]
         try:
             connection = await connected(self._address, namespace, self._refused)
-            self._launcher = RayLauncher(connection, self._options, self._report, _note)
+            self._launcher = RayLauncher(
+                connection, self._options, self._report, self._report, _note
+            )
             for request in self._early:
                 self._launcher.received(request)
             await self._launcher.run()
@@ -73,7 +81,7 @@ class RayLauncherProgram:
             self._refusal = reason
             self._report(ClusterSeen((), reason))
 
-    def _report(self, report: Report) -> None:
+    def _report(self, report: Report | MachineExamined) -> None:
         self._reports.write(message_line(report) + "\n")
         self._reports.flush()
 

@@ -16,6 +16,7 @@ from motet.live.launcher.messages import (
     AttemptEnded,
     ClusterSeen,
     LauncherRequest,
+    MachineExamined,
     MachineSeen,
     Report,
     StartAttempt,
@@ -36,15 +37,12 @@ class RayLauncher:
         connection: RayConnection,
         options: LinkOptions,
         report: Callable[[Report], None],
+        tell: Callable[[MachineExamined], None],
         note: Callable[[str], None],
     ) -> None:
-        """`note`: told the administrator."""
-        self._connection, self._options, self._report, self._note = (
-            connection,
-            options,
-            report,
-            note,
-        )
+        """`tell`: told what is not recorded. `note`: told the administrator."""
+        self._connection, self._options, self._report = connection, options, report
+        self._tell, self._note = tell, note
         self._began_s = time.monotonic()
         self._heard: dict[str, float] = {}
         self._links: dict[str, MachineLink] = {}
@@ -111,7 +109,9 @@ class RayLauncher:
                 self._lost(name)
         for name, node in nodes.items():
             if name not in self._links:
-                listener = LinkListener(self._opened, self._rank_reported, self._heard_of)
+                listener = LinkListener(
+                    self._opened, self._rank_reported, self._heard_of, self._tell
+                )
                 link = MachineLink(node, self._options, self._connection, listener)
                 self._links[name] = link
                 self._link_tasks[name] = self._begin(link.run())
@@ -150,6 +150,7 @@ class RayLauncher:
         for name, link in self._links.items():
             if link.refusal and self._noted.get(name) != link.refusal:
                 self._note(f"machine {name}: {link.refusal}")
+                self._tell(MachineExamined(name, time.time(), link.refusal))
             self._noted[name] = link.refusal
 
     def _release_waiting(self) -> None:

@@ -6,6 +6,7 @@ import motet.runtime.backends.ray.environment  # noqa: F401
 
 # isort: split
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,8 +18,10 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from motet.interfaces.ray_launcher.cluster_nodes import SeenNode
 from motet.interfaces.ray_launcher.connection import RayConnection
+from motet.interfaces.ray_launcher.machine_examination import ClockSample, examined
 from motet.interfaces.ray_launcher.supervisor import Opening, Supervisor
 from motet.live.launcher.message_lines import message_line
+from motet.live.launcher.messages import MachineExamined
 from motet.live.launcher.node_messages import (
     NodeRequest,
     RankReport,
@@ -32,6 +35,8 @@ _START_TIMEOUT_S = 120.0
 _LONGEST_POLL_S = 5.0
 _POLLS_PER_LEASE = 8
 _RETRY_S = 1.0
+_EXAMINE_EVERY_S = 30.0
+_CLOCK_SAMPLES = 5
 
 
 class _SessionOver(Exception):
@@ -55,6 +60,7 @@ class LinkListener:
     opened: Callable[[MachineLink], None]
     reported: Callable[[MachineLink, RankReport], None]
     heard: Callable[[str], None]
+    examined: Callable[[MachineExamined], None]
 
 
 class MachineLink:
@@ -127,7 +133,10 @@ class MachineLink:
         self.is_open, self.has_tried, self.refusal = True, True, ""
         self._listener.opened(self)
         await _first_of(
-            self._send(actor, opened.session), self._poll(actor, opened.session), self._renew()
+            self._send(actor, opened.session),
+            self._poll(actor, opened.session),
+            self._renew(),
+            self._examine(actor),
         )
 
     async def _send(self, actor: Any, session: int) -> None:
@@ -155,6 +164,20 @@ class MachineLink:
         while True:
             self.send(RenewLeases(self.clock_s))
             await asyncio.sleep(self._options.lease_s / RENEWALS_PER_LEASE)
+
+    async def _examine(self, actor: Any) -> None:
+        """Ask for versions and the clock from time to time; an answer that fails is passed over."""
+        while True:
+            samples = list[ClockSample]()
+            # A supervisor that an earlier version has created does not know the question.
+            with suppress(RayError, TimeoutError, AttributeError):
+                for _ in range(_CLOCK_SAMPLES):
+                    asked_s = time.time()
+                    facts = await _answer(actor.examine.remote(), _CALL_TIMEOUT_S)
+                    samples.append(ClockSample(asked_s, facts, time.time()))
+            if samples:
+                self._listener.examined(examined(self.node.name, samples))
+            await asyncio.sleep(_EXAMINE_EVERY_S)
 
     def _heard(self, clock_s: float) -> None:
         self.clock_s = clock_s

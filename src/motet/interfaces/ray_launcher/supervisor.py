@@ -15,6 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from motet.interfaces.ray_launcher.installed_versions import InstalledVersions
+
 SOCKETS = "nodes"
 """Folder of the launchers' sockets, in the folder of the server's state."""
 
@@ -49,6 +51,14 @@ class Polled:
     clock_s: float
     first: int
     reports: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFacts:
+    """What a machine runs. `unix_s`: the time by its clock."""
+
+    versions: InstalledVersions
+    unix_s: float
 
 
 class Supervisor:
@@ -97,6 +107,10 @@ class Supervisor:
             del self._reports[: known - self._first]
             self._first = known
             return Polled(time.monotonic(), known, tuple(self._reports))
+
+    def examine(self) -> MachineFacts:
+        """What this machine runs, and its time."""
+        return MachineFacts(InstalledVersions.here(), time.time())
 
     def close(self) -> None:
         """End the present session; what its launcher has started runs on."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from motet.domain.errors import NotFound
+from motet.live.jobs.job import LiveJob
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
 from motet.live.upkeep.log_limit import hole_at
@@ -41,17 +42,25 @@ class LogPart:
 
 def log_place(state: LiveState, number: int, attempt: int, rank: int) -> LogPlace:
     """Where a process of a job writes. `attempt`: 0 is the last one; its log has ended when the
-    job has. Raises NotFound, BadInput for an array."""
-    job = state.job(number)
+    job has. A job that has failed by its trial has the log of the trial. Raises NotFound, BadInput
+    for an array."""
+    job = logged_job(state, number)
     if attempt > len(job.attempts):
-        raise NotFound(f"job {number} has had {len(job.attempts)} attempts")
+        raise NotFound(f"job {job.number} has had {len(job.attempts)} attempts")
     chosen = attempt or len(job.attempts)
     sizes = [each.processes for each in job.attempts] + [job.spec.processes]
     processes = max(sizes)  # An attempt of an elastic training may have fewer.
     if rank >= processes:
-        raise NotFound(f"job {number} has processes 0 to {processes - 1}")
+        raise NotFound(f"job {job.number} has processes 0 to {processes - 1}")
     has_ended = not chosen or job.attempts[chosen - 1].has_ended
-    return LogPlace(number, chosen, rank, has_ended and (bool(attempt) or job.state.is_final))
+    return LogPlace(job.number, chosen, rank, has_ended and (bool(attempt) or job.state.is_final))
+
+
+def logged_job(state: LiveState, number: int) -> LiveJob:
+    """The job whose processes have written the log of a job: itself, or the trial by which it has
+    failed. Raises NotFound, BadInput for an array."""
+    job = state.job(number)
+    return state.job(job.failed_trial) if job.failed_trial else job
 
 
 def log_path(workplace: Workplace, place: LogPlace) -> Path:

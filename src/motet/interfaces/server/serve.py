@@ -32,6 +32,7 @@ from motet.interfaces.server.history.usage_routes import add_usage_routes
 from motet.interfaces.server.kernels.compiled import Kernels
 from motet.interfaces.server.metrics.metrics_route import add_metrics
 from motet.interfaces.server.metrics.server_metrics import ServerMetrics
+from motet.interfaces.server.network.checkup_route import add_checkup_route
 from motet.interfaces.server.network.connections import LimitedConnection
 from motet.interfaces.server.network.exposure import Exposure
 from motet.interfaces.server.network.listening import HttpServer, listener_for, tell_clients
@@ -220,6 +221,7 @@ class _ServerParts:
             has_open_metrics=self._options.has_open_metrics,
         )
         app = create_app(master, self._workplace, access, self._predictions)
+        add_checkup_route(app, master, place, self._options.address)
         add_policy_routes(app, master, self._kernels)
         add_account_routes(app, self._accounts, self._audit)
         add_webhook_routes(app, self._webhooks)

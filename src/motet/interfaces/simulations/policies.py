@@ -16,6 +16,7 @@ from motet.engine.policy_loading.catalogue import (
     make_policy,
     parameters_of,
 )
+from motet.engine.policy_loading.setting_texts import setting_text
 from motet.interfaces.python_messages import python_arguments
 from motet.sim.common_settings import COMMON_SETTINGS
 from motet.sim.experiment import Experiment
@@ -74,13 +75,6 @@ def policy_experiments(
             made.check()
             found.append(made)
     return found
-
-
-def setting_text(value: Any) -> str:
-    """A value of Python as the text that settings are parsed from."""
-    if isinstance(value, list | tuple):
-        return ",".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _listed(policy: object) -> list[tuple[str | None, Any]]:

@@ -27,7 +27,8 @@ class LiveJob:
     `released_us`: since when it knows a job that was held, None: never, or from the submission on.
     `array`: to which the job belongs, with the number `index`. `trial_s`: the job is a trial, which
     has succeeded when it has run so long; 0: it is none. `is_timed_out`: it has run for its
-    `max_duration`, and ends when its processes have. `accepted`: `spec` as it was submitted.
+    `max_duration`, and ends when its processes have. `failed_trial`: its trial, if the job has
+    failed by it; 0: it has not. `accepted`: `spec` as it was submitted.
     """
 
     number: int
@@ -46,6 +47,7 @@ class LiveJob:
     index: int = 0
     trial_s: float = 0.0
     is_timed_out: bool = False
+    failed_trial: int = 0
     accepted: JobSpec = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -140,14 +140,35 @@ class ClusterSeen:
     refusal: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class MachineExamined:
+    """What a machine of a cluster that is joined tells of itself; it is not recorded.
+
+    `version`: of Motet; empty: unknown, for example of a machine that was not reached. `refusal`:
+    why it was not. `clock_offset_s`: its Unix time less that of the server, at most `clock_error_s`
+    wrong; None: unknown. `at_s`: Unix time of the server.
+    """
+
+    name: str
+    at_s: float
+    refusal: str = ""
+    version: str = ""
+    python: str = ""
+    ray: str = ""
+    clock_offset_s: float | None = None
+    clock_error_s: float | None = None
+
+
 LauncherRequest: TypeAlias = StartAttempt | StopAttempt
 Report: TypeAlias = AttemptRunning | AttemptProgressed | AttemptEnded | ClusterSeen
+"""What the master records."""
+LauncherMessage: TypeAlias = LauncherRequest | Report | MachineExamined
 
 PARTS = {"ranks": RankTask, "exits": RankExit, "machines": MachineSeen}
-_KINDS = {kind.__name__: kind for kind in (*get_args(LauncherRequest), *get_args(Report))}
+_KINDS = {kind.__name__: kind for kind in get_args(LauncherMessage)}
 
 
-def parse_message(line: str) -> LauncherRequest | Report:
+def parse_message(line: str) -> LauncherMessage:
     """The message of a line. Raises BadInput."""
-    message: LauncherRequest | Report = read_line(line, _KINDS, PARTS)
+    message: LauncherMessage = read_line(line, _KINDS, PARTS)
     return message

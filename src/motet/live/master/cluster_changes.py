@@ -6,9 +6,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from motet.domain.errors import BadInput
-from motet.domain.events import Drained, Event, MachineAdded, MachineCame, MachineLeft
+from motet.domain.events import (
+    Drained,
+    Event,
+    MachineAdded,
+    MachineCame,
+    MachineLeft,
+    MachineResized,
+)
 from motet.live.launcher.messages import ClusterSeen, MachineSeen
 from motet.live.master.facts import (
+    ClusterDeclared,
     ClusterReached,
     DrainBegan,
     Fact,
@@ -51,7 +59,10 @@ def _changes(
             kind = _EVENTS[condition]
             if condition == "up" and state.drains.has_begun(name):
                 kind = Drained
-            yield MachineNoted(name, slots[number], condition, text), (kind(number),)
+            other = _other_size(state.cluster, number, found) if was == "gone" else (0, 0)
+            resized = (MachineResized(number, *other),) if any(other) else ()
+            noted = MachineNoted(name, slots[number], condition, text, *other)
+            yield noted, (*resized, kind(number))
     for number, machine in enumerate(seen.values(), start=len(names)):
         resources = machine.cpus, machine.memory_bytes
         added: Event = MachineAdded(number, machine.name, machine.slots, *resources)
@@ -61,6 +72,23 @@ def _changes(
         yield MachineNoted(machine.name, *size, *resources), (added, *later)
 
 
+def _other_size(
+    cluster: ClusterDeclared, machine: int, found: MachineSeen | None
+) -> tuple[int, int]:
+    """CPUs and memory of a machine that has returned with others; zeros: they are as before.
+
+    Memory differs a little from one start of a machine to the next: that is no change.
+    """
+    if found is None or not (found.cpus and found.memory_bytes):
+        return 0, 0
+    before = cluster.memory_of(machine)
+    has_other_memory = abs(found.memory_bytes - before) > _SAME_MEMORY * before
+    if found.cpus == cluster.cpus_of(machine) and not has_other_memory:
+        return 0, 0
+    return found.cpus, found.memory_bytes
+
+
+_SAME_MEMORY = 0.05
 _EVENTS: Mapping[MachineCondition, type[MachineCame | Drained | MachineLeft]] = {
     "up": MachineCame,
     "closed": Drained,

@@ -76,6 +76,13 @@ class ClusterDeclared:
         every[machine] = devices
         return replace(self, devices=tuple(every))
 
+    def with_size(self, machine: int, cpus: int, memory_bytes: int) -> ClusterDeclared:
+        """The cluster with other CPUs and memory in a machine."""
+        of_cpus = list(self._column(self.cpus, 0))
+        of_memory = list(self._column(self.memory_bytes, 0))
+        of_cpus[machine], of_memory[machine] = cpus, memory_bytes
+        return replace(self, cpus=tuple(of_cpus), memory_bytes=tuple(of_memory))
+
     def _column(self, given: tuple[T, ...], usual: T) -> tuple[T, ...]:
         return given or (usual,) * len(self.names)
 
@@ -88,7 +95,8 @@ class ClusterDeclared:
 class MachineNoted:
     """A machine of a joined cluster has come, for the first time or again, or has changed.
 
-    `devices`, `cpus`, `memory_bytes`: see ClusterDeclared; the last two hold when it first comes.
+    `devices`, `cpus`, `memory_bytes`: see ClusterDeclared; if the last two are 0, they are as they
+    were, or unknown of a machine that first comes.
     """
 
     name: str
@@ -195,10 +203,15 @@ class JobReleased:
 
 @dataclass(frozen=True, slots=True)
 class DependencyFailed:
-    """A held job is cancelled, because a job that it waits for can no longer succeed."""
+    """A held job is cancelled, because a job that it waits for can no longer succeed.
+
+    `trial`: that job was its trial, which has failed: the job has failed, too. 0: it was another
+    one, or cancelled; also in records of earlier versions, which cancelled the job then.
+    """
 
     job: int
     reason: str
+    trial: int = 0
 
 
 @dataclass(frozen=True, slots=True)

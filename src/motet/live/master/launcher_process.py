@@ -10,7 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from motet.live.launcher.message_lines import message_line
-from motet.live.launcher.messages import LauncherRequest, Report, parse_message
+from motet.live.launcher.messages import (
+    LauncherRequest,
+    MachineExamined,
+    Report,
+    parse_message,
+)
 
 
 def local_launcher(folder: Path) -> tuple[str, ...]:
@@ -28,8 +33,12 @@ class LauncherProcess:
         epoch: int,
         on_report: Callable[[Report], None],
         on_end: Callable[[], None],
+        on_examined: Callable[[MachineExamined], None],
     ) -> None:
-        """`command`: of the launcher; its last argument is the epoch of the master."""
+        """`command`: of the launcher; its last argument is the epoch of the master.
+
+        `on_examined`: hears what is not to be recorded.
+        """
         self._process = subprocess.Popen(
             [*command, str(epoch)],
             stdin=subprocess.PIPE,
@@ -37,7 +46,7 @@ class LauncherProcess:
             encoding="utf-8",
             start_new_session=True,
         )
-        self._on_report, self._on_end = on_report, on_end
+        self._on_report, self._on_end, self._on_examined = on_report, on_end, on_examined
         self._reader = threading.Thread(target=self._read, name="launcher", daemon=True)
         self._reader.start()
 
@@ -67,6 +76,9 @@ class LauncherProcess:
         for line in self._process.stdout:
             if line.endswith("\n"):
                 report = parse_message(line)
-                self._on_report(report)  # type: ignore[arg-type]
+                if isinstance(report, MachineExamined):
+                    self._on_examined(report)
+                else:
+                    self._on_report(report)  # type: ignore[arg-type]
         self._process.wait()
         self._on_end()

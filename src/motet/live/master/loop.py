@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from motet.domain.units import NEVER_US
 from motet.live.jobs.job import LiveJob
 from motet.live.journal.divergence import log_notices
 from motet.live.journal.store import JournalLost, JournalStore
+from motet.live.launcher.messages import MachineExamined
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy, Input
 from motet.live.master.launcher_process import LauncherProcess
@@ -121,6 +122,7 @@ class MasterLoop:
         self._launcher: LauncherProcess | None = None
         self._launch_at_s = 0.0
         self._waiting: list[_AwaitFinal] = []
+        self._examined: dict[str, MachineExamined] = {}
         self._thread = threading.Thread(target=self._run, args=(policy,), name="master")
 
     def start(self) -> None:
@@ -146,6 +148,12 @@ class MasterLoop:
         reply: Future[None] = Future()
         self._inbox.put(_AwaitFinal(job, reply))
         return reply
+
+    @property
+    def examined(self) -> Mapping[str, MachineExamined]:
+        """What other machines have told of themselves last, by name; also of those that are gone.
+        Not of this machine."""
+        return self._examined.copy()
 
     def close(self) -> None:
         """End the thread; processes of jobs keep running."""
@@ -251,6 +259,7 @@ class MasterLoop:
             epoch,
             lambda report: self._inbox.put(_Request(report)),
             lambda: self._inbox.put(_LauncherEnded(time.monotonic() - began_s)),
+            lambda found: self._examined.update({found.name: found}),
         )
         self._launcher.send(master.pending_requests)
         for each in self._observers:

@@ -209,6 +209,8 @@ class LiveState:
         number = cluster.names.index(fact.name)
         self.conditions[number] = fact.condition
         self.cluster = cluster.with_devices(number, fact.devices)
+        if fact.cpus or fact.memory_bytes:
+            self.cluster = self.cluster.with_size(number, fact.cpus, fact.memory_bytes)
 
     def _accepted(self, at_us: int, fact: JobAccepted) -> None:
         job = LiveJob(fact.job, job_spec(fact.spec), fact.user, at_us, trial_s=fact.trial_s)
@@ -238,10 +240,11 @@ class LiveState:
             job.is_timed_out = True
             self.limits.stops(job)
             return
-        if isinstance(fact, DependencyFailed):
-            job.reason = fact.reason
-        has_passed = isinstance(fact, TrialPassed)
-        self._end(at_us, job, JobState.SUCCEEDED if has_passed else JobState.CANCELLED)
+        if isinstance(fact, TrialPassed):
+            self._end(at_us, job, JobState.SUCCEEDED)
+            return
+        job.reason, job.failed_trial = fact.reason, fact.trial
+        self._end(at_us, job, JobState.FAILED if fact.trial else JobState.CANCELLED)
 
     def _updated(self, fact: JobUpdated) -> None:
         changes = {"priority": fact.priority, "queue": fact.queue}

@@ -83,7 +83,8 @@ def _events(fact: Fact) -> Iterator[tuple[str, int | None, Mapping[str, Any]]]:
 def _settled(fact: DependencyFailed | TrialPassed) -> tuple[str, int, Mapping[str, Any]]:
     if isinstance(fact, TrialPassed):
         return "job.ended", fact.job, {"state": "SUCCEEDED", "reason": "the trial has passed"}
-    return "job.ended", fact.job, {"state": "CANCELLED", "reason": fact.reason}
+    state = "FAILED" if fact.trial else "CANCELLED"
+    return "job.ended", fact.job, {"state": state, "reason": fact.reason}
 
 
 def _changed(job: int, verb: str, user: str) -> Iterator[tuple[str, int, Mapping[str, Any]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,6 @@ from click.testing import CliRunner, Result
 from live_server import LiveServer, running_server
 from motet.domain.errors import BadInput, NotFound, UnknownName
 from motet.interfaces.cli.commands import motet
-from motet.interfaces.cli.history.period import past_moment
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
 from resumable_program import resumable_job
@@ -119,20 +118,3 @@ def test_what_cannot_be_simulated_is_refused(server: LiveServer) -> None:
 def test_no_process_is_left_behind(server: LiveServer) -> None:
     run("whatif", "--policy", "srtf", "--state-dir", str(server.folder))
     assert server.processes_of("-m motet.interfaces.forecasts ") == []  # The follower stays.
-
-
-@pytest.mark.parametrize(
-    ("text", "ago"),
-    [("90m", timedelta(minutes=90)), ("2h", timedelta(hours=2)), ("1w", timedelta(days=7))],
-)
-def test_a_period_begins_some_time_ago(text: str, ago: timedelta) -> None:
-    now = datetime(2026, 12, 1, 8, 30).astimezone()
-    assert now - past_moment("--since", text, now) == ago
-
-
-def test_a_period_begins_at_a_date() -> None:
-    now = datetime(2026, 12, 1, 8, 30).astimezone()
-    assert past_moment("--since", "2026-11-30", now) == datetime(2026, 11, 30).astimezone()
-    for text in ("2026-12-02", "yesterday", "2026-13-01", "h"):
-        with pytest.raises(BadInput, match=f"--since {text}: "):
-            past_moment("--since", text, now)

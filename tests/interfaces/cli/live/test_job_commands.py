@@ -91,7 +91,10 @@ def test_a_job_waits_for_its_trial(run: Shell) -> None:
     job = run(*words, "python3", "-c", "import torhc").stdout.strip()
     waited = run("wait", job)
     assert waited.return_value == 1
-    assert f"CANCELLED: its trial, job {int(job) - 1}, is FAILED: the process" in waited.stdout
+    assert f"FAILED: its trial, job {int(job) - 1}, is FAILED: the process" in waited.stdout
+    assert "No module named 'torhc'" in run("logs", job).stdout
+    assert "No module named 'torhc'" in run("logs", "-f", job).stdout
+    assert "failed: its trial" in run("explain", job).stdout
     job = run(*words, "sh", "-c", "echo $MOTET_TRIAL of $WORLD_SIZE").stdout.strip()
     assert run("wait", job).return_value == 0
     assert run("logs", job).stdout == "of 2\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from click.testing import CliRunner
 from live_server import LiveServer, running_server
 from motet.domain.errors import BadInput, NotFound
 from motet.interfaces.cli.commands import motet
-from motet.interfaces.cli.live.machine_commands import moment
 
 
 @pytest.fixture
@@ -48,25 +46,3 @@ def test_a_drained_machine_is_shown_with_its_reason_and_resumed(server: LiveServ
         run(server, "resume", "m1")
     with pytest.raises(BadInput, match="the time of the drain has passed"):
         run(server, "drain", "m1", "--reason", "x", "--at", "2020-01-01T00:00")
-
-
-NOW = datetime(2026, 11, 23, 18, 0, tzinfo=timezone(timedelta(hours=1)))
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("18:30", NOW + timedelta(minutes=30)),
-        ("17:59", NOW + timedelta(days=1, minutes=-1)),
-        ("2026-12-01T08:00", datetime(2026, 12, 1, 7, 0, tzinfo=UTC)),
-        ("2026-12-01T08:00+00:00", datetime(2026, 12, 1, 8, 0, tzinfo=UTC)),
-    ],
-)
-def test_moments(text: str, expected: datetime) -> None:
-    assert moment(text, NOW) == expected
-
-
-@pytest.mark.parametrize("text", ["", "soon", "25:00", "2026-13-01T00:00"])
-def test_what_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(BadInput, match="give a time as 18:30"):
-        moment(text, NOW)

@@ -2,91 +2,83 @@
 
 from __future__ import annotations
 
-import shutil
-import stat
-import sys
+import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from motet import __version__
-from motet.domain.errors import MotetError
+from motet.domain.errors import AuthenticationFailed, MotetError, NotFound
 from motet.insight.policy_failure import policy_failure_words
+from motet.interfaces.cli.doctor.finding import Finding
+from motet.interfaces.cli.doctor.machine_checks import examined_findings, machine_findings
+from motet.interfaces.cli.doctor.own_checks import installation, state_folder
+from motet.interfaces.cli.doctor.port_checks import head_port, served_port, unreached_port
 from motet.interfaces.client import LiveClient
-from motet.interfaces.server_address import TOKEN_FILE, ServerAddress, default_server_folder
+from motet.interfaces.ray_nodes.cluster_record import RayClusterRecord
+from motet.interfaces.server_address import (
+    TOKEN_VARIABLE,
+    ServerAddress,
+    default_server_folder,
+    known_server,
+)
 
-CheckVerdict: TypeAlias = Literal["ok", "warning", "wrong"]
-
-LEAST_FREE_BYTES = 1 << 30
 MOST_CLOCK_ERROR_S = 5.0
 SLOW_ANSWER_S = 1.0
-_OTHERS = 0o077
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What a check has found; `message` says what to do unless the verdict is "ok"."""
-
-    subject: str
-    verdict: CheckVerdict
-    message: str
+_LONGEST_ANSWER_S = 10.0
+_EXPIRES_SOON = timedelta(days=7)
+_NEW_TOKEN = f"an admin makes another by 'motet token create NAME'; set it as {TOKEN_VARIABLE}"
 
 
 def all_checks(server: str | None, folder: Path | None) -> list[Finding]:
-    """Check this installation, the state folder, and the server if it can be found."""
+    """Check this installation, the state folder, ports, and the server if it can be found."""
     home = folder or default_server_folder()
     found = [installation(), *state_folder(home)]
+    head = _recorded_head(home)
     try:
         address = ServerAddress.find(server, folder)
     except MotetError as error:
-        return [*found, Finding("server", "wrong", str(error))]
-    with LiveClient(address) as client:
-        return [*found, *server_checks(client)]
+        found += _without_server(server, home, error)
+        return [*found, *([] if head is None else [head_port(head)])]
+    with LiveClient(address, _LONGEST_ANSWER_S) as client:
+        return [*found, *server_checks(client, head)]
 
 
-def installation() -> Finding:
-    """Versions of Motet, Python and Ray."""
-    ray = "not installed"
-    if find_spec("ray") is not None:
-        try:
-            ray = version("ray")
-        except PackageNotFoundError:
-            ray = "of unknown version"
-    python = ".".join(map(str, sys.version_info[:3]))
-    return Finding("installation", "ok", f"Motet {__version__}, Python {python}, Ray {ray}")
+def _recorded_head(home: Path) -> str | None:
+    """Of the cluster that a server with this folder has started."""
+    try:
+        record = RayClusterRecord.read(home)
+    except MotetError:
+        return None
+    return None if record is None else record.address
 
 
-def state_folder(home: Path) -> Iterator[Finding]:
-    """Who can read the folder and the token, and how much room is left."""
-    if not home.exists():
-        message = f"{home} does not exist: no server has run here, or --state-dir is another one"
-        yield Finding("state folder", "warning", message)
-        return
-    for path in (home, home / TOKEN_FILE):
-        if path.exists() and stat.S_IMODE(path.stat().st_mode) & _OTHERS:
-            mode = "700" if path.is_dir() else "600"
-            message = f"{path}: other users can read it; chmod {mode} {path}"
-            yield Finding("state folder", "wrong", message)
-    free = shutil.disk_usage(home).free
-    if free < LEAST_FREE_BYTES:
-        message = f"{home}: {free / 1e6:,.0f} MB are free; the journal needs room, free some space"
-        yield Finding("disk", "wrong" if free < LEAST_FREE_BYTES / 10 else "warning", message)
+def _without_server(server: str | None, home: Path, error: MotetError) -> Iterator[Finding]:
+    """A server that is not found, or whose token is not: where it should be is examined."""
+    try:
+        url = known_server(server, home)
+    except MotetError:
+        url = None
+    if url is None or isinstance(error, AuthenticationFailed):
+        subject = "token" if isinstance(error, AuthenticationFailed) else "server"
+        yield Finding(subject, "wrong", str(error))
     else:
-        yield Finding("disk", "ok", f"{home}: {free / 1e9:,.1f} GB are free")
+        yield unreached_port(url, str(error))
 
 
-def server_checks(client: LiveClient) -> Iterator[Finding]:
-    """Whether the server answers, takes the token, has the same version and clock, and machines."""
+def server_checks(client: LiveClient, head: str | None = None) -> Iterator[Finding]:
+    """Whether the server answers, takes the token, has the same version and clock, and machines.
+
+    `head`: address of the cluster's head as the state folder has it.
+    """
     began_s = time.monotonic()
     try:
         health, server_date = client.health()
     except MotetError as error:
-        yield Finding("server", "wrong", str(error))
+        yield unreached_port(client.url, str(error))
         return
     took_s = time.monotonic() - began_s
     slow = took_s > SLOW_ANSWER_S
@@ -97,12 +89,28 @@ def server_checks(client: LiveClient) -> Iterator[Finding]:
         yield clock_finding(server_date, time.time())
     try:
         machines = client.machines()
-    except MotetError as error:
-        yield Finding("token", "wrong", str(error))
+        yield token_finding(client.me(), client.tokens(), datetime.now(UTC))
+    except AuthenticationFailed as error:
+        yield Finding("token", "wrong", f"{error}; {_NEW_TOKEN}")
         return
-    yield Finding("token", "ok", "accepted")
     yield policy_finding(client.policy())
     yield from machine_findings(machines)
+    yield from _checkup_findings(client, machines, head)
+
+
+def _checkup_findings(
+    client: LiveClient, machines: list[dict[str, Any]], head: str | None
+) -> Iterator[Finding]:
+    try:
+        checkup = client.checkup()
+    except NotFound:
+        message = "the server is of an earlier version, which tells no versions and clocks; update"
+        yield Finding("versions", "warning", message)
+        return
+    yield served_port(client.url, checkup["host"], is_encrypted=checkup["is_encrypted"])
+    if address := checkup["head"] or head:
+        yield head_port(address)
+    yield from examined_findings(checkup, machines)
 
 
 def _version_finding(theirs: str) -> Finding:
@@ -124,22 +132,22 @@ def clock_finding(server_date: str, now_s: float) -> Finding:
     return Finding("clock", "ok", "agrees with the server's")
 
 
+def token_finding(me: dict[str, Any], tokens: list[dict[str, Any]], now: datetime) -> Finding:
+    """Whose token it is, and how long it is valid. `tokens`: those that its user may see."""
+    source = TOKEN_VARIABLE if os.environ.get(TOKEN_VARIABLE) else "the state folder"
+    told = f"that of {source}: {me['user']}, {me['role']}"
+    expiry = next((each["expires_at"] for each in tokens if each["id"] == me["token"]), None)
+    if expiry is None:
+        return Finding("token", "ok", f"{told}, does not expire")
+    left = datetime.fromisoformat(expiry) - now
+    if left < _EXPIRES_SOON:
+        message = f"{told}, expires in {max(left.days, 0)} days ({expiry:.16} UTC); {_NEW_TOKEN}"
+        return Finding("token", "warning", message)
+    return Finding("token", "ok", f"{told}, expires in {left.days} days")
+
+
 def policy_finding(found: dict[str, Any]) -> Finding:
     """Whether the policy in force decides."""
     if failure := found.get("failure"):  # An older server knows no failures.
         return Finding("policy", "wrong", policy_failure_words(failure))
     return Finding("policy", "ok", f"{found['policy']} decides")
-
-
-def machine_findings(machines: list[dict[str, Any]]) -> Iterator[Finding]:
-    """Machines that take no jobs, one finding each; else their number."""
-    if not machines:
-        yield Finding("machines", "warning", "the cluster has no machine; jobs wait for the first")
-    troubled = [each for each in machines if each["state"] != "UP"]
-    for each in troubled:
-        drain = each.get("drain") or {}
-        reason = f": {drain['reason']}" if drain.get("reason") else ""
-        yield Finding("machines", "warning", f"{each['name']} is {each['state']}{reason}")
-    if machines and not troubled:
-        slots = sum(int(each["slots"]) for each in machines)
-        yield Finding("machines", "ok", f"{len(machines)} with {slots} slots take jobs")

@@ -11,7 +11,7 @@ from motet.interfaces.cli.live.connection import server_option, state_option
 from motet.interfaces.cli.shell.option_groups import json_option
 
 
-@click.command("doctor", short_help="Check the server, its folder, clocks, versions and machines.")
+@click.command("doctor", short_help="Check server, ports, tokens, versions, clocks, machines.")
 @server_option
 @state_option
 @json_option()

@@ -87,11 +87,14 @@ def cancel_command(
     if bool(jobs) == is_chosen:
         raise click.UsageError("give ids of jobs, or --queue, --user, --state")
     if is_chosen:
-        found = client.jobs(states or _OPEN, array="0", queue=queue, user=user)
-        jobs = tuple(job["id"] for job in found)
-    if not jobs:
+        from motet.interfaces.live_cluster.job_changes import cancelled_jobs
+
+        changed = [*cancelled_jobs(client, states, queue, user)]
+    else:
+        changed = [client.change(job, "cancel") for job in jobs]
+    if not changed:
         click.echo("no job meets this; nothing was cancelled", err=True)
-    _echo_changed([client.change(job, "cancel") for job in jobs], as_json=as_json)
+    _echo_changed(changed, as_json=as_json)
 
 
 suspend_command = _change_command(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +97,10 @@ def drain_machine(
 
     The machine is free for maintenance when `motet machine list` shows it as DRAINED.
     """
-    when = None if at is None else moment(at, datetime.now().astimezone()).isoformat()
+    from motet.interfaces.live_cluster.moments import coming_moment
+
+    now = datetime.now().astimezone()
+    when = None if at is None else coming_moment("--at", at, now).isoformat()
     _print([client.drain_machine(name, reason, when)], row_format)
 
 
@@ -108,22 +111,6 @@ def drain_machine(
 def resume_machine(client: LiveClient, name: str, row_format: str) -> None:
     """Let a drained machine take jobs again, or cancel a planned drain."""
     _print([client.resume_machine(name)], row_format)
-
-
-def moment(text: str, now: datetime) -> datetime:
-    """The time of day that comes next, or a date with a time, by default in the zone of `now`.
-
-    Raises BadInput.
-    """
-    try:
-        if "-" not in text:
-            time = datetime.strptime(text, "%H:%M").time()
-            today = datetime.combine(now.date(), time, now.tzinfo)
-            return today if today > now else today + timedelta(days=1)
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise BadInput(f"--at {text}: give a time as 18:30, or 2026-12-01T08:00") from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=now.tzinfo)
 
 
 def _print(machines: list[dict[str, Any]], row_format: str) -> None:

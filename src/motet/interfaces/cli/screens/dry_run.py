@@ -25,6 +25,8 @@ def dry_run_screen(found: Mapping[str, Any]) -> RenderableType:
     jobs = found.get("jobs", 1)  # A server of the version before knows single jobs only.
     size = processes if jobs == 1 else f"{jobs} jobs of {processes}"
     facts.add_row("job", visible_text(f"{found['name']}, {size}, policy {found['policy']}"))
+    if (trial_s := found.get("trial_s")) is not None:
+        facts.add_row("trial", f"first, for {rough_words(trial_s)} at most; it is taken to pass")
     facts.add_row("starts" if jobs == 1 else "first starts", visible_text(start))
     if jobs > 1:
         last = expected_start_words(found["last_start"], found["now"], local_clock)

@@ -30,8 +30,9 @@ def held_events(state: LiveState, job: LiveJob) -> Iterator[StoryEvent]:
         yield _needs_place(job, met_us)
     if job.released_us is not None:
         yield StoryEvent(job.released_us, "wait", job.spec.processes)
-    elif job.end is JobState.CANCELLED and job.ended_us is not None:
-        yield StoryEvent(job.ended_us, "cancel", job.spec.processes, told=job.reason)
+    elif job.end is not None and job.ended_us is not None:
+        event = "fail" if job.end is JobState.FAILED else "cancel"
+        yield StoryEvent(job.ended_us, event, job.spec.processes, told=job.reason)
 
 
 def why_held(state: LiveState, job: LiveJob) -> tuple[str, str]:

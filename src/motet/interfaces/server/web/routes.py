@@ -22,7 +22,7 @@ from motet.interfaces.server.accounts.caller_of_request import (
 )
 from motet.interfaces.server.accounts.job_access import require_use
 from motet.interfaces.server.api_description import EVENT_STREAM
-from motet.interfaces.server.logs import LogPlace, log_place
+from motet.interfaces.server.logs import LogPlace, log_place, logged_job
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.stories.lost_work import checkpoint_writes_us
 from motet.interfaces.server.web import pages
@@ -205,7 +205,7 @@ class WebPages:
         """That of the last attempt unless there is another one of this number; None: of none."""
 
         def read(state: LiveState) -> LogPlace | None:
-            attempts = len(state.job(number).attempts)
+            attempts = len(logged_job(state, number).attempts)
             chosen = min(attempt or attempts, attempts)
             return log_place(state, number, chosen, rank) if chosen else None
 

@@ -120,7 +120,8 @@ def release_held(state: LiveState, now_us: int) -> Intake:
     events: list[Event] = []
     for job, failed in state.held.doomed:
         reason = _why_doomed(failed)
-        facts.append(DependencyFailed(job.number, reason))
+        trial = failed.number if failed.trial_s and failed.state is JobState.FAILED else 0
+        facts.append(DependencyFailed(job.number, reason, trial))
     for job in state.held.ready:
         facts.append(JobReleased(job.number))
         events += _arrivals(state, now_us, job)

@@ -20,8 +20,8 @@ from click.testing import CliRunner
 from live_server import LiveServer, running_server
 from marked_process import MarkedProcess, motet_process
 from motet.interfaces.cli.commands import motet
-from motet.interfaces.cli.live.job_lists.job_watch import Row, WatchedJobs
 from motet.interfaces.client import LiveClient
+from motet.interfaces.live_cluster.job_changes import Row, WatchedJobs
 from motet.interfaces.server_address import ServerAddress
 from waiting import wait_until
 

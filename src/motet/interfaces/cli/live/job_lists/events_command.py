@@ -29,7 +29,8 @@ def events_command(
 
     Every job counts by itself; 'motet list --watch' shows arrays as one row, and what was before.
     """
-    from motet.interfaces.cli.live.job_lists.job_watch import WatchedJobs, watch_jobs
+    from motet.interfaces.cli.live.job_lists.job_watch import watch_jobs
+    from motet.interfaces.live_cluster.job_changes import WatchedJobs
 
     if row_format == "yaml":
         raise click.UsageError("-o yaml: give -o json, which prints a document per line")

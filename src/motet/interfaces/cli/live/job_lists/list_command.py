@@ -70,7 +70,8 @@ def list_command(
     client: LiveClient, row_format: str, *, shows_all: bool, is_watching: bool, **given: Any
 ) -> None:
     """List jobs in the order of submission: those that have not ended, and those that ended within
-    the last day."""
+    the last day, also with -o json, yaml and csv. What is left out is counted on standard error;
+    --all, --state and --array leave out nothing."""
     wanted = ListedJobs(**given)
     if not (shows_all or wanted.states or wanted.array):
         recent = (datetime.now(UTC) - _RECENT).isoformat()
@@ -95,7 +96,9 @@ def list_command(
     if row_format == "table" and (failure := policy_failure_words(_policy_failure(client))):
         echo_note(f"warning: {failure}")
     if hidden:
-        click.echo(f"{hidden:,} that ended more than a day ago: motet list --all", err=True)
+        jobs_or_job = "job" if hidden == 1 else "jobs"
+        left_out = f"left out: {hidden:,} {jobs_or_job} that ended more than a day ago"
+        click.echo(f"{left_out}; motet list --all shows them", err=True)
 
 
 def _found(client: LiveClient, wanted: ListedJobs) -> tuple[list[dict[str, Any]], int]:
@@ -117,7 +120,8 @@ def _more(wanted: ListedJobs) -> dict[str, str | None]:
 
 
 def _watch(client: LiveClient, wanted: ListedJobs, row_format: str) -> None:
-    from motet.interfaces.cli.live.job_lists.job_watch import WatchedJobs, watch_jobs
+    from motet.interfaces.cli.live.job_lists.job_watch import watch_jobs
+    from motet.interfaces.live_cluster.job_changes import WatchedJobs
 
     if row_format == "yaml":
         raise click.UsageError("--watch -o yaml: give -o json, which prints a document per line")
