@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from motet.domain.arrays import Floats, Ints
+from motet.domain.size_refusal import SizeRefusal
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import NEVER_US
 from motet.domain.wait import COMPARISONS as COMPARISONS  # Policy files import both from here.
@@ -69,7 +70,8 @@ class Decision:
     the next decision if no event occurs before. `memory`: new values of the policy's own columns.
     `spill`: part of each job's input that is kept on disk, 0 to 1 (None: nothing is). `forecasts`:
     by row, of the job's group, for the decision log. `exclude`: by row, the slow machine that
-    caused a new placement, for the decision log.
+    caused a new placement, for the decision log. `refused`: by row, why the job runs with fewer
+    GPUs than it proposed; filled by the engine.
     """
 
     gpus: Ints
@@ -84,6 +86,7 @@ class Decision:
     exclude: Mapping[int, Straggler] = field(default_factory=dict)
     spill: Floats | None = None
     forecasts: Mapping[int, GroupForecast] = field(default_factory=dict)
+    refused: Mapping[int, SizeRefusal] = field(default_factory=dict)
 
     @property
     def used_gpus(self) -> int:

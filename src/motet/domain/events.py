@@ -210,6 +210,20 @@ class SpeedMeasured:
 
 
 @dataclass(frozen=True, slots=True)
+class SizeProposed:
+    """A job that sizes itself proposes numbers of workers and servers; the engine decides.
+
+    `gain`: the part of its present time per step that it would save, below 0 if it would take
+    longer.
+    """
+
+    job: int
+    workers: int
+    servers: int
+    gain: float
+
+
+@dataclass(frozen=True, slots=True)
 class SubtasksMeasured:
     """Seconds of COMP and COMM in iterations of a job on so many machines, alone or beside others,
     since the last such event: the means."""
@@ -307,6 +321,7 @@ Event: TypeAlias = (
     | SpeedChanged
     | ProgressMeasured
     | SpeedMeasured
+    | SizeProposed
     | SubtasksMeasured
     | RemainingMeasured
     | MachineMeasured

@@ -53,6 +53,7 @@ class Reducer:
             events.SpeedChanged: self._runs,
             events.ProgressMeasured: self._progress_measured,
             events.SpeedMeasured: self._speed_measured,
+            events.SizeProposed: self._size_proposed,
             events.SubtasksMeasured: self._subtasks_measured,
             events.RemainingMeasured: self._remaining_measured,
             events.MachineMeasured: self._machine_measured,
@@ -196,6 +197,12 @@ class Reducer:
         if self._measurements is not None and event.job in self._measurements:
             self._measurements.ran(event.job, event.workers, event.servers, event.steps_per_s)
         return False
+
+    def _size_proposed(self, event: events.SizeProposed) -> bool:
+        if not self._state.is_active(event.job):
+            return False
+        self._state.proposed(event.job, event.workers, event.servers)
+        return True
 
     def _subtasks_measured(self, event: events.SubtasksMeasured) -> bool:
         if self._measurements is not None and event.job in self._measurements:

@@ -19,9 +19,11 @@ from motet.domain.events import (
     Finished,
     MachineLeft,
     Resumed,
+    SizeProposed,
     Suspended,
 )
 from motet.domain.log_entry import NO_JOBS, NOWHERE, LogEntry, OtherJobs, Team
+from motet.domain.size_refusal import SizeRefusal
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
 from motet.domain.units import NEVER_US
 from motet.domain.wait import COMPARISONS, QUEUE_WAITS, Wait
@@ -29,11 +31,12 @@ from motet.engine.actions.diff import present_sets
 from motet.engine.journal.blockers import MOST_NAMED, Turn
 from motet.engine.journal.handover import Handover
 
-_COLUMNS = ("code", "position", "queue", "row", "has_started")
+_COLUMNS = ("code", "position", "queue", "row", "has_started", "refusal")
 _NOT_SEEN = -1
 _NAN = float("nan")
 _NEARER = 4
 _JOBS_PER_LOOK = 16
+_REFUSALS = {each: number for number, each in enumerate(SizeRefusal)}
 _TOLD: Mapping[type[Event], str] = {
     Finished: "finish",
     Failed: "fail",
@@ -73,6 +76,8 @@ class DecisionLog:
         for event in events:
             if isinstance(event, MachineLeft):
                 self._note_evictions(now_us, event.machine)
+            elif isinstance(event, SizeProposed):
+                self._note_proposal(now_us, event)
             elif type(event) in _TOLD:
                 self._note_event(now_us, event)
 
@@ -96,6 +101,12 @@ class DecisionLog:
             )
         )
 
+    def _note_proposal(self, now_us: int, event: SizeProposed) -> None:
+        self._forget_refusal(event.job)
+        size = Team(event.workers, event.servers, event.workers + event.servers)
+        entry = LogEntry(now_us, event.job, "propose", size.gpus, team=size, measure=event.gain)
+        self._on_entry(entry)
+
     def _note_evictions(self, now_us: int, machine: int) -> None:
         """Emit entries of jobs that lose their GPUs with a machine."""
         lost = [job for job, where in self._places.items() if machine in where.machines]
@@ -116,6 +127,7 @@ class DecisionLog:
         self._column("row")[numbers] = np.arange(len(numbers))
         self._note_queues(now_us, snapshot)
         self._note_actions(now_us, snapshot, decision, actions)
+        self._note_refusals(now_us, snapshot, decision)
         self._note_waits(now_us, snapshot, decision)
         self._gone.clear()
 
@@ -170,6 +182,7 @@ class DecisionLog:
     ) -> None:
         job, where = action.job, action.placement
         self._places[job] = where
+        self._forget_refusal(job)
         row, event = int(self._column("row")[job]), self._begins(action)
         entry = LogEntry(
             now_us,
@@ -210,6 +223,25 @@ class DecisionLog:
         named = others[:MOST_NAMED]
         gpus = jobs.held_gpus[named].tolist()
         return OtherJobs(tuple(zip(jobs.number[named].tolist(), gpus, strict=True)), len(others))
+
+    # -- proposed sizes ----------------------------------------------------------------------------
+
+    def _note_refusals(self, now_us: int, snapshot: Snapshot, decision: Decision) -> None:
+        """Emit why jobs run with fewer GPUs than they proposed: once for every reason in a row."""
+        for row, refusal in decision.refused.items():
+            job = int(snapshot.jobs.number[row])
+            if self._column("refusal")[job] != _REFUSALS[refusal] and decision.gpus[row]:
+                self._keep_refusal(job, refusal)
+                gpus = int(decision.gpus[row])
+                self._on_entry(LogEntry(now_us, job, "keep", gpus, refusal=refusal.key))
+
+    def _keep_refusal(self, job: int, refusal: SizeRefusal) -> None:
+        self._column("refusal")[job] = _REFUSALS[refusal]
+
+    def _forget_refusal(self, job: int) -> None:
+        """A new proposal or another size: the next refusal has an entry of its own."""
+        self._make_room(job)
+        self._column("refusal")[job] = _NOT_SEEN
 
     # -- waits -------------------------------------------------------------------------------------
 

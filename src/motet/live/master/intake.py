@@ -37,6 +37,7 @@ from motet.live.jobs.retry import delay_s, verdict
 from motet.live.launcher.messages import (
     AttemptEnded,
     AttemptProgressed,
+    AttemptProposed,
     AttemptRunning,
     ClusterSeen,
     Report,
@@ -61,6 +62,7 @@ from motet.live.master.intake_result import Intake, one_intake
 from motet.live.master.job_updates import UpdateJob, update_or_limit
 from motet.live.master.machine_drains import failing_machine
 from motet.live.master.policy_choice import choose_policy
+from motet.live.master.size_proposals import proposal_intake
 from motet.live.master.state import LiveState
 from motet.live.master.submissions.submission import (
     Submit,
@@ -134,8 +136,8 @@ def intake(state: LiveState, now_us: int, given: Input) -> Intake:
             return update_or_limit(state, given)
         case AttemptRunning():
             return _running(state, now_us, given)
-        case AttemptProgressed() | AttemptIdle():
-            return _active_or_idle(state, given)
+        case AttemptProgressed() | AttemptProposed() | AttemptIdle():
+            return _heard(state, given)
         case AttemptEnded():
             return _ended(state, now_us, given)
         case ClusterSeen():
@@ -204,8 +206,16 @@ def _running(state: LiveState, now_us: int, report: AttemptRunning) -> Intake:
     return Intake((fact,), (kind(job.number, now_us, FULL_SPEED, FULL_SPEED),))
 
 
-def _active_or_idle(state: LiveState, seen: AttemptProgressed | AttemptIdle) -> Intake:
-    return _idle(state, seen) if isinstance(seen, AttemptIdle) else _progressed(state, seen)
+def _heard(state: LiveState, seen: AttemptProgressed | AttemptProposed | AttemptIdle) -> Intake:
+    """What the processes of an attempt have written."""
+    match seen:
+        case AttemptIdle():
+            return _idle(state, seen)
+        case AttemptProgressed():
+            return _progressed(state, seen)
+        case AttemptProposed(attempt, wish):
+            job, number = attempt_of(state, attempt)
+            return proposal_intake(job, job.attempts[number - 1], wish)
 
 
 def _idle(state: LiveState, seen: AttemptIdle) -> Intake:
