@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
 
 from motet.domain.arrays import Floats, Ints
-from motet.domain.size_refusal import SizeRefusal
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import NEVER_US
 from motet.domain.wait import COMPARISONS as COMPARISONS  # Policy files import both from here.
@@ -55,6 +55,30 @@ class GroupForecast(NamedTuple):
     cpu: float
     network: float
     jobs: int
+
+
+class SizeRefusal(Enum):
+    """Why a job does not get the size that it proposes. The values are sentences about the job,
+    which follow its name."""
+
+    CHOSEN_BY_POLICY = "the policy divides the GPUs itself, and gives it fewer"
+    OTHERS_WAIT = "waiting jobs get free GPUs first"
+    TOO_FEW_GPUS = "too few GPUs are free"
+    QUEUE_LIMIT = "the limit of its queue does not permit it"
+    GUARANTEES = "the free GPUs are guaranteed to other queues"
+    SHARED = "jobs share GPUs under this policy"
+    NO_ROOM = "no machines with free GPUs have CPUs and memory for it beside the other jobs"
+    DRAINED = "it holds GPUs of a machine that takes no jobs"
+
+    @property
+    def key(self) -> str:
+        """The name in files: "others_wait"."""
+        return self.name.lower()
+
+
+def refusal_named(key: str) -> SizeRefusal:
+    """The reason of a name in files. Raises KeyError."""
+    return SizeRefusal[key.upper()]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

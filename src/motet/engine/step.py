@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from motet.domain.actions import Action
-from motet.domain.arrays import Ints
-from motet.domain.decision import Decision
+from motet.domain.decision import Decision, SizeRefusal
 from motet.domain.errors import BadInput
 from motet.domain.events import Event, PolicyChanged
 from motet.domain.policy import Policy
-from motet.domain.size_refusal import SizeRefusal
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import NEVER_US, exact_seconds
 from motet.engine.actions.checks import DecisionProblem, problem_of
@@ -26,7 +25,7 @@ from motet.engine.actions.closed_machines import naming_closed_machines
 from motet.engine.actions.delays import without_delayed
 from motet.engine.actions.diff import SlotChange, changes_of, partners_of
 from motet.engine.actions.fitting import Fitting, Overcommitted
-from motet.engine.actions.granted_sizes import Proposals, looking_again, with_granted_sizes
+from motet.engine.actions.granted_sizes import Proposals, looking_again, with_placed_sizes
 from motet.engine.actions.preemption_limits import (
     PreemptionLimits,
     Protection,
@@ -229,7 +228,10 @@ class Engine:
         while True:
             decision = self._limited(wanted, snapshot, staying, excluded)
             if self.state.has_proposals:
-                decision = self._with_proposals(decision, snapshot, staying, divides=divides)
+                closed_by = SizeRefusal.CHOSEN_BY_POLICY if divides else None
+                place = partial(self._placed, snapshot=snapshot)
+                granted = decision, snapshot, self._proposals, staying, place
+                decision = with_placed_sizes(*granted, closed_by)
             fitted = self._fitted(decision, snapshot)
             if not snapshot.queues.are_limited:
                 return fitted, partners_of(fitted, snapshot)
@@ -256,34 +258,11 @@ class Engine:
             return without_early_preemptions(decision, snapshot, self._protection(snapshot))
         return decision
 
-    def _with_proposals(
-        self, decision: Decision, snapshot: Snapshot, staying: StayingJobs, *, divides: bool
-    ) -> Decision:
-        """With the sizes that jobs proposed, where growth takes nothing from another job."""
-        proposals = self._proposals
-        closed_by = SizeRefusal.CHOSEN_BY_POLICY if divides else None
-        granted = with_granted_sizes(decision, snapshot, proposals, staying, closed_by)
-        grown = np.flatnonzero(granted.gpus > decision.gpus)
-        if not len(grown) or self._have_room(grown, granted, decision, snapshot):
-            return granted
-        return with_granted_sizes(decision, snapshot, proposals, staying, SizeRefusal.NO_ROOM)
-
     @property
     def _proposals(self) -> Proposals:
         column = self.state.table.column
         rows = np.flatnonzero(column(TAKES_PROPOSALS))
         return Proposals(rows, column("proposed_workers"), column("proposed_servers"))
-
-    def _have_room(
-        self, grown: Ints, granted: Decision, decision: Decision, snapshot: Snapshot
-    ) -> bool:
-        """Whether there are machines for these jobs, and for the others as without growth."""
-        try:
-            found, before = (self._placed(each, snapshot).gpus for each in (granted, decision))
-        except Overcommitted:  # They would take GPUs that the policy named for another job.
-            return False
-        is_whole = bool((found[grown] == granted.gpus[grown]).all())
-        return is_whole and bool((found >= np.minimum(before, granted.gpus)).all())
 
     def _placed(self, decision: Decision, snapshot: Snapshot) -> Decision:
         """Raises Overcommitted."""

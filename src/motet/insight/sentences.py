@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from motet.domain.size_refusal import refusal_named
+from motet.domain.decision import refusal_named
 from motet.domain.units import SECOND_US
 from motet.insight.cluster_wait import reason_words
 from motet.insight.story import UNKNOWN_REASON, Chapter

@@ -11,7 +11,7 @@ import pytest
 from motet.domain.reconfiguration import RoleCounts
 from motet.interfaces.training_gang.progress_file import ProgressFile
 from motet.live.launcher.messages import SizeWish
-from motet.live.launcher.rank_files import Progress, RankFiles
+from motet.live.launcher.rank_files import ProgressLines, RankFiles
 from motet.runtime.autotune.instructions import ProposeSize
 from motet.runtime.core.reporting.reports import EpochReport, Recovery
 
@@ -75,7 +75,7 @@ def test_proposals_are_told_at_once_and_numbered(told: Told) -> None:
         [1.0],
         SizeWish(2, 2, 1, 0.25),
     )
-    assert files.progress(offset) == (Progress([]), offset)
+    assert files.progress(offset) == (ProgressLines([]), offset)
 
 
 def test_the_end_tells_the_rest(told: Told) -> None:

@@ -8,17 +8,17 @@ job grows only by at least half of what it lacks: every growth costs a restart, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from motet.domain.arrays import Ints
-from motet.domain.decision import Decision
-from motet.domain.size_refusal import SizeRefusal
+from motet.domain.decision import Decision, SizeRefusal
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import NEVER_US
 from motet.domain.wait import QUEUE_WAITS, Wait
+from motet.engine.actions.fitting import Overcommitted
 from motet.engine.actions.roles import JobSize, roles_of, smaller_size
 from motet.engine.actions.running_jobs import shares_gpus
 from motet.engine.actions.staying_jobs import StayingJobs
@@ -49,6 +49,37 @@ def with_granted_sizes(
     granting.shrink()
     granting.grow(closed_by)
     return granting.result()
+
+
+def with_placed_sizes(
+    decision: Decision,
+    snapshot: Snapshot,
+    proposals: Proposals,
+    staying: StayingJobs,
+    place: Callable[[Decision], Decision],
+    closed_by: SizeRefusal | None = None,
+) -> Decision:
+    """As `with_granted_sizes`; no job grows where one of them, or another job, would lack machines.
+
+    `place`: finds machines for what changes by a decision; it raises Overcommitted.
+    """
+    granted = with_granted_sizes(decision, snapshot, proposals, staying, closed_by)
+    grown = np.flatnonzero(granted.gpus > decision.gpus)
+    if not len(grown) or _have_room(grown, granted, decision, place):
+        return granted
+    return with_granted_sizes(decision, snapshot, proposals, staying, SizeRefusal.NO_ROOM)
+
+
+def _have_room(
+    grown: Ints, granted: Decision, decision: Decision, place: Callable[[Decision], Decision]
+) -> bool:
+    """Whether there are machines for these jobs, and for the others as without growth."""
+    try:
+        found, before = place(granted).gpus, place(decision).gpus
+    except Overcommitted:  # They would take GPUs that the policy named for another job.
+        return False
+    is_whole = bool((found[grown] == granted.gpus[grown]).all())
+    return is_whole and bool((found >= np.minimum(before, granted.gpus)).all())
 
 
 def looking_again(decision: Decision, snapshot: Snapshot, proposals: Proposals) -> Decision:

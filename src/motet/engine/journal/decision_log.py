@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.arrays import Ints
-from motet.domain.decision import Decision, Reasons
+from motet.domain.decision import Decision, Reasons, SizeRefusal
 from motet.domain.events import (
     Cancelled,
     Event,
@@ -23,7 +23,6 @@ from motet.domain.events import (
     Suspended,
 )
 from motet.domain.log_entry import NO_JOBS, NOWHERE, LogEntry, OtherJobs, Team
-from motet.domain.size_refusal import SizeRefusal
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
 from motet.domain.units import NEVER_US
 from motet.domain.wait import COMPARISONS, QUEUE_WAITS, Wait

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from motet.domain.actions import Action, Preempt, Start
 from motet.domain.arrays import Ints
+from motet.domain.decision import refusal_named
 from motet.domain.events import Event
 from motet.domain.log_entry import LogEntry, is_wait
-from motet.domain.size_refusal import refusal_named
 from motet.domain.snapshot import Snapshot
 from motet.engine.journal.decision_log import DecisionLog, team_of
 

@@ -31,7 +31,7 @@ NODE_ADDRESS = "MOTET_NODE_ADDRESS"
 """Variable of a process on one of several machines: the address at which others reach its own."""
 
 
-class Progress(NamedTuple):
+class ProgressLines(NamedTuple):
     """`steps`: lines of `progress_line`. `wish`: the latest size that the training proposes."""
 
     steps: list[dict[str, Any]]
@@ -171,7 +171,7 @@ class RankFiles:
         except OSError:
             return ""
 
-    def progress(self, offset: int) -> tuple[Progress, int]:
+    def progress(self, offset: int) -> tuple[ProgressLines, int]:
         """Reports of progress from `offset` on, and where the next one begins.
 
         A line that is not complete yet is left for later; one that is no report is passed over.
@@ -181,13 +181,13 @@ class RankFiles:
                 file.seek(offset)
                 whole = file.read().rpartition(b"\n")[0]
         except FileNotFoundError:
-            return Progress([]), offset
+            return ProgressLines([]), offset
         if not whole:
-            return Progress([]), offset
+            return ProgressLines([]), offset
         found = [_report(line) for line in whole.split(b"\n")]
         wishes = [each for each in found if isinstance(each, SizeWish)]
         steps = [each for each in found if isinstance(each, dict)]
-        return Progress(steps, wishes[-1] if wishes else None), offset + len(whole) + 1
+        return ProgressLines(steps, wishes[-1] if wishes else None), offset + len(whole) + 1
 
     def _read(self, name: str) -> dict[str, Any] | None:
         try:
