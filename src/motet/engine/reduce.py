@@ -131,7 +131,7 @@ class Reducer:
     def _started(self, event: events.Started) -> bool:
         """The report of a start that was withdrawn meanwhile changes nothing."""
         if event.job in self._state.table and self._requests.is_issued(event.job):
-            self._state.begun(event.job)
+            self._state.begun(event.job, event.since_us)
             self._runs(event)
         return False
 
@@ -146,13 +146,14 @@ class Reducer:
     def _resized(self, event: events.Resized) -> bool:
         self._requests.resized(event.job)
         if event.job in self._state.table:
-            self._state.begun(event.job)
+            self._state.begun(event.job, event.since_us)
         return self._runs(event)
 
     def _stopped(self, event: events.Stopped) -> bool:
         """A job that stops without a request, for example because it was killed, waits again."""
         if self._requests.stopped(event.job) or event.job not in self._state.placements:
             return False
+        self._state.ran_until(event.job, event.until_us)
         self._slots.vacate(event.job)
         return True
 
@@ -169,6 +170,7 @@ class Reducer:
         if event.job in self._state.suspended:  # It finished before its processes were stopped.
             self._state.resume(event.job)
         self._slots.observe(event.job)
+        self._state.ran_until(event.job, event.until_us)
         if self._measurements is not None:
             self._measurements.left(event.job)
         self._state.finished(event.job)

@@ -81,7 +81,7 @@ def test_a_training_begins_with_its_least_and_gets_what_it_proposes(
     assert cluster.job(job).attempts[0].stop_cause is StopCause.RESIZED
     assert recorded(cluster, SizeProposed, Resized) == [
         SizeProposed(job, 4, 2, 0.25),
-        Resized(job, cluster.now_us, 10_000, 10_000),
+        Resized(job, cluster.now_us, 10_000, 10_000, cluster.now_us),
     ]
     events = [each.event for each in cluster.master.state.history.of(job)]
     assert events == ["start", "propose", "resize"]

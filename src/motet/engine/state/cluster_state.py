@@ -221,11 +221,22 @@ class ClusterState:
         if self.has_proposals:
             self._size(number)
 
-    def begun(self, number: int) -> None:
-        """The processes of a job that holds GPUs run from now on."""
+    def begun(self, number: int, since_us: int | None = None) -> None:
+        """The processes of a job that holds GPUs run from now on, or since an earlier time."""
         running_since_us, row = self.table.column("running_since_us"), self.table.row_of(number)
         if running_since_us[row] == UNKNOWN:
-            running_since_us[row] = self.now_us
+            allocated_us = int(self.table.jobs.last_start_us[row])
+            begun_us = self.now_us if since_us is None else max(since_us, allocated_us)
+            running_since_us[row] = min(begun_us, self.now_us)
+            self.table.move_time(number, self.now_us - int(running_since_us[row]))
+
+    def ran_until(self, number: int, until_us: int | None) -> None:
+        """The processes of a job have ended at this time, of which the state hears now."""
+        if until_us is None or number not in self.placements:
+            return
+        since_us = int(self.table.column("running_since_us")[self.table.row_of(number)])
+        if since_us != UNKNOWN:
+            self.table.move_time(number, -max(self.now_us - max(until_us, since_us), 0))
 
     def vacated(self, number: int) -> None:
         """A job releases all of its GPUs."""

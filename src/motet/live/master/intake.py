@@ -22,7 +22,7 @@ from motet.domain.events import (
     Stopped,
     Suspended,
 )
-from motet.domain.units import FULL_SPEED, microseconds
+from motet.domain.units import FULL_SPEED, SECOND_US, microseconds
 from motet.live.jobs.attempt import (
     MOVES,
     Attempt,
@@ -202,7 +202,8 @@ def _running(state: LiveState, now_us: int, report: AttemptRunning) -> Intake:
         return Intake((fact,))
     has_moved = number > 1 and job.attempts[number - 2].stop_cause in MOVES
     kind = Resized if has_moved else Started
-    return Intake((fact,), (kind(job.number, now_us, FULL_SPEED, FULL_SPEED),))
+    since_us = min(round(report.at_s * SECOND_US), now_us)
+    return Intake((fact,), (kind(job.number, now_us, FULL_SPEED, FULL_SPEED, since_us),))
 
 
 def _heard(state: LiveState, seen: AttemptProgressed | AttemptProposed | AttemptIdle) -> Intake:
@@ -261,7 +262,8 @@ def _ended(state: LiveState, now_us: int, report: AttemptEnded) -> Intake:
     elif job.end is None and is_failure:
         end = JobState.FAILED
     fact = AttemptOver(job.number, number, outcome, report.exits, end, reason, failure)
-    events = _events_of_end(job, number, end, reason)
+    until_us = min(round(max(each.ended_s for each in report.exits) * SECOND_US), now_us)
+    events = _events_of_end(job, number, end, reason, until_us)
     if failure and end is None and job.end is None:
         delay_us = microseconds(delay_s(job, failure, now_us))
         events += (Delayed(job.number, now_us + delay_us),) if delay_us else ()
@@ -280,18 +282,18 @@ def _lost_machine(state: LiveState, attempt: Attempt) -> str:
 
 
 def _events_of_end(
-    job: LiveJob, number: int, end: JobState | None, reason: str
+    job: LiveJob, number: int, end: JobState | None, reason: str, until_us: int
 ) -> tuple[Event, ...]:
     attempt = job.attempts[number - 1]
     if end is JobState.SUCCEEDED:
-        return (Finished(job.number),)
+        return (Finished(job.number, until_us=until_us),)
     if end is JobState.FAILED:
         return (Failed(job.number, reason),)
     if attempt.stop_cause in MOVES and job.end is None:
         return ()  # The next attempt begins on the new slots.
     if attempt.stop_cause is None and attempt.running_us is None:
         return (StartFailed(job.number, reason),)
-    return (Stopped(job.number),)
+    return (Stopped(job.number, until_us),)
 
 
 def attempt_of(state: LiveState, attempt: str) -> tuple[LiveJob, int]:
