@@ -5,7 +5,7 @@ of 8 slots under four policies, as jobs that sleep and keep their progress over 
 simulator gets the scaled trace itself, not what was measured, besides the two costs that it cannot
 know: the median time from a request until all processes run, of first starts (a part of every run
 time) and of further ones (the cost of a preemption). Targets: average completion times within 10 %,
-and the policies in the same order.
+and policies that are further apart than that in the same order.
 
 The machine has to be idle: start-ups of loaded machines are long compared with the scaled jobs.
 `--quick` runs 12 jobs, `--only POLICY` one policy. `--order N` with N above 0 lets the jobs of the
@@ -24,9 +24,9 @@ import sys
 import time
 from argparse import SUPPRESS, Namespace
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations
 from pathlib import Path
 from statistics import mean, median
 from tempfile import TemporaryDirectory
@@ -34,6 +34,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from motet.domain.cluster import ClusterSpec
+from motet.domain.errors import Unreachable
 from motet.domain.units import SECOND_US, exact_seconds, seconds
 from motet.interfaces.client import LiveClient
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
@@ -65,12 +66,14 @@ MOST_ERROR = 0.1
 class LiveRun:
     """Completion times in seconds; `first_s`, `further_s`: median start-ups; `load`: see above.
 
-    `sizes`: slots of the machines.
+    `uneven_s`: by how much start-ups of a job differ from these medians, the mean over jobs: what
+    the simulator cannot know. `sizes`: slots of the machines.
     """
 
     jct_s: float
     first_s: float
     further_s: float
+    uneven_s: float
     preemptions: int
     load: float
     sizes: Sequence[int]
@@ -128,7 +131,8 @@ def run_live(workload: Workload, policy: str, home: Path, place: Sequence[str]) 
     jct_s = mean(seconds((job.ended_us or 0) - job.submitted_us) for job in jobs)
     preemptions = sum(len(job.attempts) - 1 for job in jobs)
     first_s, further_s = (start_up_s(jobs, is_first=each) for each in (True, False))
-    return LiveRun(jct_s, first_s, further_s, preemptions, os.getloadavg()[0], sizes)
+    uneven_s = mean(unevenness_s(job, first_s, further_s) for job in jobs)
+    return LiveRun(jct_s, first_s, further_s, uneven_s, preemptions, os.getloadavg()[0], sizes)
 
 
 def submit_all(client: LiveClient, workload: Workload) -> None:
@@ -140,10 +144,27 @@ def submit_all(client: LiveClient, workload: Workload) -> None:
         run_s = seconds(duration_us)
         job = {"name": "job", "run": [sys.executable, "-S", "-c", PROGRAM, str(run_s)]}
         more = {"processes": gpus, "workdir": "/", "duration_s": run_s}
-        numbers.append(client.submit({**job, **more})["id"])
+        numbers.append(submitted(client, {**job, **more}, f"job-{len(numbers)}"))
     for number in numbers:
         while not client.wait(number, 30.0)["ended_at"]:
             pass
+
+
+def submitted(client: LiveClient, job: dict[str, object], key: str) -> str:
+    """The id; a server of a loaded machine may answer the first request too late."""
+    while True:
+        with suppress(Unreachable):
+            return str(client.submit(job, key=key)["id"])
+
+
+def unevenness_s(job: LiveJob, first_s: float, further_s: float) -> float:
+    """The differences of the start-ups of a job from the medians, added up."""
+    told_s = {True: first_s, False: further_s}
+    return sum(
+        abs(seconds(it.running_us - it.requested_us) - told_s[it.number == 1])
+        for it in job.attempts
+        if it.running_us is not None
+    )
 
 
 def start_up_s(jobs: Sequence[LiveJob], *, is_first: bool) -> float:
@@ -191,8 +212,14 @@ def figures_of(
             ),
         ]
     order = sorted(policies, key=simulated_s.__getitem__)
-    is_same = all(live_s[better] <= live_s[worse] for better, worse in pairwise(order))
-    figures.append(Figure("same order", str(is_same), "", float(is_same), 1.0))
+    apart = [
+        (better, worse)
+        for better, worse in combinations(order, 2)
+        if simulated_s[worse] > simulated_s[better] * (1 + MOST_ERROR)
+    ]
+    is_same = all(live_s[better] <= live_s[worse] for better, worse in apart)
+    name = f"same order of {len(apart)} pairs that are {MOST_ERROR:.0%} apart"
+    figures.append(Figure(name, str(is_same), "", float(is_same), 1.0))
     return figures
 
 

@@ -27,15 +27,20 @@ def database() -> Iterator[PrivatePostgresql]:
 
 
 @pytest.fixture
-def server(database: PrivatePostgresql, tmp_path: Path) -> Iterator[LiveServer]:
-    url = database.database("journal")
+def url(database: PrivatePostgresql) -> str:
+    found: str = database.database("journal")
+    return found
+
+
+@pytest.fixture
+def server(url: str, tmp_path: Path) -> Iterator[LiveServer]:
     found = LiveServer(tmp_path / "state", "--cluster", "2x2", "--database", url, *SERVER_OPTIONS)
     yield found
     found.kill_everything()
 
 
 def test_what_was_acknowledged_is_there_when_the_database_is_back(
-    database: PrivatePostgresql, server: LiveServer
+    database: PrivatePostgresql, server: LiveServer, url: str
 ) -> None:
     draw, client = random.Random(1), server.start()
     accepted: dict[str, int] = {}
@@ -52,7 +57,7 @@ def test_what_was_acknowledged_is_there_when_the_database_is_back(
     for job in accepted:
         while client.wait(job, 30.0)["state"] not in FINAL:
             pass
-    check(server, client, accepted, STEPS)
+    check(server, client, accepted, STEPS, journal=url)
 
 
 def submit_some(

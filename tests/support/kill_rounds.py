@@ -10,6 +10,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from attained_service import check_attained
 from live_server import LiveServer
 from live_trainings import FINAL
 from live_trainings import PROGRAM as TRAINING
@@ -60,10 +61,13 @@ def check(
     accepted: dict[str, int],
     steps: int,
     trained: dict[str, str] | None = None,
+    journal: str = "",
 ) -> None:
-    """Every accepted job has succeeded, each of its processes counted to the end, once.
+    """Every accepted job has succeeded, each of its processes counted to the end, once; so is its
+    attained service.
 
-    `trained`: jobs that are trainings, and the digests that their models must have.
+    `trained`: jobs that are trainings, and the digests that their models must have. `journal`: its
+    address; empty: the usual one.
     """
     jobs, trained = {job["id"]: job for job in client.jobs()}, trained or {}
     assert jobs.keys() == accepted.keys() | trained.keys()
@@ -76,6 +80,7 @@ def check(
     for number, digest in trained.items():
         record = json.loads((server.folder / "results" / number / "run.json").read_text())
         assert (record["model_sha256"], record["epochs"]) == (digest, EPOCHS)
+    check_attained(server.folder, journal or str(server.folder / "journal.db"))
 
 
 def run_with_kills(

@@ -15,6 +15,9 @@ from motet.live.launcher.messages import (
     StopAttempt,
 )
 
+JUST_NOW_S = 4e9
+"""Later than the master's time: a report is as old as the master permits, not old at all."""
+
 
 class ScriptedLauncher:
     """`running`: attempts that were started and have not ended; `stopping`: those told to stop."""
@@ -38,7 +41,7 @@ class ScriptedLauncher:
 
     def started(self, attempt: str) -> Report:
         """All processes of an attempt run."""
-        return AttemptRunning(attempt, 1.0)
+        return AttemptRunning(attempt, JUST_NOW_S)
 
     def ended(
         self,
@@ -52,7 +55,7 @@ class ScriptedLauncher:
         request = self.running.pop(attempt)
         self.stopping.discard(attempt)
         self._ended.add(attempt)
-        end = RankExit(code, signal, reason, 1.0, 2.0)
+        end = RankExit(code, signal, reason, 1.0, JUST_NOW_S)
         return AttemptEnded(attempt, (end,) * len(request.ranks), log_tail)
 
     def machines_in_use(self) -> dict[str, int]:

@@ -30,12 +30,41 @@ class TuningReason(Enum):
 
 
 @dataclass(frozen=True)
+class SizeProposal:
+    """Another number of machines, for others to decide. `roles`: each on a machine of its own.
+
+    `machines`: now. `now_s`, `then_s`: an epoch with them, and with the proposed roles."""
+
+    roles: RoleCounts
+    machines: int
+    now_s: float
+    then_s: float
+
+    @property
+    def gain(self) -> float:
+        """Part of an epoch that it saves."""
+        return 1 - self.then_s / self.now_s
+
+    def pays_off(self, epochs_left: float, move_s: float) -> bool:
+        """Whether it is worth a restart that takes so long, in the time that is left.
+
+        A larger size saves more time than the restart takes; a smaller one leaves more
+        machine-seconds to others than all machines spend on the restart.
+        """
+        fewer = self.machines - self.roles.executors
+        if fewer > 0:
+            return fewer * epochs_left * self.then_s > self.machines * move_s
+        return epochs_left * (self.now_s - self.then_s) > move_s
+
+
+@dataclass(frozen=True)
 class TuningDecision:
     """A decision, its reason and its prediction. `plan`: the plan to `after`, None to stay.
 
     `measured_s`: the epoch at the present pace; `predicted_s`: in the best configuration found,
     even without a change to it; both None without measurements. `gain`: fraction of the epoch that
-    the best configuration saves. `machines`: number of usable machines.
+    the best configuration saves. `machines`: number of usable machines. `proposal`: of a job that
+    may ask for others.
     """
 
     reason: TuningReason
@@ -46,3 +75,4 @@ class TuningDecision:
     predicted_s: float | None = None
     gain: float = 0.0
     plan: Plan | None = None
+    proposal: SizeProposal | None = None

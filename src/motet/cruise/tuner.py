@@ -22,6 +22,7 @@ from motet.cruise.measured_configurations import MeasuredConfigurations
 from motet.cruise.plan import make_plan
 from motet.cruise.search.problem import RoleMode
 from motet.cruise.search.solver import Choice, best_configuration
+from motet.cruise.size_proposal import SizeBounds, propose_size
 from motet.cruise.trigger import Verdict, review
 from motet.domain.reconfiguration import Plan, RoleCounts
 from motet.estimate.epoch_cost import Configuration, Profile, epoch_s
@@ -48,8 +49,11 @@ class ConfigurationTuner:
         block_bytes: BlockBytes,
         averages: MovingAverages | None = None,
         least_gain: float = LEAST_GAIN,
+        bounds: SizeBounds | None = None,
     ) -> None:
-        """`profile.exchange_bytes` is measured; its given value has no effect."""
+        """`profile.exchange_bytes` is measured; its given value has no effect. `bounds`: of a job
+        that may ask for other numbers of machines."""
+        self._bounds = bounds
         self._profile = profile
         self._block_bytes = block_bytes
         self._averages = averages or MovingAverages()
@@ -119,7 +123,12 @@ class ConfigurationTuner:
             overhead_s,
         )
         verdict = self._measured.corrected(verdict, view, batch, profile.global_batches)
-        return self._change(verdict, situation, measured_s, overhead_s)
+        decision = self._change(verdict, situation, measured_s, overhead_s)
+        if self._bounds is None or verdict.reason.is_change:
+            return decision
+        error = calibrated.epoch_error(profile, view.current)
+        proposal = propose_size(profile, view.fleet, self._bounds, measured_s, overhead_s, error)
+        return replace(decision, proposal=proposal)
 
     def _measured_profile(self, view: FleetView) -> Profile:
         """The profile with the measured exchange bytes of a worker with all of the data."""

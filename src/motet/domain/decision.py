@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
@@ -56,6 +57,30 @@ class GroupForecast(NamedTuple):
     jobs: int
 
 
+class SizeRefusal(Enum):
+    """Why a job does not get the size that it proposes. The values are sentences about the job,
+    which follow its name."""
+
+    CHOSEN_BY_POLICY = "the policy divides the GPUs itself, and gives it fewer"
+    OTHERS_WAIT = "waiting jobs get free GPUs first"
+    TOO_FEW_GPUS = "too few GPUs are free"
+    QUEUE_LIMIT = "the limit of its queue does not permit it"
+    GUARANTEES = "the free GPUs are guaranteed to other queues"
+    SHARED = "jobs share GPUs under this policy"
+    NO_ROOM = "no machines with free GPUs have CPUs and memory for it beside the other jobs"
+    DRAINED = "it holds GPUs of a machine that takes no jobs"
+
+    @property
+    def key(self) -> str:
+        """The name in files: "others_wait"."""
+        return self.name.lower()
+
+
+def refusal_named(key: str) -> SizeRefusal:
+    """The reason of a name in files. Raises KeyError."""
+    return SizeRefusal[key.upper()]
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Decision:
     """The complete allocation, a row per job of the snapshot; the engine derives starts and stops.
@@ -69,7 +94,8 @@ class Decision:
     the next decision if no event occurs before. `memory`: new values of the policy's own columns.
     `spill`: part of each job's input that is kept on disk, 0 to 1 (None: nothing is). `forecasts`:
     by row, of the job's group, for the decision log. `exclude`: by row, the slow machine that
-    caused a new placement, for the decision log.
+    caused a new placement, for the decision log. `refused`: by row, why the job runs with fewer
+    GPUs than it proposed; filled by the engine.
     """
 
     gpus: Ints
@@ -84,6 +110,7 @@ class Decision:
     exclude: Mapping[int, Straggler] = field(default_factory=dict)
     spill: Floats | None = None
     forecasts: Mapping[int, GroupForecast] = field(default_factory=dict)
+    refused: Mapping[int, SizeRefusal] = field(default_factory=dict)
 
     @property
     def used_gpus(self) -> int:

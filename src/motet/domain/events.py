@@ -130,13 +130,15 @@ class PolicyChanged:
 class Started:
     """A job was started. `ready_us`: the end of the restore of its checkpoint.
 
-    `rate`, `alone_rate`: its speed, as in `JobTable`.
+    `rate`, `alone_rate`: its speed, as in `JobTable`. `since_us`: since when its processes run, if
+    a driver reports that later.
     """
 
     job: int
     ready_us: int
     rate: int
     alone_rate: int
+    since_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +149,18 @@ class Resized:
     ready_us: int
     rate: int
     alone_rate: int
+    since_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The processes of a job have ended, on request or with their machine; its slots are free."""
+    """The processes of a job have ended, on request or with their machine; its slots are free.
+
+    `until_us`: when they ended, if a driver reports that later.
+    """
 
     job: int
+    until_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +176,12 @@ class StartFailed:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A job has finished. `overhead_us`: its time in checkpoints and restores."""
+    """A job has finished. `overhead_us`: its time in checkpoints and restores. `until_us`: as in
+    `Stopped`."""
 
     job: int
     overhead_us: int = 0
+    until_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +223,20 @@ class SpeedMeasured:
     workers: int
     servers: int
     steps_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SizeProposed:
+    """A job that sizes itself proposes numbers of workers and servers; the engine decides.
+
+    `gain`: the part of its present time per step that it would save, below 0 if it would take
+    longer.
+    """
+
+    job: int
+    workers: int
+    servers: int
+    gain: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +347,7 @@ Event: TypeAlias = (
     | SpeedChanged
     | ProgressMeasured
     | SpeedMeasured
+    | SizeProposed
     | SubtasksMeasured
     | RemainingMeasured
     | MachineMeasured
@@ -337,9 +361,14 @@ Event: TypeAlias = (
 EVENTS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
 
 
+_OPTIONAL = ("since_us", "until_us")
+"""Fields that only some drivers fill."""
+
+
 def event_to_json(event: Event) -> dict[str, Any]:
     """`{"event": "Stopped", "job": 3}`."""
     values = {each.name: getattr(event, each.name) for each in fields(event)}
+    values = {name: it for name, it in values.items() if it is not None or name not in _OPTIONAL}
     if isinstance(event, Submitted):
         goal, values["columns"] = event.goal, dict(event.columns)
         values["goal"] = goal and [goal.target_loss, goal.planned_steps]

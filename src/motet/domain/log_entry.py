@@ -33,7 +33,9 @@ class Team(NamedTuple):
 
 class LogEntry(NamedTuple):
     """`event`: start, resume, migrate, resize (with another number of workers or servers), preempt,
-    promote, demote, finish, fail, cancel, suspend, unsuspend, evict, or a `Wait` in lower case when
+    promote, demote, finish, fail, cancel, suspend, unsuspend, evict, propose (a size, in `team`;
+    `measure`: the part of the time per step that it would save), keep (it runs with fewer GPUs than
+    it proposed because of `refusal`, a `SizeRefusal` in lower case), or a `Wait` in lower case when
     a job begins to wait for that reason or has advanced far in the order.
 
     `gpus`: the job's request in waits and changes of queues, else the GPUs of `placement`: of the
@@ -77,6 +79,7 @@ class LogEntry(NamedTuple):
     forecast: GroupForecast | None = None
     on_disk: float = 0.0
     job_queue: str = ""
+    refusal: str = ""
 
 
 def is_wait(entry: LogEntry) -> bool:

@@ -21,6 +21,11 @@ class RoleCounts:
     workers: int
     servers: int
 
+    @property
+    def executors(self) -> int:
+        """Of separate workers and servers."""
+        return self.workers + self.servers
+
 
 @dataclass(frozen=True)
 class Add:

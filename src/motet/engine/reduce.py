@@ -54,6 +54,7 @@ class Reducer:
             events.SpeedChanged: self._runs,
             events.ProgressMeasured: self._progress_measured,
             events.SpeedMeasured: self._speed_measured,
+            events.SizeProposed: self._size_proposed,
             events.SubtasksMeasured: self._subtasks_measured,
             events.RemainingMeasured: self._remaining_measured,
             events.MachineMeasured: self._machine_measured,
@@ -132,7 +133,7 @@ class Reducer:
     def _started(self, event: events.Started) -> bool:
         """The report of a start that was withdrawn meanwhile changes nothing."""
         if event.job in self._state.table and self._requests.is_issued(event.job):
-            self._state.begun(event.job)
+            self._state.begun(event.job, event.since_us)
             self._runs(event)
         return False
 
@@ -147,13 +148,14 @@ class Reducer:
     def _resized(self, event: events.Resized) -> bool:
         self._requests.resized(event.job)
         if event.job in self._state.table:
-            self._state.begun(event.job)
+            self._state.begun(event.job, event.since_us)
         return self._runs(event)
 
     def _stopped(self, event: events.Stopped) -> bool:
         """A job that stops without a request, for example because it was killed, waits again."""
         if self._requests.stopped(event.job) or event.job not in self._state.placements:
             return False
+        self._state.ran_until(event.job, event.until_us)
         self._slots.vacate(event.job)
         return True
 
@@ -170,6 +172,7 @@ class Reducer:
         if event.job in self._state.suspended:  # It finished before its processes were stopped.
             self._state.resume(event.job)
         self._slots.observe(event.job)
+        self._state.ran_until(event.job, event.until_us)
         if self._measurements is not None:
             self._measurements.left(event.job)
         self._state.finished(event.job)
@@ -198,6 +201,12 @@ class Reducer:
         if self._measurements is not None and event.job in self._measurements:
             self._measurements.ran(event.job, event.workers, event.servers, event.steps_per_s)
         return False
+
+    def _size_proposed(self, event: events.SizeProposed) -> bool:
+        if not self._state.is_active(event.job):
+            return False
+        self._state.proposed(event.job, event.workers, event.servers)
+        return True
 
     def _subtasks_measured(self, event: events.SubtasksMeasured) -> bool:
         if self._measurements is not None and event.job in self._measurements:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from motet.domain.actions import Action
-from motet.domain.decision import Decision
+from motet.domain.decision import Decision, SizeRefusal
 from motet.domain.errors import BadInput
 from motet.domain.events import Event, PolicyChanged
 from motet.domain.policy import Policy
@@ -24,6 +25,7 @@ from motet.engine.actions.closed_machines import naming_closed_machines
 from motet.engine.actions.delays import without_delayed
 from motet.engine.actions.diff import SlotChange, changes_of, partners_of
 from motet.engine.actions.fitting import Fitting, Overcommitted
+from motet.engine.actions.granted_sizes import Proposals, looking_again, with_placed_sizes
 from motet.engine.actions.preemption_limits import (
     PreemptionLimits,
     Protection,
@@ -44,6 +46,7 @@ from motet.engine.policy_loading.faults import BrokenPolicy, place_of_decide
 from motet.engine.ports import Journal
 from motet.engine.reduce import Reducer
 from motet.engine.state.cluster_state import ClusterState
+from motet.engine.state.proposed_sizes import TAKES_PROPOSALS
 from motet.placement.planner import Planner
 
 NO_LIMITS = PreemptionLimits()
@@ -172,14 +175,18 @@ class Engine:
         """`seen`: what the policy is asked about; `snapshot`: with the jobs on closed machines,
         too."""
         state, closed = self.state, self.state.machines.closed
-        decision = staying.joined(self._asked(seen), seen.jobs)
+        asked = self._asked(seen)
+        decision = staying.joined(asked, seen.jobs)
         if state.has_delays:
             delays = state.table.column("not_before_us")
             decision = without_delayed(decision, snapshot, delays)
         try:
-            decision, partners = self._feasible(decision, snapshot, staying)
+            divides = asked.workers is not None
+            decision, partners = self._feasible(decision, snapshot, staying, divides=divides)
         except Overcommitted as error:
             raise self._broken(error.problem, snapshot, self.policy) from None
+        if state.has_proposals:
+            decision = looking_again(decision, snapshot, self._proposals)
         if len(closed):
             decision = naming_closed_machines(decision, snapshot, state.cluster.gpus, closed)
         return CheckedDecision(snapshot, decision, partners)
@@ -209,10 +216,10 @@ class Engine:
         return decision
 
     def _feasible(
-        self, wanted: Decision, snapshot: Snapshot, staying: StayingJobs
+        self, wanted: Decision, snapshot: Snapshot, staying: StayingJobs, *, divides: bool
     ) -> tuple[Decision, Mapping[int, Sequence[int]]]:
         """The decision within the limits of preemptions, queues and machines, and the jobs that
-        share GPUs.
+        share GPUs. `divides`: whether the policy has chosen the sizes of elastic jobs.
 
         A job that a queue's guarantee lets run, but that lacks CPUs or memory, does not run in the
         place of others: the limits are applied again without it.
@@ -220,6 +227,11 @@ class Engine:
         excluded = set[int]()
         while True:
             decision = self._limited(wanted, snapshot, staying, excluded)
+            if self.state.has_proposals:
+                closed_by = SizeRefusal.CHOSEN_BY_POLICY if divides else None
+                place = partial(self._placed, snapshot=snapshot)
+                granted = decision, snapshot, self._proposals, staying, place
+                decision = with_placed_sizes(*granted, closed_by)
             fitted = self._fitted(decision, snapshot)
             if not snapshot.queues.are_limited:
                 return fitted, partners_of(fitted, snapshot)
@@ -246,16 +258,26 @@ class Engine:
             return without_early_preemptions(decision, snapshot, self._protection(snapshot))
         return decision
 
+    @property
+    def _proposals(self) -> Proposals:
+        column = self.state.table.column
+        rows = np.flatnonzero(column(TAKES_PROPOSALS))
+        return Proposals(rows, column("proposed_workers"), column("proposed_servers"))
+
+    def _placed(self, decision: Decision, snapshot: Snapshot) -> Decision:
+        """Raises Overcommitted."""
+        partners = partners_of(decision, snapshot)
+        changes = self._changes(decision, snapshot, partners)
+        closed = self.state.machines.closed
+        return Fitting(snapshot, decision, self._planner, closed).fit(changes, partners)
+
     def _fitted(self, decision: Decision, snapshot: Snapshot) -> Decision:
         """Raises Overcommitted."""
         state = self.state
         has_limits = state.has_demands or len(state.machines.closed) > 0
         if not (has_limits or (self._checks_places and decision.places)):
             return decision
-        partners = partners_of(decision, snapshot)
-        changes = self._changes(decision, snapshot, partners)
-        closed = state.machines.closed
-        fitted = Fitting(snapshot, decision, self._planner, closed).fit(changes, partners)
+        fitted = self._placed(decision, snapshot)
         return fitted if has_limits else decision
 
     def try_policy(self, policy: Policy) -> None:

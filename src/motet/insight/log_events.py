@@ -37,6 +37,8 @@ def story_event(
         job_queue=entry.job_queue,
         forecast=entry.forecast,
         on_disk=entry.on_disk,
+        gain=entry.measure if entry.event == "propose" else None,
+        refusal=entry.refusal,
         **(_wait_fields(entry) if waits else {}),
     )
 

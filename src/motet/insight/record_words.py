@@ -35,6 +35,7 @@ _OF_JOBS = {
     "SpeedChanged": "runs at another speed",
     "ProgressMeasured": "reported its progress",
     "SpeedMeasured": "reported its speed",
+    "SizeProposed": "proposed another number of workers and servers",
     "SubtasksMeasured": "reported its COMP and COMM times",
 }
 _OF_MACHINES = {

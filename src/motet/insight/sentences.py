@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from motet.domain.decision import refusal_named
 from motet.domain.units import SECOND_US
 from motet.insight.cluster_wait import reason_words
 from motet.insight.story import UNKNOWN_REASON, Chapter
@@ -175,6 +176,30 @@ def _finished(each: StoryEvent, rules: Rules) -> str:
     return f"finished: {each.told}" if each.told else "finished"
 
 
+def _proposed(each: StoryEvent, rules: Rules) -> str:
+    del rules
+    proposed = "another size" if each.team is None else team(each.team)
+    return f"Cruise proposed {proposed}: {gain_words(each.gain or 0.0)}"
+
+
+def gain_words(gain: float) -> str:
+    """Of a proposed size, what an epoch would take."""
+    change = f"{abs(100 * gain):.0f} %"
+    if change == "0 %":
+        return "epochs would take as long"
+    return f"epochs would take {change} {'less' if gain > 0 else 'more'}"
+
+
+def _kept(each: StoryEvent, rules: Rules) -> str:
+    del rules
+    return f"runs with {gpus(each.gpus)}, not with what it proposed: {refusal_words(each.refusal)}"
+
+
+def refusal_words(key: str) -> str:
+    """Why a job does not get what it proposed. Raises KeyError."""
+    return refusal_named(key).value
+
+
 def _constant(text: str) -> Callable[[StoryEvent, Rules], str]:
     def describe(each: StoryEvent, rules: Rules) -> str:
         del each, rules
@@ -194,6 +219,8 @@ _EVENTS: Mapping[str, Callable[[StoryEvent, Rules], str]] = {
     "evict": _evicted,
     "suspend": _constant("suspended by its user"),
     "unsuspend": _constant("no longer suspended"),
+    "propose": _proposed,
+    "keep": _kept,
     "finish": _finished,
     "cancel": _cancelled,
     "time_out": _timed_out,

@@ -14,7 +14,7 @@ Kind = Literal["wait", "run", "moment"]
 _STOPS = ("preempt", "evict", "suspend")
 _ENDS = ("finish", "cancel", "time_out", "fail")
 _WAITS = ("wait", "unsuspend", *_STOPS)
-_MOMENTS = ("promote", "demote", "unsuspend", "preempt", "evict", *_ENDS)
+_MOMENTS = ("promote", "demote", "unsuspend", "preempt", "evict", "propose", "keep", *_ENDS)
 _BEGINS = ("start", "resume", "migrate", "resize", *_WAITS, *_ENDS)
 _Numbered: TypeAlias = tuple[int, StoryEvent]
 """An event and its number among all of the job's."""

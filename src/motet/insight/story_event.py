@@ -28,7 +28,7 @@ class TeamSize:
 @dataclass(frozen=True)
 class StoryEvent:
     """`event`: wait, start, resume, migrate, resize, preempt, evict, suspend,
-    unsuspend, promote, demote, finish, cancel, fail.
+    unsuspend, promote, demote, finish, cancel, fail, propose, keep.
 
     `reason`: of a wait. `gpus`: of the job's request. `free_gpus`, `place`: when the policy
     considered the job, `place` among the waiting jobs, from 1; `last_place`: of a wait in which it
@@ -48,7 +48,8 @@ class StoryEvent:
     Of elastic jobs: `least_gpus`: the minimum of a waiting job; `usable_gpus`: free GPUs with
     sufficient CPUs and memory beside them; `team`: the new size; `team_before`: the size before a
     resize; `exchange`: the first of `exchange_total` jobs that got the released GPUs, or that
-    released the additional GPUs.
+    released the additional GPUs. `gain`: of a proposed size (`team`), the part of the time per step
+    that it would save; `refusal`: why the job runs with fewer GPUs than it proposed.
     """
 
     time_us: int
@@ -78,3 +79,5 @@ class StoryEvent:
     forecast: GroupForecast | None = None
     on_disk: float = 0.0
     told: str = ""
+    gain: float | None = None
+    refusal: str = ""

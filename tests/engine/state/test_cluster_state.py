@@ -6,7 +6,7 @@ import pytest
 
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
-from motet.domain.snapshot import Queues
+from motet.domain.snapshot import Placement, Queues
 from motet.engine.state.cluster_state import ClusterState
 
 
@@ -58,3 +58,38 @@ def test_a_state_in_use_is_not_restored() -> None:
     used, captured = with_a_suspended_job({}), with_a_suspended_job({}).capture()
     with pytest.raises(BadInput, match="restored into a new state; this one is in use already"):
         used.restore(captured)
+
+
+def running_since(since_us: int | None, heard_us: int) -> ClusterState:
+    """A job with two GPUs since 10, whose processes run since then, as the state hears later."""
+    state = state_of({})
+    state.advance(10)
+    state.submitted({"number": 3, "gpus": 2})
+    state.started(3, Placement((0,), (2,)), 2, 0)
+    state.advance(heard_us)
+    state.begun(3, since_us)
+    return state
+
+
+@pytest.mark.parametrize(("since_us", "executed_us"), [(None, 0), (40, 60), (5, 90), (500, 0)])
+def test_a_job_attains_service_since_its_processes_run_however_late_that_is_reported(
+    since_us: int | None, executed_us: int
+) -> None:
+    row = running_since(since_us, heard_us=100).table.row(3)
+    waited_us = 90 - executed_us
+    assert (row["executed_us"], row["attained_gpu_us"]) == (executed_us, 2 * executed_us)
+    assert (row["waiting_us"], row["waited_runs_us"]) == (waited_us, waited_us)
+
+
+@pytest.mark.parametrize(
+    ("until_us", "executed_us"), [(None, 160), (150, 110), (20, 0), (900, 160)]
+)
+def test_a_job_attains_none_after_its_processes_have_ended(
+    until_us: int | None, executed_us: int
+) -> None:
+    state = running_since(40, heard_us=100)
+    state.advance(200)
+    state.ran_until(3, until_us)
+    row = state.table.row(3)
+    assert (row["executed_us"], row["attained_gpu_us"]) == (executed_us, 2 * executed_us)
+    assert row["executed_us"] + row["waiting_us"] == 190

@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
+from motet.domain.reconfiguration import RoleCounts
 from motet.interfaces.training_gang.progress_file import ProgressFile
+from motet.live.launcher.messages import SizeWish
+from motet.live.launcher.rank_files import ProgressLines, RankFiles
+from motet.runtime.autotune.instructions import ProposeSize
 from motet.runtime.core.reporting.reports import EpochReport, Recovery
 
 
@@ -54,6 +58,24 @@ def test_the_first_epoch_is_told_at_once_and_later_ones_every_second(told: Told)
         {"steps_done": 3.0, "points": [[2.0, 3.0], [3.0, 2.0]], "steps_per_s": 2.0},
     ]
     assert told.woken == 2
+
+
+def test_proposals_are_told_at_once_and_numbered(told: Told) -> None:
+    told.epoch(0, 4.0, passed_s=0.5)
+    for workers in (3, 2):
+        told.file.propose(ProposeSize(RoleCounts(workers, 1), 0.25))
+    assert told.lines[1:] == [
+        {"wish": {"number": 1, "workers": 3, "servers": 1, "gain": 0.25}},
+        {"wish": {"number": 2, "workers": 2, "servers": 1, "gain": 0.25}},
+    ]
+    assert told.woken == 3
+    files = RankFiles(told.path.parent)
+    found, offset = files.progress(0)
+    assert ([each["steps_done"] for each in found.steps], found.wish) == (
+        [1.0],
+        SizeWish(2, 2, 1, 0.25),
+    )
+    assert files.progress(offset) == (ProgressLines([]), offset)
 
 
 def test_the_end_tells_the_rest(told: Told) -> None:

@@ -9,11 +9,13 @@ from motet.live.launcher.message_lines import message_line
 from motet.live.launcher.messages import (
     AttemptEnded,
     AttemptProgressed,
+    AttemptProposed,
     AttemptRunning,
     LauncherRequest,
     RankExit,
     RankTask,
     Report,
+    SizeWish,
     StartAttempt,
     StopAttempt,
     parse_message,
@@ -27,6 +29,7 @@ MESSAGES = [
     AttemptRunning("7.1", 12.5),
     AttemptProgressed("7.1", 3.0, ((2.0, 0.5), (3.0, 0.25)), 1.5),
     AttemptProgressed("7.1", 3.0),
+    AttemptProposed("7.1", SizeWish(2, 3, 1, 0.25)),
     AttemptEnded(
         "7.1", (RankExit(0, None, "exited", 1.0, 2.0), RankExit(None, 9, "lost", None, 3.0))
     ),

@@ -29,6 +29,7 @@ from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.journal.store import JournalStore
 from motet.live.launcher.leftovers import MARK
+from motet.live.launcher.messages import AttemptEnded, AttemptRunning, RankExit
 from motet.live.master.cluster_changes import DrainMachine, ResumeMachine
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import Change, ChoosePolicy
@@ -427,3 +428,20 @@ def test_all_attempts_of_a_job_have_the_run_id_of_the_first(cluster: ScriptedClu
     assert first["MOTET_RUN_ID"] != own["MOTET_RUN_ID"]
     assert (own["WANDB_RUN_ID"], own["WANDB_RESUME"]) == ("mine", "never")
     assert again["WANDB_RESUME"] == "allow"
+
+
+def test_service_is_what_the_processes_ran_however_late_the_master_hears_of_it(
+    cluster: ScriptedCluster,
+) -> None:
+    cluster.submit()
+    begun_s = cluster.now_us / SECOND_US + 2.0
+    running = AttemptRunning("1.1", begun_s)
+    end = RankExit(0, None, "exited", begun_s, begun_s + 5.0)
+    for _ in range(30):
+        cluster.handle()  # The launcher is away.
+    cluster.begin()
+    cluster.handle(running, AttemptEnded("1.1", (end,)))
+    assert cluster.job(1).state is JobState.SUCCEEDED
+    cluster.replay()
+    history = cluster.master._engine.state.history
+    assert history.attained_gpu_us.tolist() == [5 * SECOND_US]

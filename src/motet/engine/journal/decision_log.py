@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.arrays import Ints
-from motet.domain.decision import Decision, Reasons
+from motet.domain.decision import Decision, Reasons, SizeRefusal
 from motet.domain.events import (
     Cancelled,
     Event,
@@ -19,6 +19,7 @@ from motet.domain.events import (
     Finished,
     MachineLeft,
     Resumed,
+    SizeProposed,
     Suspended,
     TimedOut,
 )
@@ -30,11 +31,12 @@ from motet.engine.actions.diff import present_sets
 from motet.engine.journal.blockers import MOST_NAMED, Turn
 from motet.engine.journal.handover import Handover
 
-_COLUMNS = ("code", "position", "queue", "row", "has_started")
+_COLUMNS = ("code", "position", "queue", "row", "has_started", "refusal")
 _NOT_SEEN = -1
 _NAN = float("nan")
 _NEARER = 4
 _JOBS_PER_LOOK = 16
+_REFUSALS = {each: number for number, each in enumerate(SizeRefusal)}
 _TOLD: Mapping[type[Event], str] = {
     Finished: "finish",
     Failed: "fail",
@@ -75,6 +77,8 @@ class DecisionLog:
         for event in events:
             if isinstance(event, MachineLeft):
                 self._note_evictions(now_us, event.machine)
+            elif isinstance(event, SizeProposed):
+                self._note_proposal(now_us, event)
             elif type(event) in _TOLD:
                 self._note_event(now_us, event)
 
@@ -98,6 +102,12 @@ class DecisionLog:
             )
         )
 
+    def _note_proposal(self, now_us: int, event: SizeProposed) -> None:
+        self._forget_refusal(event.job)
+        size = Team(event.workers, event.servers, event.workers + event.servers)
+        entry = LogEntry(now_us, event.job, "propose", size.gpus, team=size, measure=event.gain)
+        self._on_entry(entry)
+
     def _note_evictions(self, now_us: int, machine: int) -> None:
         """Emit entries of jobs that lose their GPUs with a machine."""
         lost = [job for job, where in self._places.items() if machine in where.machines]
@@ -118,6 +128,7 @@ class DecisionLog:
         self._column("row")[numbers] = np.arange(len(numbers))
         self._note_queues(now_us, snapshot)
         self._note_actions(now_us, snapshot, decision, actions)
+        self._note_refusals(now_us, snapshot, decision)
         self._note_waits(now_us, snapshot, decision)
         self._gone.clear()
 
@@ -172,6 +183,7 @@ class DecisionLog:
     ) -> None:
         job, where = action.job, action.placement
         self._places[job] = where
+        self._forget_refusal(job)
         row, event = int(self._column("row")[job]), self._begins(action)
         entry = LogEntry(
             now_us,
@@ -212,6 +224,25 @@ class DecisionLog:
         named = others[:MOST_NAMED]
         gpus = jobs.held_gpus[named].tolist()
         return OtherJobs(tuple(zip(jobs.number[named].tolist(), gpus, strict=True)), len(others))
+
+    # -- proposed sizes ----------------------------------------------------------------------------
+
+    def _note_refusals(self, now_us: int, snapshot: Snapshot, decision: Decision) -> None:
+        """Emit why jobs run with fewer GPUs than they proposed: once for every reason in a row."""
+        for row, refusal in decision.refused.items():
+            job = int(snapshot.jobs.number[row])
+            if self._column("refusal")[job] != _REFUSALS[refusal] and decision.gpus[row]:
+                self._keep_refusal(job, refusal)
+                gpus = int(decision.gpus[row])
+                self._on_entry(LogEntry(now_us, job, "keep", gpus, refusal=refusal.key))
+
+    def _keep_refusal(self, job: int, refusal: SizeRefusal) -> None:
+        self._column("refusal")[job] = _REFUSALS[refusal]
+
+    def _forget_refusal(self, job: int) -> None:
+        """A new proposal or another size: the next refusal has an entry of its own."""
+        self._make_room(job)
+        self._column("refusal")[job] = _NOT_SEEN
 
     # -- waits -------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from motet.domain.actions import Action, Preempt, Start
 from motet.domain.arrays import Ints
+from motet.domain.decision import refusal_named
 from motet.domain.events import Event
 from motet.domain.log_entry import LogEntry, is_wait
 from motet.domain.snapshot import Snapshot
@@ -37,6 +38,8 @@ class RepeatedLog(DecisionLog):
         for entry in entries:
             if is_wait(entry):
                 self._column("position")[entry.job] = entry.position
+            elif entry.refusal:
+                self._keep_refusal(entry.job, refusal_named(entry.refusal))
             on_entry(entry)
 
     def _note_repeated(self, snapshot: Snapshot, codes: Ints, actions: Sequence[Action]) -> None:
@@ -56,6 +59,7 @@ class RepeatedLog(DecisionLog):
             if not isinstance(action, Preempt):
                 self._places[action.job] = action.placement
                 self._teams[action.job] = team_of(action)
+                self._forget_refusal(action.job)
                 if isinstance(action, Start):
                     self._column("has_started")[action.job] = 1
 

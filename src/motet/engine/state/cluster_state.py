@@ -17,6 +17,11 @@ from motet.domain.wait import Wait
 from motet.engine.state.captured_state import CapturedState
 from motet.engine.state.history import FinishedJobs
 from motet.engine.state.machines import Machines
+from motet.engine.state.proposed_sizes import (
+    PROPOSAL_COLUMNS,
+    TAKES_PROPOSALS,
+    sized_columns,
+)
 from motet.engine.state.sharing import SHARED_SET, SharedSlots
 from motet.engine.state.table import ActiveTable, check_memory_columns
 from motet.placement.room import ResourceDemand, Room
@@ -34,12 +39,13 @@ ENGINE_COLUMNS = {
     "running_since_us": UNKNOWN,
     "preempted_us": UNKNOWN,
     SHARED_SET: UNKNOWN,
+    **PROPOSAL_COLUMNS,
     **dict.fromkeys(WAITED_COLUMNS, 0),
 }
 """Columns of the engine beside those of `JobTable`: counts of preemptions, moves and resizes, the
 reason of the present wait, the time before which it may not start, the time at which the driver
 executed its last start (UNKNOWN while that is pending), that of its last preemption, the set of
-jobs that share its GPUs, and the total waiting time by reason."""
+jobs that share its GPUs, the size that it proposed, and the total waiting time by reason."""
 
 
 class ClusterState:
@@ -58,7 +64,8 @@ class ClusterState:
         `has_shared`: whether jobs ever held the same GPUs; `sharing`: the jobs that do.
         `has_elastic`: whether there ever was an elastic job. `has_demands`: whether a job ever
         requested CPUs or memory on a cluster that counts them; `room` counts them. `has_delays`:
-        whether a job ever had to start later.
+        whether a job ever had to start later. `has_proposals`: whether there ever
+        was a job that proposes its size.
         Raises BadInput if a policy's column has the name of another column.
         """
         self._own_columns = {**ENGINE_COLUMNS, **driver_columns}
@@ -76,6 +83,7 @@ class ClusterState:
         self.has_elastic = False
         self.has_demands = False
         self.has_delays = False
+        self.has_proposals = False
         self._counts = _counted(cluster)
         self.queues = queues
         self._models = tuple(models)
@@ -123,6 +131,7 @@ class ClusterState:
         rigid = {"workers": gpus, "min_workers": gpus, "max_workers": gpus}
         self.table.add({**rigid, **values})
         self.has_elastic = self.has_elastic or _is_elastic(values)
+        self.has_proposals = self.has_proposals or bool(values.get(TAKES_PROPOSALS))
         if self._counts and not self.has_demands:
             self.has_demands = any(values.get(name) for name in self._counts)
 
@@ -156,6 +165,18 @@ class ClusterState:
         """A job may not start before this time."""
         self.updated(number, {"not_before_us": until_us})
         self.has_delays = True
+
+    def proposed(self, number: int, workers: int, servers: int) -> None:
+        """A job proposes its size."""
+        self.updated(number, {"proposed_workers": workers, "proposed_servers": servers})
+        self._size(number)
+        self.has_elastic = True
+
+    def _size(self, number: int) -> None:
+        """Renew the request of a job that proposes its size."""
+        row = self.suspended.get(number) or self.table.row(number)
+        if row[TAKES_PROPOSALS]:
+            self.updated(number, sized_columns(row))
 
     def updated(self, number: int, columns: Mapping[str, int]) -> None:
         """Replace values of a job's columns."""
@@ -205,18 +226,33 @@ class ClusterState:
             jobs.first_start_us[row] = self.now_us
         if not runs:
             self.table.column("running_since_us")[row], jobs.ready_us[row] = UNKNOWN, NEVER_US
+        if self.has_proposals:
+            self._size(number)
 
-    def begun(self, number: int) -> None:
-        """The processes of a job that holds GPUs run from now on."""
+    def begun(self, number: int, since_us: int | None = None) -> None:
+        """The processes of a job that holds GPUs run from now on, or since an earlier time."""
         running_since_us, row = self.table.column("running_since_us"), self.table.row_of(number)
         if running_since_us[row] == UNKNOWN:
-            running_since_us[row] = self.now_us
+            allocated_us = int(self.table.jobs.last_start_us[row])
+            begun_us = self.now_us if since_us is None else max(since_us, allocated_us)
+            running_since_us[row] = min(begun_us, self.now_us)
+            self.table.move_time(number, self.now_us - int(running_since_us[row]))
+
+    def ran_until(self, number: int, until_us: int | None) -> None:
+        """The processes of a job have ended at this time, of which the state hears now."""
+        if until_us is None or number not in self.placements:
+            return
+        since_us = int(self.table.column("running_since_us")[self.table.row_of(number)])
+        if since_us != UNKNOWN:
+            self.table.move_time(number, -max(self.now_us - max(until_us, since_us), 0))
 
     def vacated(self, number: int) -> None:
         """A job releases all of its GPUs."""
         self._take_back(number)
         jobs, row = self.table.jobs, self.table.row_of(number)
         jobs.held_gpus[row] = jobs.held_workers[row] = jobs.held_servers[row] = 0
+        if self.has_proposals:
+            self._size(number)
 
     def on_machine(self, machine: int) -> list[int]:
         """Jobs that hold GPUs there, ascending."""
@@ -322,6 +358,9 @@ class ClusterState:
         self.has_shared, self.has_elastic = captured.has_shared, captured.has_elastic
         self.has_demands = captured.has_demands
         self.has_delays = bool(self.table.column("not_before_us").any())
+        self.has_proposals = bool(self.table.column(TAKES_PROPOSALS).any()) or any(
+            row.get(TAKES_PROPOSALS) for row in captured.suspended.values()
+        )
         self.sharing.restore(self.table)
         for number, placement in captured.placements.items():
             self._occupy(number, placement)

@@ -12,6 +12,7 @@ from numba import njit
 from motet.domain.arrays import Ints, read_only
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import UNKNOWN, JobTable
+from motet.domain.wait import Wait
 
 JOB_COLUMNS = tuple(field.name for field in fields(JobTable))
 _NEW_JOB = {
@@ -107,6 +108,17 @@ class ActiveTable:
         """
         rows, first = len(self._rows), self._index[waited]
         _pass_time(self._data, rows, self._accounts, first, passed_us, has_shared)
+
+    def move_time(self, number: int, passed_us: int) -> None:
+        """Count time of a job that holds GPUs as service, not as a wait; below 0: the reverse.
+
+        It has held them for that long, since its last start.
+        """
+        jobs, row = self.jobs, self._rows[number]
+        jobs.executed_us[row] += passed_us
+        jobs.attained_gpu_us[row] += passed_us * jobs.held_gpus[row] // jobs.sharers[row]
+        jobs.waiting_us[row] -= passed_us
+        self.column(f"waited_{Wait.RUNS.key}_us")[row] -= passed_us
 
     @property
     def jobs(self) -> JobTable:

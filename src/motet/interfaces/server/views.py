@@ -17,6 +17,7 @@ from motet.interfaces.server.stories.explanation import (
 )
 from motet.interfaces.server.stories.lost_work import with_lost_work
 from motet.interfaces.server.stories.moments import with_moments
+from motet.interfaces.server.stories.proposed_size import proposed_size
 from motet.live.jobs.attempt import Attempt
 from motet.live.jobs.job import JobArray, LiveJob
 from motet.live.jobs.job_spec import TrainingSpec
@@ -87,7 +88,7 @@ def array_page(state: LiveState, number: int) -> dict[str, Any]:
 def job_page(state: LiveState, number: int, workplace: Workplace) -> dict[str, Any]:
     """A job with its specification and all attempts. `results`: of a training, its folder.
     `working_folder`: where its processes start. `ran_s`: for how long its attempts that have ended
-    ran, of `max_duration_s`.
+    ran, of `max_duration_s`. `proposal`: of its size.
 
     Raises NotFound.
     """
@@ -99,6 +100,7 @@ def job_page(state: LiveState, number: int, workplace: Workplace) -> dict[str, A
         "results": str(workplace.results_folder(job.number)) if has_results else None,
         "working_folder": str(workplace.working_folder(job)),
         "ran_s": seconds(sum(_ran_us(each) for each in job.attempts)),
+        "proposal": proposed_size(state, job),
         "spec": job.spec.model_dump(mode="json"),
         "attempt_list": [_attempt(each, state.cluster) for each in job.attempts],
     }

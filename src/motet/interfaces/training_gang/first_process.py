@@ -13,7 +13,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from motet.cruise.size_proposal import SizeBounds
 from motet.domain.errors import Interrupted, MotetError
+from motet.domain.reconfiguration import RoleCounts
 from motet.interfaces.cli.screens.run_log import RunLog
 from motet.interfaces.cli.screens.train import LineProgress
 from motet.interfaces.cli.shell.streams.visible import echo_note
@@ -21,7 +23,7 @@ from motet.interfaces.cli.train.auto import run_tuned
 from motet.interfaces.cli.train.request import TrainFlags, TrainRequest, check_request
 from motet.interfaces.cli.train.results import title_of, training_document, write_results
 from motet.interfaces.training_gang.own_host import own_host
-from motet.interfaces.training_gang.progress_file import progress_file
+from motet.interfaces.training_gang.progress_file import ProgressFile, progress_file
 from motet.interfaces.training_gang.stop_requests import StopRequests
 from motet.live.jobs.attempt import UNFINISHED
 from motet.live.jobs.job_file import job_spec
@@ -30,6 +32,8 @@ from motet.report.training.folder import RunFolder
 from motet.report.training.loss_file import LossFile
 from motet.report.training.record import RunRecord
 from motet.runtime.autotune.history import TuningHistory
+from motet.runtime.autotune.instructions import ProposeSize
+from motet.runtime.autotune.sizing import Sizing
 from motet.runtime.backends.gang.cluster import GangCluster
 from motet.runtime.backends.gang.member import run_member
 from motet.runtime.blas_threads import one_blas_thread
@@ -76,6 +80,7 @@ class _Training:
 
     def __init__(self, spec: TrainingSpec, stops: StopRequests, began_s: float) -> None:
         self._flags, self._stops, self._began_s = training_flags(spec, os.environ), stops, began_s
+        self._spec = spec
         self._started_at = datetime.now(UTC)
         self._folder = JobFolder(
             Path(os.environ["MOTET_RESULTS_DIR"]), Path(os.environ["MOTET_CHECKPOINT_DIR"])
@@ -121,9 +126,30 @@ class _Training:
         job.listen(reports)
         self._stops.pass_to(job.suspend)
         try:
-            return run_tuned(job, progress) if self._flags.auto else (job.run(), None)
+            if not self._flags.auto:
+                return job.run(), None
+            return run_tuned(job, progress, sizing=self._sizing(reports, progress))
         finally:
             reports.tell()
+
+    def _sizing(self, reports: ProgressFile, progress: LineProgress) -> Sizing | None:
+        """None for a job that has no bounds to choose a size within.
+
+        A restart takes as long as this attempt took until here.
+        """
+        spec = self._spec
+        if not spec.proposes_size:
+            return None
+        present = RoleCounts(self._flags.workers or 1, self._flags.servers or 1)
+        move_s = time.perf_counter() - self._began_s
+        bounds = SizeBounds(spec.least, spec.most)
+
+        def propose(wish: ProposeSize) -> None:
+            roles = wish.roles
+            progress.remark(f"proposes {roles.workers} workers + {roles.servers} servers")
+            reports.propose(wish)
+
+        return Sizing(bounds, present, spec.epochs, move_s, propose)
 
     def _write(
         self,

@@ -1,4 +1,4 @@
-"""Reports epochs and losses of a training to the master of the live cluster."""
+"""Reports epochs, losses and size proposals of a training to the master of the live cluster."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from motet.live.launcher.rank_files import NOTICE_SOCKET, PROGRESS, progress_line
+from motet.live.launcher.messages import SizeWish
+from motet.live.launcher.rank_files import NOTICE_SOCKET, PROGRESS, progress_line, wish_line
 from motet.live.shepherd import send_datagram
+from motet.runtime.autotune.instructions import ProposeSize
 from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport, Recovery
 
@@ -37,6 +39,7 @@ class ProgressFile(TrainObserver):
         self._points: list[tuple[float, float]] = []
         self._epochs_done = self._told_epochs = 0
         self._told_s, self._since_s = -math.inf, now_s()
+        self._wishes = 0
         if earlier:
             self._keep(earlier)
             self._write(None)
@@ -66,6 +69,12 @@ class ProgressFile(TrainObserver):
         self._write((self._epochs_done - self._told_epochs) / passed_s if passed_s > 0 else None)
         self._told_s = self._since_s = now_s
 
+    def propose(self, wish: ProposeSize) -> None:
+        """Tell the size that the job would like to have. May be called from any thread."""
+        self._wishes += 1
+        line = wish_line(SizeWish(self._wishes, wish.roles.workers, wish.roles.servers, wish.gain))
+        self._append(line)
+
     def _keep(self, reports: Sequence[EpochReport]) -> None:
         self._epochs_done = reports[-1].epoch + 1
         self._points += [
@@ -73,10 +82,12 @@ class ProgressFile(TrainObserver):
         ]
 
     def _write(self, speed: float | None) -> None:
-        line = progress_line(float(self._epochs_done), self._points, speed)
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(line)
+        self._append(progress_line(float(self._epochs_done), self._points, speed))
         self._points, self._told_epochs = [], self._epochs_done
+
+    def _append(self, line: str) -> None:
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(line)  # Lines of two threads stay whole: each is one write.
         self._wake()
 
 

@@ -19,12 +19,28 @@ class ReportedProgress:
     loss: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class ProposedSize:
+    """The latest size that a training proposed for itself. `attempt`: which one did, at `at_us`.
+
+    `gain`: the part of the time of an epoch that it would save.
+    """
+
+    attempt: int
+    number: int
+    workers: int
+    servers: int
+    gain: float
+    at_us: int
+
+
 @dataclass(slots=True)
 class LiveJob:
     """`number`: the id. `submitted_us`, `ended_us`: Unix time. `end`: the final state, set before
     its last process has ended if the user cancels it. `reason`: of a failure, for people.
-    `progress`: as far as the job has reported it. `is_held`: the engine does not know it yet,
-    `released_us`: since when it knows a job that was held, None: never, or from the submission on.
+    `progress`: as far as the job has reported it. `proposal`: of its size. `is_held`: the engine
+    does not know it yet, `released_us`: since when it knows a job that was held, None: never, or
+    from the submission on.
     `array`: to which the job belongs, with the number `index`. `trial_s`: the job is a trial, which
     has succeeded when it has run so long; 0: it is none. `is_timed_out`: it has run for its
     `max_duration`, and ends when its processes have. `failed_trial`: its trial, if the job has
@@ -41,6 +57,7 @@ class LiveJob:
     ended_us: int | None = None
     reason: str = ""
     progress: ReportedProgress | None = None
+    proposal: ProposedSize | None = None
     is_held: bool = False
     released_us: int | None = None
     array: JobArray | None = field(default=None, repr=False, compare=False)

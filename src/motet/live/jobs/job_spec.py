@@ -206,8 +206,9 @@ class TrainingSpec(_JobKeys):
 
     Every worker and every server is a process with a slot of its own. With bounds for one of them
     the training is elastic: the policy chooses. `auto`: within its processes, the training itself
-    finds the best numbers of workers and servers. `set`: parameters of the application and of the
-    run. `checkpoint_every`: epochs. Relative paths are relative to `workdir`.
+    finds the best numbers of workers and servers; with bounds it also proposes its size. `set`:
+    parameters of the application and of the run. `checkpoint_every`: epochs. Relative paths are
+    relative to `workdir`.
     """
 
     kind: Literal["ps"]
@@ -259,6 +260,11 @@ class TrainingSpec(_JobKeys):
     def is_elastic(self) -> bool:
         """Whether its numbers of workers and servers may change."""
         return self.least != self.most
+
+    @property
+    def proposes_size(self) -> bool:
+        """Whether the training itself proposes its numbers of workers and servers."""
+        return self.auto and self.is_elastic
 
     @property
     def least(self) -> RoleCounts:

@@ -12,6 +12,7 @@ from motet.live.launcher.gang import Phase, ProcessGang
 from motet.live.launcher.messages import (
     AttemptEnded,
     AttemptProgressed,
+    AttemptProposed,
     AttemptRunning,
     RankExit,
     Report,
@@ -25,6 +26,7 @@ from motet.live.launcher.node_messages import (
     RankEnded,
     RankHeld,
     RankProgressed,
+    RankProposed,
     RankReport,
     RankStarted,
 )
@@ -90,6 +92,8 @@ class GangAttempt:
                         report.attempt, report.steps_done, report.points, report.steps_per_s
                     )
                 )
+            case RankProposed():
+                self._report(AttemptProposed(report.attempt, report.wish))
             case RankElsewhere():
                 self.stop()
             case _:

@@ -104,6 +104,27 @@ class AttemptProgressed:
 
 
 @dataclass(frozen=True, slots=True)
+class SizeWish:
+    """What a training proposes for itself. `number`: from 1, of the proposals of its attempt.
+
+    `gain`: as in the event SizeProposed.
+    """
+
+    number: int
+    workers: int
+    servers: int
+    gain: float
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptProposed:
+    """The job proposes a size; the latest proposal counts."""
+
+    attempt: str
+    wish: SizeWish
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptEnded:
     """No process of the gang is left. `exits`: by rank. `log_tail`: the end of the log of the
     process that failed first; empty: none has failed."""
@@ -160,11 +181,13 @@ class MachineExamined:
 
 
 LauncherRequest: TypeAlias = StartAttempt | StopAttempt
-Report: TypeAlias = AttemptRunning | AttemptProgressed | AttemptEnded | ClusterSeen
+Report: TypeAlias = (
+    AttemptRunning | AttemptProgressed | AttemptProposed | AttemptEnded | ClusterSeen
+)
 """What the master records."""
 LauncherMessage: TypeAlias = LauncherRequest | Report | MachineExamined
 
-PARTS = {"ranks": RankTask, "exits": RankExit, "machines": MachineSeen}
+PARTS = {"ranks": RankTask, "exits": RankExit, "machines": MachineSeen, "wish": SizeWish}
 _KINDS = {kind.__name__: kind for kind in get_args(LauncherMessage)}
 
 

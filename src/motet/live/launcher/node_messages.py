@@ -14,7 +14,7 @@ from typing import TypeAlias, get_args
 
 from motet.live.launcher.gang import Phase
 from motet.live.launcher.message_lines import read_line
-from motet.live.launcher.messages import PARTS, RankExit, StartAttempt
+from motet.live.launcher.messages import PARTS, RankExit, SizeWish, StartAttempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,15 @@ class RankProgressed:
 
 
 @dataclass(frozen=True, slots=True)
+class RankProposed:
+    """Fields as in AttemptProposed."""
+
+    attempt: str
+    rank: int
+    wish: SizeWish
+
+
+@dataclass(frozen=True, slots=True)
 class RankEnded:
     """Nothing is left of the process of a rank."""
 
@@ -104,7 +113,9 @@ class RankElsewhere:
 
 
 NodeRequest: TypeAlias = HoldRanks | InstructRanks | RenewLeases
-RankReport: TypeAlias = RankHeld | RankStarted | RankProgressed | RankEnded | RankElsewhere
+RankReport: TypeAlias = (
+    RankHeld | RankStarted | RankProgressed | RankProposed | RankEnded | RankElsewhere
+)
 
 _PARTS = {**PARTS, "start": StartAttempt, "end": RankExit, "meeting_point": MeetingPoint}
 _KINDS = {kind.__name__: kind for kind in (*get_args(NodeRequest), *get_args(RankReport))}

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from motet.live.launcher.messages import RankExit, RankTask, StartAttempt
+from motet.live.launcher.messages import RankExit, RankTask, SizeWish, StartAttempt
 from motet.live.launcher.node_messages import HoldRanks, MeetingPoint
 from motet.live.shepherd import write_durably
 from motet.live.slots.memory_groups import (
@@ -20,7 +20,8 @@ from motet.live.slots.memory_groups import (
 )
 
 PROGRESS = "progress.jsonl"
-"""What a process reports about its training: a JSON object per line, see `progress_line`."""
+"""What a process reports about its training: a JSON object per line, see `progress_line` and
+`wish_line`."""
 
 _TAIL_BYTES = 8192
 
@@ -28,6 +29,13 @@ NOTICE_SOCKET = "MOTET_NOTICE_SOCKET"
 """Variable of every process: where it wakes the launcher of its machine after a report."""
 NODE_ADDRESS = "MOTET_NODE_ADDRESS"
 """Variable of a process on one of several machines: the address at which others reach its own."""
+
+
+class ProgressLines(NamedTuple):
+    """`steps`: lines of `progress_line`. `wish`: the latest size that the training proposes."""
+
+    steps: list[dict[str, Any]]
+    wish: SizeWish | None = None
 
 
 class ShepherdIdentity(NamedTuple):
@@ -163,7 +171,7 @@ class RankFiles:
         except OSError:
             return ""
 
-    def progress(self, offset: int) -> tuple[list[dict[str, Any]], int]:
+    def progress(self, offset: int) -> tuple[ProgressLines, int]:
         """Reports of progress from `offset` on, and where the next one begins.
 
         A line that is not complete yet is left for later; one that is no report is passed over.
@@ -173,11 +181,13 @@ class RankFiles:
                 file.seek(offset)
                 whole = file.read().rpartition(b"\n")[0]
         except FileNotFoundError:
-            return [], offset
+            return ProgressLines([]), offset
         if not whole:
-            return [], offset
+            return ProgressLines([]), offset
         found = [_report(line) for line in whole.split(b"\n")]
-        return [each for each in found if each is not None], offset + len(whole) + 1
+        wishes = [each for each in found if isinstance(each, SizeWish)]
+        steps = [each for each in found if isinstance(each, dict)]
+        return ProgressLines(steps, wishes[-1] if wishes else None), offset + len(whole) + 1
 
     def _read(self, name: str) -> dict[str, Any] | None:
         try:
@@ -199,9 +209,18 @@ def progress_line(
     return json.dumps(values, allow_nan=False) + "\n"
 
 
-def _report(line: bytes) -> dict[str, Any] | None:
+def wish_line(wish: SizeWish) -> str:
+    """A line of PROGRESS."""
+    return json.dumps({"wish": asdict(wish)}, allow_nan=False) + "\n"
+
+
+def _report(line: bytes) -> dict[str, Any] | SizeWish | None:
     try:
         found = json.loads(line)
+        if "wish" in found:
+            wish = found["wish"]
+            number, workers, servers = (int(wish[it]) for it in ("number", "workers", "servers"))
+            return SizeWish(number, workers, servers, float(wish["gain"]))
         points = [(float(step), float(loss)) for step, loss in found["points"]]
         speed = found["steps_per_s"]
         return {

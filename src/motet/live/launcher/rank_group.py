@@ -20,6 +20,7 @@ from motet.live.launcher.node_messages import (
     RankEnded,
     RankHeld,
     RankProgressed,
+    RankProposed,
     RankReport,
     RankStarted,
 )
@@ -246,13 +247,15 @@ class RankGroup:
 
     def _tell_progress(self, rank: int) -> None:
         """Report what the process has written since the last look."""
+        attempt = self._request.start.attempt
         found, self._read_bytes[rank] = self._files[rank].progress(self._read_bytes[rank])
-        if not found:
-            return
-        points = tuple(point for each in found for point in each["points"])
-        last = found[-1]
-        attempt, speed = self._request.start.attempt, last["steps_per_s"]
-        self._report(RankProgressed(attempt, rank, last["steps_done"], points, speed))
+        if steps := found.steps:
+            points = tuple(point for each in steps for point in each["points"])
+            last = steps[-1]
+            report = RankProgressed(attempt, rank, last["steps_done"], points, last["steps_per_s"])
+            self._report(report)
+        if found.wish is not None:
+            self._report(RankProposed(attempt, rank, found.wish))
 
 
 def never_started() -> RankExit:

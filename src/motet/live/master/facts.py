@@ -274,6 +274,18 @@ class JobProgressed:
 
 
 @dataclass(frozen=True, slots=True)
+class SizeSuggested:
+    """A training proposes its size; the engine decides. `number`: see SizeWish."""
+
+    job: int
+    attempt: int
+    number: int
+    workers: int
+    servers: int
+    gain: float
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptOver:
     """No process of the attempt is left. `outcome`: how it counts. `exits`: by rank.
 
@@ -301,6 +313,7 @@ JobFact: TypeAlias = (
     | AttemptRan
     | AttemptIdle
     | JobProgressed
+    | SizeSuggested
     | AttemptOver
 )
 Fact: TypeAlias = (

@@ -23,7 +23,7 @@ from motet.domain.events import (
     Suspended,
     TimedOut,
 )
-from motet.domain.units import FULL_SPEED, microseconds
+from motet.domain.units import FULL_SPEED, SECOND_US, microseconds
 from motet.live.jobs.attempt import (
     MOVES,
     Attempt,
@@ -39,6 +39,7 @@ from motet.live.jobs.retry import delay_s, verdict
 from motet.live.launcher.messages import (
     AttemptEnded,
     AttemptProgressed,
+    AttemptProposed,
     AttemptRunning,
     ClusterSeen,
     Report,
@@ -61,7 +62,7 @@ from motet.live.master.facts import (
     Verb,
 )
 from motet.live.master.intake_result import Intake, one_intake
-from motet.live.master.job_updates import UpdateJob, update_or_limit
+from motet.live.master.job_updates import UpdateJob, proposal_intake, update_or_limit
 from motet.live.master.machine_drains import failing_machine
 from motet.live.master.policy_choice import choose_policy
 from motet.live.master.state import LiveState
@@ -139,8 +140,8 @@ def intake(state: LiveState, now_us: int, given: Input) -> Intake:
             return update_or_limit(state, given)
         case AttemptRunning():
             return _running(state, now_us, given)
-        case AttemptProgressed() | AttemptIdle():
-            return _active_or_idle(state, given)
+        case AttemptProgressed() | AttemptProposed() | AttemptIdle():
+            return _heard(state, given)
         case AttemptEnded():
             return _ended(state, now_us, given)
         case ClusterSeen():
@@ -218,11 +219,20 @@ def _running(state: LiveState, now_us: int, report: AttemptRunning) -> Intake:
         return Intake((fact,))
     has_moved = number > 1 and job.attempts[number - 2].stop_cause in MOVES
     kind = Resized if has_moved else Started
-    return Intake((fact,), (kind(job.number, now_us, FULL_SPEED, FULL_SPEED),))
+    since_us = min(round(report.at_s * SECOND_US), now_us)
+    return Intake((fact,), (kind(job.number, now_us, FULL_SPEED, FULL_SPEED, since_us),))
 
 
-def _active_or_idle(state: LiveState, seen: AttemptProgressed | AttemptIdle) -> Intake:
-    return _idle(state, seen) if isinstance(seen, AttemptIdle) else _progressed(state, seen)
+def _heard(state: LiveState, seen: AttemptProgressed | AttemptProposed | AttemptIdle) -> Intake:
+    """What the processes of an attempt have written."""
+    match seen:
+        case AttemptIdle():
+            return _idle(state, seen)
+        case AttemptProgressed():
+            return _progressed(state, seen)
+        case AttemptProposed(attempt, wish):
+            job, number = attempt_of(state, attempt)
+            return proposal_intake(job, job.attempts[number - 1], wish)
 
 
 def _idle(state: LiveState, seen: AttemptIdle) -> Intake:
@@ -258,7 +268,8 @@ def _ended(state: LiveState, now_us: int, report: AttemptEnded) -> Intake:
         return Intake()
     outcome, end, reason, failure = _judged(state, now_us, job, report)
     fact = AttemptOver(job.number, number, outcome, report.exits, end, reason, failure)
-    events = _events_of_end(job, number, end, reason)
+    until_us = min(round(max(each.ended_s for each in report.exits) * SECOND_US), now_us)
+    events = _events_of_end(job, number, end, reason, until_us)
     if failure and end is None and job.end is None:
         delay_us = microseconds(delay_s(job, failure, now_us))
         events += (Delayed(job.number, now_us + delay_us),) if delay_us else ()
@@ -301,20 +312,20 @@ def _lost_machine(state: LiveState, attempt: Attempt) -> str:
 
 
 def _events_of_end(
-    job: LiveJob, number: int, end: JobState | None, reason: str
+    job: LiveJob, number: int, end: JobState | None, reason: str, until_us: int
 ) -> tuple[Event, ...]:
     attempt = job.attempts[number - 1]
     if job.is_timed_out:
         return (Stopped(job.number),)  # It has left the engine already.
     if end is JobState.SUCCEEDED:
-        return (Finished(job.number),)
+        return (Finished(job.number, until_us=until_us),)
     if end is JobState.FAILED:
         return (Failed(job.number, reason),)
     if attempt.stop_cause in MOVES and job.end is None:
         return ()  # The next attempt begins on the new slots.
     if attempt.stop_cause is None and attempt.running_us is None:
         return (StartFailed(job.number, reason),)
-    return (Stopped(job.number),)
+    return (Stopped(job.number, until_us),)
 
 
 def attempt_of(state: LiveState, attempt: str) -> tuple[LiveJob, int]:

@@ -1,14 +1,16 @@
-"""Changes of queues, and of a job's queue or priority. Pure."""
+"""Changes of queues, of a job's queue or priority, and of the size that it proposes. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from motet.domain.errors import BadInput
-from motet.domain.events import Updated
+from motet.domain.events import SizeProposed, Updated
+from motet.live.jobs.attempt import Attempt, AttemptPhase
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import TrainingSpec
-from motet.live.master.facts import JobUpdated
+from motet.live.launcher.messages import SizeWish
+from motet.live.master.facts import JobUpdated, SizeSuggested
 from motet.live.master.intake_result import Intake, one_intake
 from motet.live.master.state import LiveState
 from motet.live.queues.queue_changes import QueueRequest, change_queues, check_size
@@ -67,3 +69,21 @@ def update_or_limit(state: LiveState, given: UpdateJob | QueueRequest) -> Intake
     in_use += [job.spec.queue for job in state.active.values()]
     facts, events = change_queues(state.queue_book, slots, in_use, given)
     return Intake(facts, events)
+
+
+def proposal_intake(job: LiveJob, attempt: Attempt, wish: SizeWish) -> Intake:
+    """A proposal within the bounds of the job. Repeated ones are not news.
+
+    An attempt that is being stopped, or has ended, has no say any more: the next one measures the
+    job again, and proposes what it finds.
+    """
+    spec, known = job.spec, job.proposal
+    is_over = attempt.phase in (AttemptPhase.STOPPING, AttemptPhase.ENDED) or job.state.is_final
+    is_known = known is not None and (known.attempt, known.number) >= (attempt.number, wish.number)
+    if is_over or is_known or not (isinstance(spec, TrainingSpec) and spec.proposes_size):
+        return Intake()
+    least, most = spec.least, spec.most
+    workers = min(max(wish.workers, least.workers), most.workers)
+    servers = min(max(wish.servers, least.servers), most.servers)
+    fact = SizeSuggested(job.number, attempt.number, wish.number, workers, servers, wish.gain)
+    return Intake((fact,), (SizeProposed(job.number, workers, servers, wish.gain),))

@@ -10,7 +10,7 @@ from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.errors import BadInput, NotFound, UnknownName
 from motet.live.jobs.attempt import Attempt, AttemptOutcome, AttemptPhase, StopCause
 from motet.live.jobs.held_jobs import HeldJobs
-from motet.live.jobs.job import JobArray, LiveJob, ReportedProgress
+from motet.live.jobs.job import JobArray, LiveJob, ProposedSize, ReportedProgress
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.master.decision_history import DecisionHistory
@@ -36,6 +36,7 @@ from motet.live.master.facts import (
     MachineResumed,
     PolicyChosen,
     PolicyFailed,
+    SizeSuggested,
     TimeLimitReached,
     TrialPassed,
     Verb,
@@ -181,10 +182,8 @@ class LiveState:
                 self._changed(at_us, self.jobs[number], verb)
             case AttemptRan(number, attempt):
                 self._ran(at_us, self.jobs[number], attempt)
-            case AttemptIdle(number, attempt, since_us):
-                self.jobs[number].attempts[attempt - 1].idle_since_us = since_us
-            case JobProgressed(number, steps_done, loss):
-                self._progressed(at_us, self.jobs[number], steps_done, loss)
+            case AttemptIdle() | JobProgressed() | SizeSuggested():
+                self._heard(at_us, fact)
             case AttemptOver():
                 self._over(at_us, fact)
 
@@ -271,6 +270,17 @@ class LiveState:
         if attempt.phase is AttemptPhase.REQUESTED:
             attempt.phase = AttemptPhase.RUNNING
             self.limits.runs(job, at_us)
+
+    def _heard(self, at_us: int, fact: AttemptIdle | JobProgressed | SizeSuggested) -> None:
+        """What the processes of a job have written."""
+        match fact:
+            case AttemptIdle(number, attempt, since_us):
+                self.jobs[number].attempts[attempt - 1].idle_since_us = since_us
+            case JobProgressed(number, steps_done, loss):
+                self._progressed(at_us, self.jobs[number], steps_done, loss)
+            case SizeSuggested(number, attempt, count, workers, servers, gain):
+                proposal = ProposedSize(attempt, count, workers, servers, gain, at_us)
+                self.jobs[number].proposal = proposal
 
     def _progressed(self, at_us: int, job: LiveJob, steps_done: float, loss: float | None) -> None:
         if loss is None and job.progress is not None:

@@ -33,11 +33,13 @@ from motet.runtime.autotune.instructions import (
     CompileSearch,
     Decide,
     Instruction,
+    ProposeSize,
     RestartMeasurements,
     StartChange,
 )
 from motet.runtime.autotune.job_profile import cruise_profile, mean_block_bytes
 from motet.runtime.autotune.machine_states import candidate_machines, machine_states
+from motet.runtime.autotune.sizing import Sizing
 from motet.runtime.autotune.tuning_state import TuningState
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.reconfiguration.plan_queue import Reconfiguration
@@ -68,15 +70,20 @@ class Autotuner(TrainObserver):
         job: Job,
         on_decision: Callable[[TuningRecord], None] | None = None,
         debounce: MachineDebounce | None = None,
+        sizing: Sizing | None = None,
     ) -> None:
-        """`on_decision` is called with every decision, on the autotuner's thread."""
+        """`on_decision` is called with every decision, on the autotuner's thread; so is `propose`
+        of `sizing`, for a job that may ask for other numbers of machines."""
         _require_bsp(job)
         self.failure = ""
         self._job = job
         self._on_decision = on_decision or (lambda record: None)
         averages = MovingAverages(least=_LEAST_BATCHES)
-        self._tuner = ConfigurationTuner(cruise_profile(job), mean_block_bytes(job), averages)
-        self._state = TuningState(debounce)
+        self._sizing = sizing
+        bounds = None if sizing is None else sizing.bounds
+        profile, block_bytes = cruise_profile(job), mean_block_bytes(job)
+        self._tuner = ConfigurationTuner(profile, block_bytes, averages, bounds=bounds)
+        self._state = TuningState(debounce, sizing)
         self._lock = threading.Lock()
         self._changes: dict[int, Reconfiguration] = {}
         self._measurements: queue.SimpleQueue[RestartMeasurements | AddMeasurements] = (
@@ -169,7 +176,7 @@ class Autotuner(TrainObserver):
                 self._changes[number] = change
             case CancelChange(number):
                 self._changes[number].cancel()
-            case Decide() | AnnounceDecision() | CompileSearch():
+            case Decide() | AnnounceDecision() | ProposeSize() | CompileSearch():
                 pass  # The autotuner's thread carries these out, without the lock.
 
     # -- the thread --------------------------------------------------------------------------------
@@ -209,6 +216,8 @@ class Autotuner(TrainObserver):
         for made in self._handle(lambda: DecisionMade(time.monotonic(), machines, decision)):
             if isinstance(made, AnnounceDecision):
                 self._on_decision(made.record)
+            elif isinstance(made, ProposeSize) and self._sizing is not None:
+                self._sizing.propose(made)
             elif isinstance(made, CompileSearch):
                 compile_search()
 

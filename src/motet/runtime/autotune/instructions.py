@@ -8,7 +8,7 @@ from typing import TypeAlias
 from motet.cruise.calibration.averages import BatchMeasurement
 from motet.cruise.calibration.machine_groups import CandidateMachine
 from motet.cruise.machine_state import MachineState
-from motet.domain.reconfiguration import Plan
+from motet.domain.reconfiguration import Plan, RoleCounts
 from motet.runtime.autotune.history import TuningRecord
 
 
@@ -59,6 +59,14 @@ class AnnounceDecision:
 
 
 @dataclass(frozen=True)
+class ProposeSize:
+    """Ask for another number of machines. `gain`: part of an epoch that it saves."""
+
+    roles: RoleCounts
+    gain: float
+
+
+@dataclass(frozen=True)
 class CompileSearch:
     """Compile the solver's kernels while the job needs no decision."""
 
@@ -70,5 +78,6 @@ Instruction: TypeAlias = (
     | StartChange
     | CancelChange
     | AnnounceDecision
+    | ProposeSize
     | CompileSearch
 )

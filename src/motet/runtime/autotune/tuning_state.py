@@ -32,12 +32,17 @@ from motet.runtime.autotune.instructions import (
     RestartMeasurements,
     StartChange,
 )
+from motet.runtime.autotune.sizing import SizeWishes, Sizing
 
 
 class TuningState:
     """When to decide, what is under way, and what happened. `history` may be read at any time."""
 
-    def __init__(self, debounce: MachineDebounce | None = None) -> None:
+    def __init__(
+        self, debounce: MachineDebounce | None = None, sizing: Sizing | None = None
+    ) -> None:
+        """`sizing`: of a job that may ask for other numbers of machines."""
+        self._wishes = None if sizing is None else SizeWishes(sizing)
         self.history = TuningHistory()
         self._debounce = debounce or MachineDebounce()
         self._backoff = FailureBackoff()
@@ -151,6 +156,10 @@ class TuningState:
         return self._debounce.is_stable(now_s, must_leave=must_leave)
 
     def _decision_made(self, event: DecisionMade) -> list[Instruction]:
+        wishes = self._wishes and self._wishes.decided(event.decision, self._epochs_done)
+        return [*self._told(event), *(wishes or ())]
+
+    def _told(self, event: DecisionMade) -> list[Instruction]:
         decision = event.decision
         if not self._is_news(decision):
             return []

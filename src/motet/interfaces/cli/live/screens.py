@@ -92,11 +92,17 @@ def job_screen(job: Mapping[str, Any]) -> RenderableType:
         facts.add_row("snapshot", _snapshot(job["spec"]))
     facts.add_row("submitted", date_and_time_of(job["submitted_at"]))
     facts.add_row("ended", date_and_time_of(job["ended_at"]))
+    _add_training_facts(facts, job)
+    return Group(facts, Text(), _attempts(job["attempt_list"])) if job["attempt_list"] else facts
+
+
+def _add_training_facts(facts: Table, job: Mapping[str, Any]) -> None:
     if job["progress"]:
         facts.add_row("progress", progress_text(job["progress"]))
+    if proposal := job.get("proposal"):  # An older server has none.
+        facts.add_row("proposes", Text(visible_text(proposal["sentence"])))
     if job["results"]:
         facts.add_row("results", Text(visible_text(job["results"])))
-    return Group(facts, Text(), _attempts(job["attempt_list"])) if job["attempt_list"] else facts
 
 
 def _command(spec: Mapping[str, Any]) -> str:

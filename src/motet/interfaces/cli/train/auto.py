@@ -13,6 +13,7 @@ from motet.interfaces.cli.train.cluster_shape import ClusterShape
 if TYPE_CHECKING:
     from motet.interfaces.cli.screens.train import LineProgress
     from motet.runtime.autotune.history import TuningHistory
+    from motet.runtime.autotune.sizing import Sizing
     from motet.runtime.controller.job import Job
     from motet.runtime.controller.ports import ExecutorCluster
     from motet.runtime.core.consistency import Consistency
@@ -88,11 +89,13 @@ def run_tuned(
     job: Job,
     progress: LineProgress,
     on_begin: Callable[[TuningHistory], None] = lambda history: None,
+    sizing: Sizing | None = None,
 ) -> tuple[TrainResult, TuningHistory]:
-    """Run the job with the autotuner, whose growing history `on_begin` gets. Raises MotetError."""
+    """Run the job with the autotuner, whose growing history `on_begin` gets. `sizing`: of a job
+    that may ask for other numbers of machines. Raises MotetError."""
     from motet.runtime.autotune.autotuner import Autotuner
 
-    with Autotuner(job, progress.decided) as autotuner:
+    with Autotuner(job, progress.decided, sizing=sizing) as autotuner:
         on_begin(autotuner.history)
         result = job.run()
     if autotuner.failure:

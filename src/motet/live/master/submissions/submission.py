@@ -9,6 +9,7 @@ from motet.domain.errors import BadInput
 from motet.domain.events import Cancelled, Event, Goal, Submitted, Suspended
 from motet.domain.queues.queue_limits import largest_job
 from motet.domain.units import microseconds
+from motet.engine.state.proposed_sizes import TAKES_PROPOSALS
 from motet.live.jobs.array_file import ArraySpec
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import CommandSpec, JobSpec, TrainingSpec
@@ -217,11 +218,18 @@ def _check_dependencies(state: LiveState, spec: JobSpec) -> None:
 
 def _request_of(spec: JobSpec, slots: int) -> dict[str, int]:
     """Columns of a job's size. `slots`: of the cluster; an elastic training requests all that it
-    can use of them, which policies that do not resize jobs give it, or at least its minimum.
+    can use of them, which policies that do not resize jobs give it, or at least its minimum. One
+    that proposes its size requests the minimum at first.
     """
     if isinstance(spec, CommandSpec):
         return {"gpus": spec.processes}
     least, most = spec.least, spec.most
+    proposals: dict[str, int] = {}
+    if spec.proposes_size:
+        most = least  # Until it has measured itself.
+        proposals = {TAKES_PROPOSALS: 1}
+        proposals |= {"proposed_workers": least.workers, "proposed_servers": least.servers}
+        slots = 0
     wanted = spec.most_within(max(slots, least.workers + least.servers))
     return {
         "gpus": wanted.workers + wanted.servers,
@@ -232,6 +240,7 @@ def _request_of(spec: JobSpec, slots: int) -> dict[str, int]:
         "min_servers": least.servers,
         "max_servers": most.servers,
         "server_gpus": 1,
+        **proposals,
     }
 
 
