@@ -72,6 +72,17 @@ def test_a_job_file_is_submitted_with_other_values(cluster: motet.Client, tmp_pa
     assert cluster.logs(job) == f"{tmp_path}\n"
 
 
+def test_a_training_is_checked_here_and_has_a_number_of_epochs(cluster: motet.Client) -> None:
+    with pytest.raises(BadInput, match="unknown parameter of mlr 'l3'"):
+        cluster.submit(app="mlr", data="digits", set={"l3": "0.1"})
+    with pytest.raises(BadInput, match="digitz"):
+        cluster.submit(app="mlr", data="digitz")
+    job = cluster.submit(app="mlr", data="digits", set={"l2": 0.1})
+    assert job.spec is not None
+    assert job.spec["epochs"] > 0
+    cluster.cancel(job)
+
+
 def test_a_job_is_suspended_resumed_explained_and_cancelled(cluster: motet.Client) -> None:
     job = cluster.submit(run="sleep 1000", key="once")
     assert cluster.submit(run="sleep 1000", key="once").id == job.id

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from motet.domain.errors import BadInput
-from motet.interfaces.cli.apps.settings import COMMON
+from motet.interfaces.training_settings.settings import COMMON
 from motet.runtime.core.consistency import (
     DEFAULT_CONSISTENCY,
     Async,

@@ -197,7 +197,17 @@ def _job_values(file: str | os.PathLike[str] | None, values: Mapping[str, Any]) 
     home = Path.cwd() if "workdir" in values else home_of(path)
     wanted["workdir"] = resolved_folder(home, wanted.get("workdir", "."))
     wanted.setdefault("name", name_of_job(path, wanted))
-    return wanted
+    return _checked(wanted, "job" if path is None else str(path))
+
+
+def _checked(values: dict[str, Any], source: str) -> dict[str, Any]:
+    """Raises BadInput for a training whose application, parameters or data are not as they must
+    be."""
+    if "app" not in values:
+        return values
+    from motet.interfaces.training_settings.training_check import checked_training
+
+    return checked_training(values, source)
 
 
 def _text(chunks: Iterator[LogChunk]) -> Iterator[str]:

@@ -69,7 +69,7 @@ def started_head(folder: Path, address: str, node: OfferedNode) -> RayClusterRec
         if found.address != address:
             raise BadInput(
                 f"--head {address}: the cluster of {folder} has its head at {found.address}; end "
-                "it with 'motet machine leave --head', or give that address"
+                "it with 'motet machine leave', or give that address"
             )
         return found
     host, _, port = address.rpartition(":")

@@ -49,7 +49,7 @@ def list_apps(as_json: bool) -> None:
 def describe_app(app: str, as_json: bool) -> None:
     """Show what APP does, what data it reads and its parameters for --set."""
     from motet.apps import load_application
-    from motet.interfaces.cli.apps.settings import default_epochs
+    from motet.interfaces.training_settings.settings import default_epochs
 
     app_class = load_application(app)
     if as_json:
@@ -65,7 +65,7 @@ def describe_app(app: str, as_json: bool) -> None:
 
 
 def _parameter_lines(app_class: type[Estimator]) -> list[str]:
-    from motet.interfaces.cli.apps.settings import settable_parameters
+    from motet.interfaces.training_settings.settings import settable_parameters
 
     parameters = settable_parameters(app_class).values()
     width = max(len(f"{entry.name}={entry.default_text}") for entry in parameters)
@@ -76,7 +76,7 @@ def _parameter_lines(app_class: type[Estimator]) -> list[str]:
 
 
 def _entry(app_class: type[Estimator]) -> dict[str, Any]:
-    from motet.interfaces.cli.apps.settings import default_epochs, settable_parameters
+    from motet.interfaces.training_settings.settings import default_epochs, settable_parameters
 
     return {
         "name": app_class.name,

@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 if TYPE_CHECKING:
     import click
 
-    from motet.interfaces.cli.apps.parameters import Parameter
+    from motet.interfaces.training_settings.parameters import Parameter
 
 
 def complete_data(
@@ -45,7 +45,7 @@ def _app(ctx: click.Context) -> str | None:
 def _settable(app: str | None) -> dict[str, Parameter]:
     from motet.apps import load_application
     from motet.domain.errors import MotetError
-    from motet.interfaces.cli.apps.settings import COMMON, settable_parameters
+    from motet.interfaces.training_settings.settings import COMMON, settable_parameters
 
     try:
         return COMMON if app is None else settable_parameters(load_application(app))

@@ -138,9 +138,9 @@ def submit_command(
     """
     from motet.interfaces.cli.live.job_file import job_values
     from motet.interfaces.cli.live.name_value import name_and_value
-    from motet.interfaces.cli.live.training_check import checked_training
     from motet.interfaces.cli.shell.streams.results import print_json
     from motet.interfaces.live_cluster.snapshots import with_snapshot
+    from motet.interfaces.training_settings.training_check import checked_training
 
     given["drop"] = [*given["drop"]] or None
     given["after"] = [*given["after"]] or None

@@ -15,17 +15,17 @@ from motet.datasets.builtin.catalogue import is_known
 from motet.datasets.facts import DatasetFacts
 from motet.datasets.formats.recognition import format_called
 from motet.domain.errors import BadInput
-from motet.interfaces.cli.apps.settings import (
-    Settings,
-    default_epochs,
-    read_training_settings,
-)
 from motet.interfaces.cli.screens.train import LineProgress
 from motet.interfaces.cli.train.address import require_listener
 from motet.interfaces.cli.train.auto import AutoStart, require_drivable
 from motet.interfaces.cli.train.cluster_shape import ClusterShape
 from motet.interfaces.cli.train.memory_check import require_model_memory
 from motet.interfaces.cli.train.reconfigure_file import PlannedChange, check_changes, read_plan_file
+from motet.interfaces.training_settings.settings import (
+    Settings,
+    default_epochs,
+    read_training_settings,
+)
 from motet.report.training.folder import RunFolder
 from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
 from motet.runtime.controller.checkpoints.folder import CheckpointFolder

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from motet.apps import load_application
 from motet.apps.estimator import Estimator
 from motet.datasets import Dataset, open_dataset
-from motet.interfaces.cli.apps.settings import read_training_settings
 from motet.interfaces.cli.demo.training.jobs import MACHINES, DemoJob
+from motet.interfaces.training_settings.settings import read_training_settings
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.rows import Rows
 

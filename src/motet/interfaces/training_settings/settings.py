@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from motet.apps.estimator import Estimator
-from motet.interfaces.cli.apps.parameters import Parameter, constructor_parameters, parse_settings
+from motet.interfaces.training_settings.parameters import (
+    Parameter,
+    constructor_parameters,
+    parse_settings,
+)
 from motet.runtime.core.consistency import (
     DEFAULT_CONSISTENCY,
     Consistency,

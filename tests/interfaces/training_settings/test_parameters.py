@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 
 from motet.domain.errors import BadInput
-from motet.interfaces.cli.apps.parameters import constructor_parameters, parse_settings
+from motet.interfaces.training_settings.parameters import constructor_parameters, parse_settings
 
 
 class Model:

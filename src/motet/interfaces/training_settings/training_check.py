@@ -9,7 +9,7 @@ from typing import Any
 
 from motet.apps import APPLICATIONS, load_application
 from motet.datasets.opening import check_dataset
-from motet.interfaces.cli.apps.settings import default_epochs, read_training_settings
+from motet.interfaces.training_settings.settings import default_epochs, read_training_settings
 from motet.live.jobs.array_file import array_spec, is_array
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_spec import JobSpec, TrainingSpec

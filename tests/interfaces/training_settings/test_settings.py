@@ -6,7 +6,7 @@ import pytest
 
 from motet.apps import load_application
 from motet.domain.errors import BadInput
-from motet.interfaces.cli.apps.settings import (
+from motet.interfaces.training_settings.settings import (
     COMMON,
     NOT_SETTABLE,
     read_training_settings,
