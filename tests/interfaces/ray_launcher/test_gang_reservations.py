@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from ray_nodes import RayNodes, ray_nodes
 pytestmark = [pytest.mark.soak, pytest.mark.cluster, pytest.mark.timeout(1800)]
 
 ROUNDS = 3
+LEAST_DELAYS_S = 0.2
 DELAYS = "NodeManagerService.grpc_server.%sBundleResources=100000:900000"
 """Microseconds before a node answers a request about a part of a gang: at random, so that parts of
 two gangs meet in any order."""
@@ -50,7 +52,9 @@ async def rounds(nodes: RayNodes) -> int:
     holds = list[str]()
 
     async def gang(attempt: str, order: list[str]) -> None:
+        begun_s = time.monotonic()
         await reservations.reserve(attempt, {node: {"CPU": 3.0} for node in order}, lambda: True)
+        assert time.monotonic() - begun_s >= LEAST_DELAYS_S, "Ray ignores the delays"
         holds.append(attempt)
         assert holds == [attempt], "both gangs hold their slots"
         holds.remove(attempt)
