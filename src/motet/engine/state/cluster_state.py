@@ -13,39 +13,16 @@ from motet.domain.model_profile import ModelProfile
 from motet.domain.queues.queue_limits import QueueLimits
 from motet.domain.snapshot import UNKNOWN, History, JobTable, Placement, Queues, Snapshot
 from motet.domain.units import NEVER_US
-from motet.domain.wait import Wait
 from motet.engine.state.captured_state import CapturedState
+from motet.engine.state.engine_columns import ENGINE_COLUMNS, WAITED_COLUMNS
 from motet.engine.state.history import FinishedJobs
 from motet.engine.state.machines import Machines
-from motet.engine.state.proposed_sizes import (
-    PROPOSAL_COLUMNS,
-    TAKES_PROPOSALS,
-    sized_columns,
-)
-from motet.engine.state.sharing import SHARED_SET, SharedSlots
+from motet.engine.state.proposed_sizes import TAKES_PROPOSALS, sized_columns
+from motet.engine.state.sharing import SharedSlots
 from motet.engine.state.table import ActiveTable, check_memory_columns
 from motet.placement.room import ResourceDemand, Room
 
 T = TypeVar("T")
-
-WAITED_COLUMNS = tuple(f"waited_{code.key}_us" for code in Wait)
-"""Time without GPUs by reason, in the order of the codes."""
-ENGINE_COLUMNS = {
-    "preemptions": 0,
-    "migrations": 0,
-    "rescales": 0,
-    "wait_code": 0,
-    "not_before_us": 0,
-    "running_since_us": UNKNOWN,
-    "preempted_us": UNKNOWN,
-    SHARED_SET: UNKNOWN,
-    **PROPOSAL_COLUMNS,
-    **dict.fromkeys(WAITED_COLUMNS, 0),
-}
-"""Columns of the engine beside those of `JobTable`: counts of preemptions, moves and resizes, the
-reason of the present wait, the time before which it may not start, the time at which the driver
-executed its last start (UNKNOWN while that is pending), that of its last preemption, the set of
-jobs that share its GPUs, the size that it proposed, and the total waiting time by reason."""
 
 
 class ClusterState:

@@ -13,7 +13,8 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.wait import Wait
-from motet.engine.state.cluster_state import WAITED_COLUMNS, ClusterState
+from motet.engine.state.cluster_state import ClusterState
+from motet.engine.state.engine_columns import WAITED_COLUMNS
 from motet.sim.replay.placements import CapturedHolds, HoldRecorder, Holds
 from motet.sim.replay.step_progress import StepProgress, TrainedSteps
 from motet.sim.workload.workload import Workload

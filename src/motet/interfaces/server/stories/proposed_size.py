@@ -29,7 +29,7 @@ def proposed_size(state: LiveState, job: LiveJob) -> dict[str, Any] | None:
         "attempt": found.attempt,
         "at": seconds(found.at_us),
         "refusal": refusal,
-        "sentence": f"{told}; not granted: {refusal}" if refusal else told,
+        "sentence": f"{told}; not granted in full: {refusal}" if refusal else told,
     }
 
 
