@@ -92,7 +92,7 @@ def run_motet(*arguments: str | Path, timeout_s: float = 280.0) -> Ended:
         try:
             code = running.wait(timeout_s)
         finally:
-            left_running = _processes(mark, running.process_id)
+            left_running = _processes(mark, running.pid)
             _kill(left_running)
         return Ended(code, *(path.read_text() for path in outputs), left_running)
 
