@@ -6,14 +6,12 @@ import json
 import random
 import shlex
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from marked_process import MarkedProcess, motet_process
+from marked_process import MarkedProcess, motet_process, run_motet
 
 MOMENTS = [
     ("reading", signal.SIGINT),
@@ -24,7 +22,7 @@ MOMENTS_OF_RAY = [
     pytest.param("starting Ray", signal.SIGINT, marks=pytest.mark.soak),
     ("3 executors", signal.SIGTERM),
 ]
-LONGEST_DELAY_S = 2.0
+LONGEST_DELAY_S = 0.5
 
 
 def train_forever(*more: str) -> MarkedProcess:
@@ -81,12 +79,8 @@ def test_an_interrupted_run_leaves_its_losses_and_how_to_continue(tmp_path: Path
     more = int(epochs[-1]) + 2
 
     words = shlex.split(hint.removeprefix("continue with: motet "))
-    resumed = subprocess.run(
-        [*(sys.executable, "-m", "motet.interfaces.cli"), *words, "--epochs", str(more)],
-        capture_output=True,
-        text=True,
-    )
-    assert resumed.returncode == 0, resumed.stderr
+    resumed = run_motet(*words, "--epochs", str(more))
+    assert resumed.code == 0, resumed.err
     record = json.loads((tmp_path / "run.json").read_text())
     assert (record["state"], len(record["loss"])) == ("finished", more)
 

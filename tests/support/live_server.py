@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -16,6 +14,7 @@ from marked_process import MARKER
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
 from motet.live.launcher.leftovers import MARK
+from motet_forks import ForkedMotet, fork_motet
 from waiting import wait_until
 
 
@@ -25,11 +24,10 @@ class LiveServer:
     def __init__(self, folder: Path, *options: str) -> None:
         self.folder = folder
         self._mark = uuid.uuid4().hex
-        self._command = [sys.executable, "-m", "motet.interfaces.cli", "server"]
-        self._command += ["--state-dir", str(folder), *options]
-        self.process: subprocess.Popen[bytes] | None = None
+        self._command = ("server", "--state-dir", str(folder), *options)
+        self.process: ForkedMotet | None = None
         # A pipe that nobody reads would fill up.
-        self._said = tempfile.TemporaryFile(mode="a+b")  # noqa: SIM115
+        self._said = tempfile.NamedTemporaryFile(mode="a+b")  # noqa: SIM115
 
     def start(self, *, keeps_address: bool = False) -> LiveClient:
         """Start the server; returns a client when it answers. Raises AssertionError with its last
@@ -39,12 +37,9 @@ class LiveServer:
             address.unlink(missing_ok=True)
         self._said.seek(0)
         self._said.truncate()
-        self.process = subprocess.Popen(
-            self._command,
-            env={**os.environ, MARKER: self._mark, "NO_COLOR": "1"},
-            stdout=subprocess.DEVNULL,
-            stderr=self._said,
-        )
+        environment = {**os.environ, MARKER: self._mark, "NO_COLOR": "1"}
+        said = Path(self._said.name)
+        self.process = fork_motet(self._command, environment, Path(os.devnull), said)
         wait_until(lambda: self._has_ended() or (address.exists() and not keeps_address))
         if self._has_ended():
             raise AssertionError(self.said())
@@ -102,6 +97,8 @@ class LiveServer:
 
     def kill_everything(self) -> None:
         """End what a test leaves."""
+        if self.process is not None:
+            self.process.kill()
         left = [*self._processes(b""), *self.launchers(), *self.shepherds()]
         for pid in [*left, *self.job_processes()]:
             try:

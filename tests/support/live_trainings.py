@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import held_training
+from marked_process import run_motet
 from motet.interfaces.client import LiveClient
 
 FINAL = ("SUCCEEDED", "FAILED", "CANCELLED")
@@ -34,11 +32,7 @@ def undisturbed(epochs: int, workers: int, servers: int) -> dict[str, Any]:
     """What `motet train --json` prints."""
     words = ["train", PROGRAM, "--data", "digits", "--epochs", str(epochs), "--set", "tol=0"]
     words += ["--workers", str(workers), "--servers", str(servers), "--json", "--quiet"]
-    done = subprocess.run(
-        [sys.executable, "-m", "motet.interfaces.cli", *words],
-        env={**os.environ, "HELD_UNTIL": "/"},
-        capture_output=True,
-        check=True,
-    )
-    found: dict[str, Any] = json.loads(done.stdout)
+    done = run_motet(*words, variables={"HELD_UNTIL": "/"})
+    assert done.code == 0, done.err
+    found: dict[str, Any] = json.loads(done.out)
     return found

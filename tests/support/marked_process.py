@@ -9,14 +9,16 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from motet_forks import fork_motet
 from waiting import wait_until
 
 MARKER = "MOTET_TEST_MARKER"
+NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 
 
 class MarkedProcess:
@@ -82,17 +84,22 @@ def motet_process(*arguments: str | Path, entering: Sequence[str] = ()) -> Marke
     return MarkedProcess([*entering, *motet, *map(str, arguments)])
 
 
-def run_motet(*arguments: str | Path, timeout_s: float = 280.0) -> Ended:
-    """Run `motet ...` to its end, in a process that is a fork of one with its modules."""
+def run_motet(
+    *arguments: str | Path, timeout_s: float = 280.0, variables: Mapping[str, str] = NO_VARIABLES
+) -> Ended:
+    """Run `motet ...` to its end, in a process that is a fork of one with its modules.
+
+    `variables`: of its environment, beside those of this process.
+    """
     mark = uuid.uuid4().hex
-    environment = {**os.environ, MARKER: mark, "NO_COLOR": "1"}
+    environment = {**os.environ, **variables, MARKER: mark, "NO_COLOR": "1"}
     with tempfile.NamedTemporaryFile() as out, tempfile.NamedTemporaryFile() as err:
         outputs = Path(out.name), Path(err.name)
         running = fork_motet(tuple(map(str, arguments)), environment, *outputs)
         try:
             code = running.wait(timeout_s)
         finally:
-            left_running = _processes(mark, running.process_id)
+            left_running = _processes(mark, running.pid)
             _kill(left_running)
         return Ended(code, *(path.read_text() for path in outputs), left_running)
 

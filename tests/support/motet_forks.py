@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import pickle
+import signal
 import socket
 import subprocess
 import sys
@@ -18,32 +20,46 @@ _ENVIRONMENT = dict(os.environ)
 
 
 class ForkedMotet:
-    """A running command; its process leads a session of its own."""
+    """A running command with the methods of `subprocess.Popen`; it leads a session of its own."""
 
     def __init__(self, control: socket.socket, command: Command) -> None:
-        self._control = control
-        control.send(pickle.dumps(command))
-        self.process_id: int = self._answer(None)
+        self._answers, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            socket.send_fds(control, [pickle.dumps(command)], [theirs.fileno()])
+        self.pid = self._answer()
+        self.returncode: int | None = None
 
-    def wait(self, timeout_s: float) -> int:
-        """The exit code. Raises TimeoutError; the template is of no use after that."""
-        try:
-            return self._answer(timeout_s)
-        except TimeoutError:
-            self._control.close()
-            _template.cache_clear()
-            raise
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit code, negative after a signal. Raises TimeoutError."""
+        if self.returncode is None:
+            self._answers.settimeout(timeout)
+            self.returncode = self._answer()
+            self._answers.close()
+        return self.returncode
 
-    def _answer(self, timeout_s: float | None) -> int:
-        self._control.settimeout(timeout_s)
-        number: int = pickle.loads(self._control.recv(MAX_MESSAGE_BYTES))
+    def poll(self) -> int | None:
+        """The exit code if it has ended."""
+        with contextlib.suppress(BlockingIOError):
+            self.wait(timeout=0)
+        return self.returncode
+
+    def send_signal(self, number: signal.Signals) -> None:
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):  # It has ended since.
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _answer(self) -> int:
+        number: int = pickle.loads(self._answers.recv(MAX_MESSAGE_BYTES))
         return number
 
 
 def fork_motet(
     arguments: tuple[str, ...], environment: dict[str, str], out: Path, err: Path
 ) -> ForkedMotet:
-    """Start a command that writes to two files that exist."""
+    """Start a command that appends to two files that exist."""
     command = Command(arguments, os.getcwd(), environment, out, err)
     return ForkedMotet(_template(), command)
 

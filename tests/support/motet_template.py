@@ -11,6 +11,7 @@ import importlib
 import os
 import pickle
 import pkgutil
+import selectors
 import socket
 import sys
 import tempfile
@@ -31,7 +32,7 @@ _LIBRARIES = ("matplotlib.backends.backend_agg", "matplotlib.pyplot", "pandas", 
 
 @dataclass(frozen=True)
 class Command:
-    """What a fork becomes. `out`, `err`: the files that it writes."""
+    """What a fork becomes. `out`, `err`: the files to which it appends."""
 
     arguments: tuple[str, ...]
     folder: str
@@ -41,23 +42,55 @@ class Command:
 
 
 def serve(control: socket.socket) -> int:
-    """Answer every command with its process id and then its exit code, until the other end closes.
+    """Start a fork for every command that comes with a socket for its process id and exit code.
 
-    Returns in the template and, as the outcome of `motet`, in every fork.
+    Returns in the template when the other end closes and, as the outcome of `motet`, in no fork.
     """
-    while message := control.recv(MAX_MESSAGE_BYTES):
-        command: Command = pickle.loads(message)
-        child = os.fork()
-        if child == 0:
-            control.close()
-            _become(command)
-            from motet.interfaces.cli.main import main
+    with selectors.DefaultSelector() as running:
+        running.register(control, selectors.EVENT_READ)
+        while True:
+            for key, _ in running.select():
+                if key.data is not None:
+                    running.unregister(key.fd)
+                    _tell_end(key.fd, *key.data)
+                elif not _start_next(control, running):
+                    return 0
 
-            main()
-        control.send(pickle.dumps(child))
-        _, status = os.waitpid(child, 0)
-        control.send(pickle.dumps(os.waitstatus_to_exitcode(status)))
-    return 0
+
+def _start_next(control: socket.socket, running: selectors.BaseSelector) -> bool:
+    """Fork for the next command; whether there was one."""
+    message, (*numbers,), _, _ = socket.recv_fds(control, MAX_MESSAGE_BYTES, 1)
+    if not message:
+        return False
+    command: Command = pickle.loads(message)
+    answers = socket.socket(fileno=numbers[0])
+    child = os.fork()
+    if child == 0:
+        _close_inherited(running, answers)
+        _become(command)
+        from motet.interfaces.cli.main import main
+
+        main()
+    answers.send(pickle.dumps(child))
+    running.register(os.pidfd_open(child), selectors.EVENT_READ, (child, answers))
+    return True
+
+
+def _close_inherited(running: selectors.BaseSelector, answers: socket.socket) -> None:
+    """A fork has nothing of the commands before it, nor of the connection to the tests."""
+    for key in [*running.get_map().values()]:
+        os.close(key.fd)
+        if key.data is not None:
+            key.data[1].close()
+    running.close()
+    answers.close()
+
+
+def _tell_end(pidfd: int, child: int, answers: socket.socket) -> None:
+    os.close(pidfd)
+    _, status = os.waitpid(child, 0)
+    with answers, contextlib.suppress(BrokenPipeError):  # Nobody asks any more.
+        answers.send(pickle.dumps(os.waitstatus_to_exitcode(status)))
 
 
 def _become(command: Command) -> None:
@@ -68,7 +101,7 @@ def _become(command: Command) -> None:
     tempfile.tempdir = None
     sys.argv[:] = ["motet", *command.arguments]
     for path, number in ((command.out, 1), (command.err, 2)):
-        file = os.open(path, os.O_WRONLY)
+        file = os.open(path, os.O_WRONLY | os.O_APPEND)
         os.dup2(file, number)
         os.close(file)
 

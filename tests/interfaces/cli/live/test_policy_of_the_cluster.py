@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from live_server import LiveServer
+from marked_process import run_motet
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.commands import motet
 from motet.interfaces.server_address import ServerAddress
@@ -46,12 +45,10 @@ def run(server: LiveServer, *words: str) -> Result:
 def test_a_policy_that_cannot_be_in_force_ends_the_start(
     tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
-    command = [sys.executable, "-m", "motet.interfaces.cli", "server", *options]
-    command += ["--state-dir", str(tmp_path / "state")]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=100)
-    assert ended.returncode == 2
-    assert message in ended.stderr
-    assert len(ended.stderr.strip().splitlines()) == 1
+    ended = run_motet("server", *options, "--state-dir", tmp_path / "state")
+    assert (ended.code, ended.left_running) == (2, {})
+    assert message in ended.err
+    assert len(ended.err.strip().splitlines()) == 1
     assert not (tmp_path / "state").exists()
 
 

@@ -104,12 +104,30 @@ class Window:
         return tab
 
 
-@pytest.fixture
-def window(chromium: Any, server: LiveServer) -> Iterator[Window]:
+@pytest.fixture(scope="module")
+def signed_in(chromium: Any, server: LiveServer) -> Iterator[Window]:
     found = Window(chromium, server)
     yield found
     found.context.close()
-    assert found.complaints == []
+
+
+@pytest.fixture
+def window(signed_in: Window) -> Iterator[Window]:
+    """The same browser for all tests, with a new tab for each of them."""
+    former = signed_in.context.pages
+    signed_in.complaints.clear()
+    signed_in.tab = signed_in.open("/")
+    for tab in former:
+        tab.close()
+    yield signed_in
+    assert signed_in.complaints == []
+
+
+@pytest.fixture(scope="module")
+def narrow(chromium: Any, server: LiveServer) -> Iterator[Window]:
+    found = Window(chromium, server, viewport={"width": 400, "height": 800})
+    yield found
+    found.context.close()
 
 
 def submit(client: LiveClient, name: str, run: str = "sleep 1000", **more: Any) -> str:
@@ -196,7 +214,7 @@ def test_loss_and_times_of_a_training_are_drawn(window: Window, client: LiveClie
 
 
 def test_a_replay_is_started_by_keyboard_and_its_page_follows(
-    chromium: Any, server: LiveServer, window: Window, client: LiveClient
+    narrow: Window, window: Window, client: LiveClient
 ) -> None:
     ended(client, submit(client, "replayed", "true"))
     window.tab.goto("/whatif")
@@ -207,16 +225,10 @@ def test_a_replay_is_started_by_keyboard_and_its_page_follows(
     window.tab.wait_for_url("**/whatif/*")
     assert window.tab.wait_for_selector("#curves canvas").evaluate(DRAWN)
     place = window.tab.url
-    for scheme in ("light", "dark"):
-        other = Window(
-            chromium, server, color_scheme=scheme, viewport={"width": 400, "height": 800}
-        )
-        other.tab.goto(place)
-        other.tab.click("summary")
-        ratio, element = other.tab.evaluate(CONTRAST)
-        assert ratio >= CONTRAST_AA, element
-        assert other.tab.evaluate("document.documentElement.scrollWidth") <= 400
-        other.context.close()
+    narrow.tab.goto(place)
+    narrow.tab.click("summary")
+    assert_readable(narrow.tab)
+    assert narrow.tab.evaluate("document.documentElement.scrollWidth") <= 400
 
 
 def test_a_replay_is_read_without_scripts(
@@ -232,14 +244,18 @@ def test_a_replay_is_read_without_scripts(
     window.context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_can_be_read_on_its_background(
-    chromium: Any, server: LiveServer, client: LiveClient, scheme: str
-) -> None:
+def assert_readable(tab: Any) -> None:
+    """All text of a page, in the light and in the dark."""
+    for scheme in ("light", "dark"):
+        tab.emulate_media(color_scheme=scheme)
+        ratio, element = tab.evaluate(CONTRAST)
+        assert ratio >= CONTRAST_AA, (tab.url, scheme, element)
+
+
+def test_text_can_be_read_on_its_background(window: Window, client: LiveClient) -> None:
     for name, run in (("fails", "exit 3"), ("works", "true"), ("runs", "sleep 1000")):
         job = submit(client, name, run)
     waits = submit(client, "waits", processes=2)
-    window = Window(chromium, server, color_scheme=scheme)
     for path in (
         "/",
         "/jobs",
@@ -249,26 +265,24 @@ def test_text_can_be_read_on_its_background(
         "/timeline",
         "/decisions",
         "/whatif",
-        "/jobs/99999",
     ):
         window.tab.goto(path)
-        ratio, element = window.tab.evaluate(CONTRAST)
-        assert ratio >= CONTRAST_AA, (path, element)
-    window.context.close()
+        assert_readable(window.tab)
     for each in (job, waits):
         client.change(each, "cancel")
+
+
+def test_the_page_of_a_missing_job_can_be_read(narrow: Window) -> None:
+    narrow.tab.goto("/jobs/99999")
+    assert_readable(narrow.tab)
 
 
 @pytest.mark.parametrize(
     "path", ["/", "/jobs", "/machines", "/queues", "/timeline", "/decisions", "/whatif"]
 )
-def test_a_narrow_window_does_not_scroll_sideways(
-    chromium: Any, server: LiveServer, path: str
-) -> None:
-    window = Window(chromium, server, viewport={"width": 400, "height": 800})
-    window.tab.goto(path)
-    assert window.tab.evaluate("document.documentElement.scrollWidth") <= 400
-    window.context.close()
+def test_a_narrow_window_does_not_scroll_sideways(narrow: Window, path: str) -> None:
+    narrow.tab.goto(path)
+    assert narrow.tab.evaluate("document.documentElement.scrollWidth") <= 400
 
 
 def test_pages_are_read_without_scripts(

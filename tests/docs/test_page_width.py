@@ -1,0 +1,73 @@
+"""No page of the built documentation scrolls sideways, whether on a telephone or on a desk.
+
+Blocks of printed tables keep their columns, so on a narrow screen these scroll by themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.cluster, pytest.mark.soak]  # The build runs the notebooks.
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
+NARROW_PX, WIDE_PX = 400, 1300
+SCROLLS_WHEN_NARROW = ("PRE", "DIV.table-wrapper", "DIV.output text_html")
+
+SCROLLING = """() => {
+  const found = [...document.querySelectorAll("body *")].filter(element => {
+    const overflow = getComputedStyle(element).overflowX;
+    return element.clientWidth && element.scrollWidth > element.clientWidth + 1
+      && (overflow === "auto" || overflow === "scroll");
+  }).map(element => `${element.tagName}.${element.className}`);
+  const page = document.scrollingElement;
+  return page.scrollWidth > page.clientWidth ? ["the page", ...found] : found;
+}"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "sphinx", "-q", "-b", "html", str(DOCS), str(folder)]
+    subprocess.run(build, check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api")
+    if PROGRAM is None:
+        pytest.skip("needs Chromium: tools/test_packages.sh installs it")
+    options = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with playwright.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=PROGRAM, args=options)
+        yield browser.new_page()
+        browser.close()
+
+
+def scrolling(page: Any, site: Path, width: int) -> list[tuple[str, str]]:
+    """Pages and what of them is wider than its place."""
+    page.set_viewport_size({"width": width, "height": 900})
+    found = []
+    for file in sorted(site.rglob("*.html")):
+        page.goto(file.as_uri())
+        found += [(file.relative_to(site).as_posix(), each) for each in page.evaluate(SCROLLING)]
+    return found
+
+
+def test_nothing_scrolls_sideways_on_a_wide_screen(page: Any, site: Path) -> None:
+    assert scrolling(page, site, WIDE_PX) == []
+
+
+def test_only_tables_and_printed_lines_scroll_on_a_narrow_screen(page: Any, site: Path) -> None:
+    found = scrolling(page, site, NARROW_PX)
+    assert [each for each in found if not each[1].startswith(SCROLLS_WHEN_NARROW)] == []
+    assert found, "the long lines of the pages scroll by themselves"
