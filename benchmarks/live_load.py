@@ -2,8 +2,8 @@
 
 100 requests a second, of which 20 submit and 80 read (pages of the list, jobs, explanations), while
 gangs end and start. Targets: a step of the master, decision included, under 1 s; 99 % of the
-requests under 100 ms; memory and the time of a start are reported. Client, server and launcher
-share the machine.
+requests under 100 ms; nothing holds the GIL of the server over 50 ms. Memory, the growth of the
+journal and the time of a start are reported. Client, server and launcher share the machine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeAlias
 
 import httpx
 import psutil
@@ -31,6 +31,9 @@ from support.figures import Figure, parser, report
 CLUSTER, POLICY, MEAN_S = "200x8", "tiresias-las", "900"
 JOBS, SUBMITTERS = 11_000, 16
 PER_S, SUBMITTED = 100, 0.2
+GIL_MS = 50.0
+Step: TypeAlias = tuple[int, float, float]
+Gap: TypeAlias = tuple[float, float]
 SERVER = Path(__file__).parent / "support" / "loaded_server.py"
 SIZES, WEIGHTS = (1, 2, 4, 8), (75, 15, 7, 3)
 
@@ -56,14 +59,16 @@ class LoadedServer:
             limits=httpx.Limits(max_connections=64, max_keepalive_connections=64),
         )
 
-    def steps(self) -> list[tuple[int, float, float]]:
-        """Inputs, wall seconds and CPU-seconds of every step since the last call."""
+    def measured(self) -> tuple[list[Step], list[Gap]]:
+        """Inputs, wall seconds and CPU-seconds of every step since the last call; CPU-seconds and
+        wall seconds of gaps in which no other thread had the GIL."""
         found = self._folder / "steps.json"
         found.unlink(missing_ok=True)
         self._process.send_signal(signal.SIGUSR1)
         while not found.exists():
             time.sleep(0.01)
-        return [tuple(each) for each in json.loads(found.read_text())]
+        taken = json.loads(found.read_text())
+        return [tuple(each) for each in taken["steps"]], [tuple(each) for each in taken["gaps"]]
 
     @property
     def process(self) -> psutil.Process:
@@ -137,21 +142,40 @@ def main() -> None:
         per_s = fill(server)
         while state_count(server, "RUNNING") < 900:
             time.sleep(0.1)
-        server.steps()
-        latencies = load(server, 10 if arguments.quick else 60)
-        steps, memory = server.steps(), server.memory_bytes()
+        server.measured()
+        seconds, written = 10 if arguments.quick else 60, journal_bytes(folder)
+        latencies = load(server, seconds)
+        (steps, gaps), memory = server.measured(), server.memory_bytes()
+        written = journal_bytes(folder) - written
         server.end()
-        size = sum(each.stat().st_size for each in folder.glob("journal.db*"))
+        size = journal_bytes(folder)
         server = LoadedServer(folder)
         started_s = server.started_s
         server.end()
-    figures = figures_of(latencies, steps)
+    figures = [*figures_of(latencies, steps), gil_figure(gaps)]
     figures += [
+        Figure(
+            "journal", f"{written / 1e3 / seconds:,.0f} kB/s", f"{len(steps) / seconds:.0f} steps/s"
+        ),
         Figure("submissions while the queue was filled", f"{per_s:,.0f} /s"),
         Figure("memory of the server", f"{memory / 1e6:,.0f} MB"),
         Figure("start from this journal", f"{started_s:.1f} s", f"{size / 1e6:,.0f} MB"),
     ]
     report("live_load", "The live master, 10,000 jobs wait and 1,000 run", figures)
+
+
+def journal_bytes(folder: Path) -> int:
+    """Of the database with its log."""
+    return sum(each.stat().st_size for each in folder.glob("journal.db*"))
+
+
+def gil_figure(gaps: list[Gap]) -> Figure:
+    """The longest time for which a thread waited for the GIL, as CPU time of the process."""
+    cpu_ms = [1e3 * cpu_s for cpu_s, _ in gaps]
+    longest, late = max(cpu_ms), sum(each > GIL_MS for each in cpu_ms)
+    details = f"99.9 % {percentile(cpu_ms, 0.999):.1f} CPU-ms, {late} of {len(gaps):,} above"
+    name = "longest wait for the GIL"
+    return Figure(name, f"{longest:.1f} CPU-ms", details, longest, GIL_MS, at_least=False)
 
 
 def state_count(server: LoadedServer, state: str) -> int:

@@ -1,7 +1,8 @@
 """`motet server` with a fake launcher: `loaded_server.py FOLDER CLUSTER POLICY MEAN_S`.
 
 Prints how long it took to open the journal. At SIGUSR1 it writes what the steps of the master took
-so far into FOLDER/steps.json, and forgets them.
+so far, and the gaps between wake-ups of a thread that wants the GIL, into FOLDER/steps.json, and
+forgets them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
+
+from gil_watch import GilWatch
 
 from motet.domain.cluster import ClusterSpec
 from motet.interfaces.server import serve as server
@@ -47,11 +50,14 @@ def main() -> None:
     server._launcher = lambda options: (sys.executable, str(FAKE_LAUNCHER), mean_s)  # type: ignore
     began_s = time.perf_counter()
 
+    watch = GilWatch()
+    watch.start()
+
     def dump(number: int, frame: object) -> None:
         del number, frame
         taken, TimedMaster.steps = TimedMaster.steps, []
         partial = folder / ".steps.json"
-        partial.write_text(json.dumps(taken))
+        partial.write_text(json.dumps({"steps": taken, "gaps": watch.take()}))
         partial.replace(folder / "steps.json")
 
     signal.signal(signal.SIGUSR1, dump)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.allocation import order as orders
-from motet.allocation.order import order_by, places_in, running_first_within
+from motet.allocation.order import (
+    JOINS,
+    order_by,
+    places_in,
+    ranks_running_first,
+    running_first_within,
+)
 
 rows = st.lists(
     st.tuples(st.booleans(), st.integers(-3, 3), st.sampled_from([-1.5, -0.0, 0.0, 2.25])),
@@ -49,3 +57,48 @@ def test_inside_a_group_those_that_run_stand_first(queue: list[int], gpus: list[
     places = running_first_within(order, np.array(queue), np.array(gpus))
     expected = sorted(range(8), key=lambda row: (queue[row], gpus[row] == 0, row))
     assert np.argsort(places).tolist() == expected
+
+
+steps = st.lists(
+    st.tuples(
+        st.lists(st.integers(0, 2), min_size=9, max_size=9),
+        st.lists(st.sampled_from([None, None, None, 0, 1]), min_size=9, max_size=9),
+    ),
+    min_size=1,
+    max_size=12,
+)
+"""GPUs of each row from then on, and the groups whose tail it joins before."""
+
+
+@given(steps=steps, distance=st.sampled_from([4, 16, 2**20]), is_old=st.booleans())
+def test_ranks_keep_the_order_of_places(steps: Any, distance: int, is_old: bool) -> None:
+    """Whatever runs and moves, the rows stand as if every decision gave all of them new places.
+    `is_old`: the first ranks are places, as earlier versions recorded them."""
+    group, number = np.zeros(9, np.int64), np.arange(9)
+    places = np.arange(9) if is_old else np.full(9, JOINS)
+    ranks = places.copy()
+    rank_rows = orders.ranks_running_first.py_func  # The distance is a constant of compiled code.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(orders, "_DISTANCE", distance)
+        patch.setattr(orders, "_join", orders._join.py_func)
+        patch.setattr(orders, "_put_running_first", orders._put_running_first.py_func)
+        for gpus, joined in steps:
+            for row, target in enumerate(joined):
+                if target is not None:
+                    group[row], places[row], ranks[row] = target, JOINS + 1, JOINS + 1
+            order = order_by(group, ranks, number)
+            assert order.tolist() == order_by(group, places, number).tolist()
+            ranks = rank_rows(order, group, np.array(gpus), ranks)
+            places = running_first_within(order, group, np.array(gpus))
+    assert order_by(group, ranks, number).tolist() == order_by(group, places, number).tolist()
+
+
+def test_ranks_of_rows_that_wait_stay_when_others_leave_and_start() -> None:
+    group, gpus = np.zeros(1000, np.int64), np.zeros(1000, np.int64)
+    gpus[:10] = 1
+    ranks = ranks_running_first(np.arange(1000), group, gpus, np.full(1000, JOINS))
+    later, left = gpus[1:].copy(), ranks[1:]
+    later[500] = 1  # A small job overtakes.
+    found = ranks_running_first(np.arange(999), group[1:], later, left)
+    assert np.flatnonzero(found != left).tolist() == [500]
+    assert left[8] < found[500] < left[9]

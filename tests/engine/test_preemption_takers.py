@@ -1,10 +1,8 @@
 """No job is preempted unless another one gets GPUs at that moment: any policy, limits and drains.
 
 A job that loses its slots with a machine or is suspended is not preempted: the decision log has
-other entries for these. Left out are a limit of a queue that is lowered, GPUs that a queue does not
-lend when it leaves a job with which it shared them (`gandiva` with packing), and, a known defect,
-limits of queues together with limits of preemptions: `tiresias-las` with a queue that may borrow 3
-GPUs, one with a guarantee of 4 and a `min_runtime` of 2 s has preempted a job for nobody.
+other entries for these. Left out are a limit of a queue that is lowered, and GPUs that a queue does
+not lend when it leaves a job with which it shared them (`gandiva` with packing).
 """
 
 from __future__ import annotations
@@ -187,11 +185,6 @@ def drawn_events(cluster: DrivenCluster, now_us: int, data: st.DataObject) -> li
     return [Finished(job)]
 
 
-def alone(protection: PreemptionLimits, limits: Sequence[QueueLimits]) -> PreemptionLimits:
-    """The protection where queues have no limits."""
-    return protection if all(each == QueueLimits() for each in limits) else PreemptionLimits()
-
-
 @pytest.mark.parametrize("policy", SETTINGS)
 @settings(max_examples=examples(100))
 @given(
@@ -209,7 +202,7 @@ def test_the_gpus_of_a_preempted_job_go_to_another_one(
     machines: Any,
     data: st.DataObject,
 ) -> None:
-    cluster = DrivenCluster(policy, limits, alone(protection, limits))
+    cluster = DrivenCluster(policy, limits, protection)
     for now_s in range(40):
         now_us = now_s * SECOND_US
         events: list[Event] = [Tick()] if cluster.engine.recheck_at_us <= now_us else []
@@ -269,8 +262,22 @@ def test_in_the_simulator_the_gpus_of_a_preempted_job_go_to_another_one(
         queues=Queues.with_limits(workload.queue_names, dict(zip(NAMES, limits, strict=True))),
         measurements=late_fitted_measurements(),
         timeline=timeline,
-        limits=alone(protection, limits),
+        limits=protection,
     )
     with suppress(TimeIsUp):
         simulation.run()
     assert preempted_for_nobody(log) == []
+
+
+def test_a_job_that_was_protected_keeps_gpus_until_the_queue_needs_them_that_keeps_them() -> None:
+    """While it is protected, another queue reclaims its guarantee, and the GPUs that queue b does
+    not lend are fewer than its guarantee. When it no longer is, no job would get its GPUs."""
+    limits = [QueueLimits(2, None, 2), QueueLimits(3, 2, 0), QueueLimits(2, None, 2)]
+    cluster = DrivenCluster("fifo", limits, PreemptionLimits(6 * SECOND_US))
+    cluster.step(0, [submitted(0, (0, 60, 4, 2, 0))])
+    cluster.step(3 * SECOND_US, [submitted(1, (3, 60, 1, 0, 0))])
+    cluster.step(7 * SECOND_US, [Tick()])
+    assert {*cluster.state.placements} == {0, 1}
+    cluster.step(9 * SECOND_US, [submitted(2, (9, 60, 3, 1, 0))])
+    assert {*cluster.state.placements} == {1, 2}
+    assert preempted_for_nobody(cluster.log) == []

@@ -22,7 +22,7 @@ from numba import njit
 
 from motet.allocation.fill import fill
 from motet.allocation.keep_current import keep_current, next_multiple
-from motet.allocation.order import order_by, running_first_within
+from motet.allocation.order import JOINS, order_by, ranks_running_first, running_first_within
 from motet.domain.arrays import Floats, Ints
 from motet.domain.decision import Decision
 from motet.domain.errors import BadInput
@@ -33,7 +33,7 @@ from motet.estimate.gittins import ServiceDistribution
 
 Within = Literal["running_first", "first_start", "job_id"]
 
-_NEW, _MOVED = 2**40, 2**41
+_NEW, _MOVED = JOINS, JOINS + 1
 _ROUNDING = 1 - 2**-51
 """Keeps a product of binary fractions, such as 0.1 x 30 s, from exceeding its exact value."""
 _MEMORY = {"level": 0, "rank": UNKNOWN, "waited_us": 0, "executed_before_us": 0, "promotions": 0}
@@ -78,7 +78,7 @@ class TiresiasLas(Policy):
         memory, level = {**snapshot.memory, **changed}, changed["level"]
         order = order_by(level, *self._urgency(snapshot, level), *self._within(snapshot, memory))
         filled = fill(order, jobs.gpus, snapshot.gpu_count, may_overtake=True)
-        changed["rank"] = running_first_within(order, level, filled.gpus)
+        changed["rank"] = self._ranked(order, level, filled.gpus, changed["rank"])
         recheck_us = self._next_move_us(snapshot, memory | changed, filled.gpus)
         if quantum_us and len(jobs):
             recheck_us = next_multiple(snapshot.now_us, quantum_us)
@@ -167,6 +167,12 @@ class TiresiasLas(Policy):
             return [first_start_us, jobs.number]
         return [jobs.number]
 
+    def _ranked(self, order: Ints, level: Ints, gpus: Ints, rank: Ints) -> Ints:
+        """The ranks after a decision: running jobs precede waiting ones of their queue."""
+        if self.thresholds and self.within_queue == "running_first":
+            return ranks_running_first(order, level, gpus, rank)
+        return rank  # It is not used.
+
 
 @dataclass(frozen=True)
 class TiresiasGittins(TiresiasLas):
@@ -179,6 +185,11 @@ class TiresiasGittins(TiresiasLas):
     """
 
     history: tuple[float, ...] = ()
+
+    def _ranked(self, order: Ints, level: Ints, gpus: Ints, rank: Ints) -> Ints:
+        """Places in an order that the index changes."""
+        del rank
+        return running_first_within(order, level, gpus)
 
     def _urgency(self, snapshot: Snapshot, level: Ints) -> list[Ints] | list[Floats]:
         services = self._services(snapshot)

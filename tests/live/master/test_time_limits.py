@@ -72,7 +72,7 @@ def test_a_job_gets_its_signal_before_its_limit_and_fails_when_it_has_ended(
     found = cluster.job(job)
     assert (found.state, found.reason) == (
         JobState.FAILED,
-        "it has run for its max_duration, 100s",
+        "it has reached its max_duration, 100s",
     )
     (attempt,) = found.attempts
     assert (attempt.outcome, attempt.stop_cause) == ("stopped", "time_limit")
@@ -133,7 +133,7 @@ def test_time_in_line_and_suspended_does_not_count_and_that_of_earlier_attempts_
     ends(cluster, job, STOPPED)
     found = cluster.job(job)
     assert found.state is JobState.FAILED
-    assert found.reason == "it has run for its max_duration, 100s, in 2 attempts"
+    assert found.reason == "it has reached its max_duration, 100s, in 2 attempts"
 
 
 @pytest.mark.parametrize("end", [SAVED, RankExit(1, None, "exited", 0.0, 1.0)])
@@ -150,7 +150,7 @@ def test_an_attempt_that_ends_without_time_left_is_the_last_one(
         cluster.now_us = since_us + 85 * SECOND_US
     ends(cluster, job, end)
     assert cluster.job(job).state is JobState.FAILED
-    assert cluster.job(job).reason.endswith("it has run for its max_duration, 100s")
+    assert cluster.job(job).reason.endswith("it has reached its max_duration, 100s")
     cluster.until_started(cluster.submit(processes=4))
 
 

@@ -33,10 +33,13 @@ class PreemptionLimits:
 class Protection(NamedTuple):
     """`(jobs,)` each. `code`: why others wait that would run if this job were preempted: RUNS for
     a job that may be preempted or does not run. `until_us`: the end of the protection.
+    `is_in_force`: whether preemptions are limited at all: then jobs that were protected earlier may
+    still hold GPUs that limits of queues would not give them.
     """
 
     code: Ints
     until_us: Ints
+    is_in_force: bool = False
 
 
 def protection_of(
@@ -56,7 +59,8 @@ def protection_of(
     again_us = np.where(was_preempted, preempted_us + limits.spacing_us, 0)
     code = np.where(young_us >= again_us, int(Wait.MIN_RUNTIME), int(Wait.PREEMPTION_RATE))
     until_us = np.maximum(young_us, again_us)
-    return Protection(np.where(until_us > now_us, code, int(Wait.RUNS)), until_us)
+    codes = np.where(until_us > now_us, code, int(Wait.RUNS))
+    return Protection(codes, until_us, bool(limits))
 
 
 def without_early_preemptions(

@@ -44,7 +44,8 @@ class QueueFilling:
         jobs = snapshot.jobs
         self._decision, self._jobs, self._protection = decision, jobs, protection
         self._excluded, self._staying = excluded, frozenset(staying.rows.tolist())
-        self._lacks_machines, self._may_overtake = len(staying.closed) > 0, may_overtake
+        self._may_overtake = may_overtake
+        self._may_lack_kept_gpus = protection.is_in_force or len(staying.closed) > 0
         self._limits: Sequence[QueueLimits] = (*snapshot.queues.limits, QueueLimits())
         known = (jobs.queue >= 0) & (jobs.queue < len(snapshot.queues.limits))
         self._queue: list[int] = np.where(known, jobs.queue, len(self._limits) - 1).tolist()
@@ -194,12 +195,13 @@ class QueueFilling:
     def _runs_on(self, row: int) -> bool:
         """Whether a running job keeps its GPUs because limits permit no other job to have them.
 
-        Where machines take no jobs, GPUs that guarantees keep free may be missing. It runs on these
-        until the queues that they are kept for need them.
+        Where machines take no jobs, or a job was protected while another queue reclaimed its
+        guarantee, GPUs that guarantees keep free may be missing. It runs on these until the queues
+        that they are kept for need them.
         """
         queue, size = self._queue[row], self._size_of_running(row)
         most = self._limits[queue].most
-        room = self._room if self._lacks_machines else self._borrowable(queue)
+        room = self._room if self._may_lack_kept_gpus else self._borrowable(queue)
         room = min(room, NEVER_US if most is None else most - self.held[queue])
         if size.gpus > room:
             return False

@@ -53,8 +53,8 @@ def ends_us(job: LiveJob) -> int | None:
 
 
 def time_limit_words(job: LiveJob) -> str:
-    """ "it has run for its max_duration, 2h, in 3 attempts"."""
+    """ "it has reached its max_duration, 2h, in 3 attempts"."""
     ran = sum(attempt.running_us is not None for attempt in job.attempts)
     attempts = f", in {ran} attempts" if ran > 1 else ""
     longest = written_duration(job.spec.max_duration or 0.0)
-    return f"it has run for its max_duration, {longest}{attempts}"
+    return f"it has reached its max_duration, {longest}{attempts}"

@@ -175,7 +175,7 @@ def test_a_job_ends_at_its_limit_after_its_signal(run: Shell) -> None:
     result = run("submit", "-n", "hangs", "--max-duration", "4s", "--", "sh", "-c", script)
     job = result.stdout.strip()
     told = run("wait", job, "--propagate-exit-code")
-    assert told.stdout == f"{job}  hangs  FAILED: it has run for its max_duration, 4s\n"
+    assert told.stdout == f"{job}  hangs  FAILED: it has reached its max_duration, 4s\n"
     assert told.return_value == 7
     assert run("logs", job).stdout.endswith("saved\n")
     shown = run("describe", job).stdout

@@ -237,14 +237,14 @@ def test_a_job_that_reaches_its_limit_says_so_while_it_is_stopped_and_later(
     cluster.handle()
     line = job_line(cluster.master.state, cluster.job(job))
     assert (line["state"], line["reason"]) == ("RUNNING", "TimeLimit")
-    assert line["message"] == "it has run for its max_duration, 100s, and is being stopped"
+    assert line["message"] == "it has reached its max_duration, 100s, and is being stopped"
     cluster.handle(cluster.launcher.ended("1.1", None, "stopped"))
     line = job_line(cluster.master.state, cluster.job(job))
     assert (line["state"], line["limit_at"]) == ("FAILED", None)
-    assert line["reason"] == "it has run for its max_duration, 100s"
+    assert line["reason"] == "it has reached its max_duration, 100s"
     assert told(cluster, job)[1:] == [
-        "stopped: it has run for its max_duration, 100s",
-        "attempt 1 stopped (time_limit): it has run for its max_duration, 100s",
+        "stopped: it has reached its max_duration, 100s",
+        "attempt 1 stopped (time_limit): it has reached its max_duration, 100s",
     ]
 
 
