@@ -87,7 +87,9 @@ def job_page(state: LiveState, number: int, workplace: Workplace) -> dict[str, A
         "results": str(workplace.results_folder(job.number)) if has_results else None,
         "working_folder": str(workplace.working_folder(job)),
         "spec": job.spec.model_dump(mode="json"),
-        "attempt_list": [_attempt(each, state.cluster) for each in job.attempts],
+        "attempt_list": [
+            {**_attempt(each, state.cluster), **_roles(job, each)} for each in job.attempts
+        ],
     }
 
 
@@ -142,6 +144,13 @@ def _first_start_us(job: LiveJob) -> int | None:
     return next((each.running_us for each in job.attempts if each.running_us is not None), None)
 
 
+def _roles(job: LiveJob, attempt: Attempt) -> dict[str, int]:
+    """A training on machines has a server beside each worker."""
+    is_by_machine = isinstance(job.spec, TrainingSpec) and job.spec.machines is not None
+    servers = attempt.workers if is_by_machine else attempt.servers
+    return {"workers": attempt.workers, "servers": servers}
+
+
 def _attempt(attempt: Attempt, cluster: ClusterDeclared) -> dict[str, Any]:
     return {
         "number": attempt.number,
@@ -161,8 +170,6 @@ def _attempt(attempt: Attempt, cluster: ClusterDeclared) -> dict[str, Any]:
         "requested_at": iso(attempt.requested_us),
         "running_at": iso(attempt.running_us),
         "ended_at": iso(attempt.ended_us),
-        "workers": attempt.workers,
-        "servers": attempt.servers,
         "exits": [
             {"rank": rank, "code": end.code, "signal": end.signal, "reason": end.reason}
             for rank, end in enumerate(attempt.exits)

@@ -252,7 +252,8 @@ class RankGroup:
         points = tuple(point for each in found for point in each["points"])
         last = found[-1]
         attempt, speed = self._request.start.attempt, last["steps_per_s"]
-        self._report(RankProgressed(attempt, rank, last["steps_done"], points, speed))
+        done, subtasks = last["steps_done"], last["subtasks"]
+        self._report(RankProgressed(attempt, rank, done, points, speed, subtasks))
 
 
 def never_started() -> RankExit:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from motet.runtime.arbiter.messages import GRANTED, PING, PONG, RELEASE, REQUESTS
 from motet.runtime.arbiter.sharing_flag import SharingFlag
+from motet.runtime.arbiter.socket_path import short_address
 from motet.runtime.arbiter.token_table import BadTokenRequest, TokenTable
 
 IDLE_S = 5.0
@@ -121,7 +122,8 @@ def run_arbiter(address: Path, table: TokenTable, ready: int, idle_s: float = ID
         return False
     address.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-        listener.bind(str(address))
+        with short_address(address) as place:
+            listener.bind(place)
         listener.listen(socket.SOMAXCONN)
         os.write(ready, READY)
         os.close(ready)

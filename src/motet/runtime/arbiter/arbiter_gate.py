@@ -13,6 +13,7 @@ from types import TracebackType
 
 from motet.runtime.arbiter.messages import GRANTED, PING, PONG, RELEASE, REQUESTS
 from motet.runtime.arbiter.sharing_flag import SharingFlag
+from motet.runtime.arbiter.socket_path import short_address
 from motet.runtime.arbiter.token_table import Token
 from motet.runtime.core.subtask import SubtaskKind
 from motet.runtime.worker.subtask_gate import OPEN_GATE
@@ -66,7 +67,8 @@ class ArbiterGate:
             timeout = struct.pack("@ll", int(PATIENCE_S), int(PATIENCE_S % 1 * 1e6))
             for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
                 connection.setsockopt(socket.SOL_SOCKET, option, timeout)
-            connection.connect(str(self._address))
+            with short_address(self._address) as place:
+                connection.connect(place)
             if self._flag is None:
                 self._flag = SharingFlag(self._address)
         except OSError:

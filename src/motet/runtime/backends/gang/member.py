@@ -22,10 +22,13 @@ OVER = "over"
 _MODULE = "motet.runtime.backends.gang.executor_process"
 
 
-def run_member(folder: Path, number: int, host: str = "127.0.0.1") -> int:
+def run_member(
+    folder: Path, number: int, host: str = "127.0.0.1", arbiter: Path | None = None
+) -> int:
     """Serve the gang that meets in `folder` as machine `number`, until it has ended.
 
-    `host`: the address at which the other members reach this one.
+    `host`: the address at which the other members reach this one. `arbiter`: the address of that of
+    this machine, which executors of other jobs share; None: subtasks wait for no other job.
 
     Returns ENDED, CONTROLLER_LOST, or the status of an executor process that could not join.
     Executors are in a session of their own: a signal to the member's group does not reach them.
@@ -36,7 +39,7 @@ def run_member(folder: Path, number: int, host: str = "127.0.0.1") -> int:
         if status > 0 and status != DISMISSED:
             return status
         executor = subprocess.Popen(
-            [*command, str(folder), str(number), str(os.getpid()), host],
+            [*command, str(folder), str(number), str(os.getpid()), host, str(arbiter or "")],
             stdin=subprocess.DEVNULL,
             env=os.environ | ONE_BLAS_THREAD,
             start_new_session=True,
