@@ -47,7 +47,12 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 def workers(table: TableOnExecutors, count: int = 2) -> list[RemoteModel]:
     return [
         RemoteModel(
-            table.client(), rank, Place(rank, count), 0, is_lockstep=True, pulls_with_push=True
+            table.client(),
+            rank,
+            Place(rank, count),
+            0,
+            is_lockstep=True,
+            pulls_with_push=lambda: True,
         )
         for rank in range(count)
     ]

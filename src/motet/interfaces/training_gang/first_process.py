@@ -89,7 +89,8 @@ class _Training:
             progress = LineProgress(log)
             host = own_host(os.environ)
             with GangCluster(gang, int(os.environ["MOTET_WORLD_SIZE"]), host) as cluster:
-                member = gang, 0, host, arbiter_of_machine(os.environ)
+                job = os.environ["MOTET_JOB_ID"]
+                member = gang, 0, host, arbiter_of_machine(os.environ), job
                 threading.Thread(target=run_member, args=member, daemon=True).start()
                 training = check_request(self._flags, self._folder, progress)
                 training = self._with_start(training, cluster)

@@ -19,7 +19,7 @@ from motet.runtime.executor.application_fault import one_line
 from motet.runtime.executor.executor import Executor
 from motet.runtime.executor.pickling import pickled
 from motet.runtime.executor.process_control import die_with_parent, set_process_name
-from motet.runtime.executor.shared_machine import resources_beside_others
+from motet.runtime.executor.shared_machine import SharedMachine, resources_beside_others
 from motet.runtime.wire.assignment import Assignment, RunOutcome
 from motet.runtime.wire.codec import decode, encode
 from motet.runtime.wire.errors import BadMessage
@@ -31,8 +31,8 @@ _RETRY_FOR_S = 2.0
 class _Calls:
     """Carries out the controller's calls, each on a thread of its own: an abort ends a run."""
 
-    def __init__(self, number: int, host: str, arbiter: Path | None) -> None:
-        self._number, self._host, self._arbiter = number, host, arbiter
+    def __init__(self, number: int, host: str, shared: SharedMachine | None) -> None:
+        self._number, self._host, self._shared = number, host, shared
         self._executor: Executor | None = None
         self._methods: dict[int, Callable[..., Any]] = {
             GangRequest.START: self._start,
@@ -58,7 +58,7 @@ class _Calls:
 
     def _start(self, secret: bytes, app: Application) -> Endpoint:
         set_process_name("motet-executor")
-        resources = resources_beside_others(self._arbiter)
+        resources = resources_beside_others(self._shared)
         self._executor = Executor(self._number, secret, self._host, resources)
         self._executor.warm_up(app)
         return self._executor.endpoint
@@ -80,16 +80,16 @@ class _Calls:
 
 
 def serve_member(
-    folder: Path, number: int, host: str = "127.0.0.1", arbiter: Path | None = None
+    folder: Path, number: int, host: str = "127.0.0.1", shared: SharedMachine | None = None
 ) -> int:
     """Join the controller that announces itself in `folder`; returns why this process ends.
 
-    `host`: the address at which others reach this process. `arbiter`: see run_member.
+    `host`: the address at which others reach this process. `shared`: with executors of other jobs.
     """
     address = MeetingPlace(folder).await_controller()
     if address is None:
         return ENDED
-    server = Server(_Calls(number, host, arbiter).handle, address.secret, host=host)
+    server = Server(_Calls(number, host, shared).handle, address.secret, host=host)
     try:
         reason = _joined(address, Join(number, os.getpid(), server.endpoint)).reason
     except Unreachable:
@@ -106,8 +106,8 @@ def _joined(address: ControllerAddress, message: Join) -> Part:
 
 
 def run_executor_process() -> None:
-    """Arguments: the folder of the gang; the number of the member, its process, its address, and
-    the arbiter of its machine or an empty text.
+    """Arguments: the folder of the gang; the number of the member, its process and its address; the
+    arbiter of its machine and the name of its job, if it shares the machine.
 
     Does not return.
     """
@@ -115,8 +115,9 @@ def run_executor_process() -> None:
     set_process_name("motet-member")
     status = 1
     try:
-        arbiter = Path(sys.argv[5]) if sys.argv[5] else None
-        status = serve_member(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[4], arbiter)
+        folder, number, _, host, *sharing = sys.argv[1:]
+        shared = SharedMachine(Path(sharing[0]), sharing[1]) if sharing else None
+        status = serve_member(Path(folder), int(number), host, shared)
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
