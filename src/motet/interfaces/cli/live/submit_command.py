@@ -12,9 +12,8 @@ import click
 
 from motet.interfaces.cli.live.connection import with_client
 from motet.interfaces.cli.live.server_names import job_option, queue_option
-from motet.interfaces.cli.shell.duration_option import DurationType
-from motet.interfaces.cli.shell.machines_option import MachinesType
 from motet.interfaces.cli.shell.option_groups import json_option
+from motet.interfaces.cli.shell.option_types import DurationType, MachinesType
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
