@@ -72,6 +72,8 @@ def test_a_training_on_whole_machines_has_one_process_on_each(tmp_path: Path) ->
     assert roles == {("2", "2")}
     folder = tmp_path / "arbiters"
     assert [task.env["MOTET_ARBITER"] for task in ranks] == [f"{folder}/m0", f"{folder}/m1"]
+    job = cluster.job(1)
+    assert (job.attempts[0].processes, job.ranks_of(job.attempts[0])) == (4, 2)
     cluster.train(workers=2)
     cluster.ask(cluster.launcher.ended("1.1"))
     assert "MOTET_ARBITER" not in cluster.launcher.running["2.1"].ranks[0].env
