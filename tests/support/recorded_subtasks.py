@@ -23,6 +23,9 @@ class RecordingGate:
     def __init__(self, events: list[str]) -> None:
         self._events = events
 
+    def begin(self) -> None:
+        self._events.append("begin")
+
     @contextmanager
     def enter(self, kind: SubtaskKind) -> Iterator[None]:
         self._events.append(f"enter {kind.value}")

@@ -239,6 +239,12 @@ class LiveClient(AccountRequests):
         """The machines of the cluster, and what runs on them."""
         return list(self.ask("GET", "/machines")["machines"])
 
+    def machine_subtasks(self, name: str, seconds: float) -> dict[str, Any]:
+        """What jobs that share a machine held its CPU and network for. Raises NotFound."""
+        path = f"/machines/{quote(name, safe='')}/subtasks"
+        found: dict[str, Any] = self.ask("GET", path, params={"seconds": seconds})
+        return found
+
     def drain_machine(self, name: str, reason: str, at: str | None = None) -> dict[str, Any]:
         """Let a machine take no further jobs. `at`: ISO 8601 with a zone; None: from now on."""
         body = {"reason": reason, "at": at}

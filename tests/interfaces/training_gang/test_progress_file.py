@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,12 @@ class Told:
         self.path, self.now_s, self.woken = folder / "progress.jsonl", 0.0, 0
         self.begin()
 
-    def begin(self, *losses: float) -> None:
+    def begin(self, *losses: float, machines: int = 0) -> None:
         """Begin training after epochs with these losses."""
         earlier = [report(number, loss) for number, loss in enumerate(losses)]
-        self.file = ProgressFile(self.path, self._wake, earlier, lambda: self.now_s)
+        self.file = ProgressFile(
+            self.path, self._wake, earlier, lambda: self.now_s, machines=machines
+        )
         self.file.started(100, 8)
 
     def epoch(self, number: int, loss: float, passed_s: float) -> None:
@@ -111,3 +114,18 @@ def test_epochs_after_a_recovery_are_told_again(told: Told) -> None:
 def test_a_loss_that_is_no_number_is_left_out(told: Told, loss: float) -> None:
     told.epoch(0, loss, passed_s=1.0)
     assert told.lines == [{"steps_done": 1.0, "points": [], "steps_per_s": 1.0}]
+
+
+def test_a_training_that_may_share_its_machines_tells_comp_and_comm_of_an_iteration(
+    told: Told,
+) -> None:
+    told.begin(5.0, machines=3)
+    for epoch, comp_s in ((1, 0.5), (2, 0.2), (3, 0.7)):
+        told.now_s += 0.6
+        times = {"comp_s": comp_s, "comm_s": 0.4, "batch_s": (0.1, 0.2)}
+        told.file.epoch_done(replace(report(epoch, 4.0), **times))
+    assert [line.get("subtasks") for line in told.lines] == [
+        None,
+        [3, 0.25, 0.2],
+        [3, pytest.approx(0.225), 0.2],
+    ]

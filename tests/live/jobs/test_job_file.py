@@ -127,6 +127,10 @@ def test_a_job_with_an_application_is_a_training() -> None:
             {"workers": {"max": 2}, "set": {"worker_batch_size": 8}},
             "set.worker_batch_size: not with bounds",
         ),
+        ({"machines": 0}, "machines: 0; give at least 1"),
+        ({"machines": "many"}, "machines: 'many'; give a whole number"),
+        ({"machines": "any", "servers": 2}, "machines: a worker and .*; leave out servers"),
+        ({"machines": 2, "auto": True}, "machines: a worker and .*; leave out auto"),
         ({"until": "loss=nan"}, "until: loss=NUMBER"),
         ({"until": "improvement=0"}, "until: loss=NUMBER"),
         ({"until": "better"}, "until: loss=NUMBER, or improvement=NUMBER above 0"),
@@ -186,3 +190,15 @@ def test_memory_is_bytes_or_a_text(given: str | int, expected: int) -> None:
 def test_demands_without_meaning_are_refused(values: dict[str, object], problem: str) -> None:
     with pytest.raises(BadInput, match=problem):
         job_spec({"name": "a", "run": "true", "workdir": "/", **values})
+
+
+def test_a_training_on_machines_has_a_worker_and_a_server_on_each() -> None:
+    spec = job_spec({**TRAINING, "machines": 2})
+    assert isinstance(spec, TrainingSpec)
+    assert (spec.least, spec.most, spec.processes) == (RoleCounts(2, 2), RoleCounts(2, 2), 2)
+    assert not spec.is_elastic
+    some = job_spec({**TRAINING, "machines": "any"})
+    assert isinstance(some, TrainingSpec)
+    assert some.is_elastic
+    assert (some.least, some.processes) == (RoleCounts(1, 1), 1)
+    assert job_spec(some.model_dump(mode="json")) == some

@@ -43,6 +43,8 @@ def schema() -> Draft202012Validator:
         {"run": "true", "matrix": {"n": [1, 2]}, "processes": "{{n}}", "max_parallel": 1},
         TRAINING,
         {**TRAINING, "kind": "ps", "workers": {"min": 1, "max": 3}, "auto": True, "drop": ["a", 1]},
+        {**TRAINING, "machines": "any"},
+        {**TRAINING, "machines": 2},
         {**TRAINING, "matrix": {"l2": [0.1, 0.2]}, "set": {"l2": "{{l2}}"}},
     ],
 )

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 from motet.runtime.arbiter.arbiter_gate import ArbiterGate
 from motet.runtime.arbiter.arbiter_process import ensure_arbiter
+from motet.runtime.arbiter.holding_log import log_of, read_holdings
 from motet.runtime.core.subtask import SubtaskKind
 from waiting import wait_until
 
@@ -23,6 +25,7 @@ HOLDER = """
 import sys
 from pathlib import Path
 from motet.runtime.arbiter.arbiter_gate import ArbiterGate
+from motet.runtime.arbiter.holding_log import log_of, read_holdings
 from motet.runtime.core.subtask import SubtaskKind
 
 with ArbiterGate(Path(sys.argv[1])).enter(SubtaskKind(sys.argv[2])):
@@ -33,6 +36,7 @@ COUNTER = """
 import sys
 from pathlib import Path
 from motet.runtime.arbiter.arbiter_gate import ArbiterGate
+from motet.runtime.arbiter.holding_log import log_of, read_holdings
 from motet.runtime.core.subtask import SubtaskKind
 
 gate, path = ArbiterGate(Path(sys.argv[1])), Path(sys.argv[2])
@@ -193,8 +197,48 @@ def test_two_jobs_that_begin_at_once_get_one_arbiter_that_ends_after_them(tmp_pa
 def test_another_user_gets_no_token(address: Path) -> None:
     program = "import os, socket, sys; os.setuid(65534)\n"
     program += "it = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
-    program += "it.connect(sys.argv[1]); it.send(bytes(1)); print(it.recv(1))"
+    program += "it.connect(sys.argv[1]); it.send(bytes([1]) + bytes(8)); print(it.recv(1))"
     for folder in (address, *address.parents[:4]):
         folder.chmod(folder.stat().st_mode | 0o011 if folder.is_dir() else 0o666)
     stranger = start(program, str(address))
     assert stranger.communicate()[0] in ("b''\n", "")
+
+
+def test_processes_of_one_job_do_not_make_a_machine_shared(address: Path) -> None:
+    gates = [ArbiterGate(address, job=job) for job in ("one", "one", "two")]
+    for gate in gates[:2]:
+        enter(gate, SubtaskKind.COMP)
+    assert gates[0].is_free
+    enter(gates[2], SubtaskKind.COMP)
+    wait_until(lambda: not gates[0].is_free)
+
+
+def test_what_tokens_were_held_for_is_recorded(address: Path) -> None:
+    one, two = ArbiterGate(address, job="one"), ArbiterGate(address, job="a job of a long name")
+    enter(one, SubtaskKind.COMP)
+    before_us = time.time_ns() // 1000
+    for kind in (SubtaskKind.PULL, SubtaskKind.COMP, SubtaskKind.PUSH):
+        enter(two, kind)
+    wait_until(lambda: len(read_holdings(log_of(address))) == 4)
+    found = read_holdings(log_of(address))
+    assert [(each.job, each.kind.value) for each in found] == [
+        ("one", "comp"),
+        ("a job of a long", "pull"),
+        ("a job of a long", "comp"),
+        ("a job of a long", "push"),
+    ]
+    assert all(each.start_us <= each.end_us for each in found)
+    assert before_us <= found[1].end_us <= time.time_ns() // 1000
+
+
+def test_an_arbiter_does_not_end_with_the_job_that_started_it(tmp_path: Path) -> None:
+    """The processes of a job are found by a variable of their environment."""
+    address = tmp_path / ("a" * 100) / "arbiter"  # Longer than a socket address.
+    program = "import os, sys; from pathlib import Path; os.environ['MOTET_MARK'] = 'job'\n"
+    program += "from motet.runtime.arbiter.arbiter_process import ensure_arbiter\n"
+    program += "ensure_arbiter(Path(sys.argv[1]))"
+    assert start(program, str(address)).wait() == 0
+    (only,) = arbiters(address)
+    assert "MOTET_MARK" not in only.environ()
+    enter(ArbiterGate(address), SubtaskKind.COMP)
+    only.kill()

@@ -1,4 +1,4 @@
-"""Tokens are granted in the order of the requests, and no token is idle while a holder waits."""
+"""Tokens are granted in the order of mini-batches, and no token is idle while a holder waits."""
 
 from __future__ import annotations
 
@@ -21,36 +21,39 @@ class TokensOfAMachine(RuleBasedStateMachine):
         self.table = TokenTable(self.counts, LIMIT_US)
         self.now_us = 0
         self.held: dict[Token, list[tuple[int, int]]] = {token: [] for token in Token}
-        self.waiting: dict[Token, list[int]] = {token: [] for token in Token}
+        self.waiting: dict[Token, list[tuple[int, int]]] = {token: [] for token in Token}
 
     def expected(self) -> list[int]:
         """Holders that the lists give a token to."""
         granted = []
         for token in Token:
             while self.waiting[token] and len(self.held[token]) < self.counts[token]:
-                holder = self.waiting[token].pop(0)
+                first = min(self.waiting[token], key=lambda each: each[1])
+                self.waiting[token].remove(first)
+                holder, _ = first
                 self.held[token].append((holder, self.now_us))
                 granted.append(holder)
         return granted
 
     def is_known(self, holder: int) -> bool:
         return any(
-            holder in self.waiting[token] or holder in dict(self.held[token]) for token in Token
+            holder in dict(self.waiting[token]) or holder in dict(self.held[token])
+            for token in Token
         )
 
     def forget(self, holder: int) -> None:
         for token in Token:
             self.held[token] = [each for each in self.held[token] if each[0] != holder]
-            self.waiting[token] = [each for each in self.waiting[token] if each != holder]
+            self.waiting[token] = [each for each in self.waiting[token] if each[0] != holder]
 
-    @rule(holder=HOLDERS, token=st.sampled_from(Token))
-    def request(self, holder: int, token: Token) -> None:
+    @rule(holder=HOLDERS, token=st.sampled_from(Token), began_us=st.integers(0, 4))
+    def request(self, holder: int, token: Token, began_us: int) -> None:
         if self.is_known(holder):
             with pytest.raises(BadTokenRequest):
-                self.table.request(holder, token, self.now_us)
+                self.table.request(holder, token, self.now_us, began_us)
             return
-        self.waiting[token].append(holder)
-        assert self.table.request(holder, token, self.now_us) == self.expected()
+        self.waiting[token].append((holder, began_us))
+        assert self.table.request(holder, token, self.now_us, began_us) == self.expected()
 
     @rule(holder=HOLDERS)
     def release(self, holder: int) -> None:
@@ -90,3 +93,15 @@ class TokensOfAMachine(RuleBasedStateMachine):
 
 
 TestTokensOfAMachine = TokensOfAMachine.TestCase
+
+
+def test_jobs_get_their_turns_in_the_same_order_on_all_machines() -> None:
+    """Their requests arrive in opposite orders, while a third job computes."""
+    orders = []
+    for arrivals in ((1, 2), (2, 1)):
+        table = TokenTable({Token.CPU: 1, Token.NETWORK: 1}, LIMIT_US)
+        table.request(3, Token.CPU, 0, began_us=5)
+        for job in arrivals:
+            assert table.request(job, Token.CPU, 1, began_us=10 * job) == []
+        orders.append([*table.release(3, 2), *table.release(1, 3)])
+    assert orders == [[1, 2], [1, 2]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
@@ -44,10 +44,21 @@ def threads() -> Iterator[ThreadPoolExecutor]:
         yield made
 
 
-def workers(table: TableOnExecutors, count: int = 2) -> list[RemoteModel]:
+def always() -> bool:
+    return True
+
+
+def workers(
+    table: TableOnExecutors, count: int = 2, is_free: Callable[[], bool] = always
+) -> list[RemoteModel]:
     return [
         RemoteModel(
-            table.client(), rank, Place(rank, count), 0, is_lockstep=True, pulls_with_push=True
+            table.client(),
+            rank,
+            Place(rank, count),
+            0,
+            is_lockstep=True,
+            pulls_with_push=is_free,
         )
         for rank in range(count)
     ]
@@ -92,6 +103,24 @@ def test_what_came_with_a_push_is_not_pulled_again(table: TableOnExecutors) -> N
     assert first.payload_bytes >= values.nbytes
     assert 0 < second.payload_bytes < values.nbytes
     assert third.payload_bytes == 0
+
+
+def test_workers_pull_with_their_pushes_as_long_as_they_are_alone_on_their_machine(
+    table: TableOnExecutors, threads: ThreadPoolExecutor
+) -> None:
+    """A job that shares its machine with others for some mini-batches."""
+    shares = [False] * 2 + [True] * 2 + [False] * 2
+    alone = iter([not each for each in shares for _ in range(2)])
+    models, counts = workers(table, is_free=lambda: next(alone)), []
+    for clock in range(len(shares)):
+        pushes: list[Future[Transfer]] = []
+        for model in models:
+            values, _ = model.pull(WHOLE, step(clock))
+            counts.append(int(values[0, 5]))
+            pushes.append(threads.submit(model.push, WHOLE, changes((5, 1)), step(clock)))
+        for push in pushes:
+            push.result(TIMEOUT_S)
+    assert counts == [2 * clock for clock in range(len(shares)) for _ in range(2)]
 
 
 def test_blocks_may_move_while_a_worker_waits_for_the_others(

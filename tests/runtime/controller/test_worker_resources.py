@@ -57,6 +57,9 @@ class Arbiter:
         self._inside: list[threading.Lock] = []
         self.entered: Counter[SubtaskKind] = Counter()
 
+    def begin(self) -> None:
+        """In the order of the requests."""
+
     @contextmanager
     def enter(self, kind: SubtaskKind) -> Iterator[None]:
         lock = self._locks[kind]

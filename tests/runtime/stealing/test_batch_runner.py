@@ -118,6 +118,7 @@ def test_a_whole_part_is_computed_as_without_stealing() -> None:
     log = worker.run(0)
     assert worker.events == [
         "await start",
+        "begin",
         *bracketed("pull", "pull"),
         *bracketed("comp", f"compute {count}"),
         *bracketed("push", "push"),
@@ -133,6 +134,7 @@ def test_every_unit_of_a_split_part_is_one_bracketed_comp(section_bytes: int) ->
     sizes = [int(event.split()[1]) for event in split.events if event.startswith("compute")]
     assert split.events == [
         "await start",
+        "begin",
         *bracketed("pull", "pull"),
         *(event for size in sizes for event in bracketed("comp", f"compute {size}")),
         *bracketed("push", "push"),
@@ -160,6 +162,7 @@ def test_stolen_instances_are_bracketed_comps_between_the_own_part_and_the_push(
     log = worker.run(0)
     assert worker.events == [
         "await start",
+        "begin",
         *bracketed("pull", "pull"),
         *bracketed("comp", f"compute {count}"),
         *bracketed("comp", "compute 9"),
@@ -184,6 +187,7 @@ def test_values_that_a_thief_lacks_are_one_more_bracketed_pull() -> None:
     worker.run(0)
     assert worker.events == [
         "await start",
+        "begin",
         *bracketed("pull", "pull"),
         *bracketed("pull", "fetch"),
         *bracketed("comp", "compute 3"),

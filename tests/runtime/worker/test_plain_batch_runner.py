@@ -21,6 +21,7 @@ from toy_app import ToyRegression
 
 WHOLE_BATCH = [
     "await start",
+    "begin",
     *bracketed("pull", "pull"),
     *bracketed("comp", "compute"),
     *bracketed("push", "push"),
@@ -78,6 +79,7 @@ def test_a_part_in_several_sections_is_one_comp() -> None:
     assert count > 1
     assert divided.events == [
         "await start",
+        "begin",
         *bracketed("pull", "pull"),
         *bracketed("comp", *["compute"] * count),
         *bracketed("push", "push"),
@@ -94,6 +96,7 @@ def test_a_worker_without_instances_has_no_comp_but_keeps_step() -> None:
     log = worker.run(0)
     assert worker.events == [
         "await start",
+        "begin",
         *bracketed("pull", "pull"),
         *bracketed("push", "push"),
     ]

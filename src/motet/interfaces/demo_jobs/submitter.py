@@ -9,7 +9,8 @@ from threading import Event, Thread
 
 from motet.domain.errors import MotetError
 from motet.interfaces.client import LiveClient
-from motet.interfaces.demo_jobs.workload import Arrival, demo_workload
+from motet.interfaces.demo_jobs.demonstrations import demonstration_of
+from motet.interfaces.demo_jobs.workload import Arrival
 from motet.interfaces.server_address import ServerAddress
 
 
@@ -51,7 +52,10 @@ class Submitter:
             self._echo(str(error))
 
 
-def submit_demo_jobs(url: str | None, folder: Path, echo: Callable[[str], None]) -> None:
-    """Submit the jobs of the demo to the server of this process. `folder`: of its state."""
+def submit_demo_jobs(
+    url: str | None, folder: Path, policy: str, echo: Callable[[str], None]
+) -> None:
+    """Submit the jobs of the demo of a policy to the server of this process. `folder`: of its
+    state."""
     client = LiveClient(ServerAddress.find(url, folder))
-    Submitter(client, demo_workload(folder), echo).start()
+    Submitter(client, demonstration_of(policy).arrivals(folder), echo).start()

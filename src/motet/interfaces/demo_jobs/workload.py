@@ -10,8 +10,6 @@ from typing import Any
 
 import motet
 
-POLICY, SETTINGS = "tiresias-las", {"thresholds": "20", "quantum_s": "2"}
-CLUSTER = "2x2"
 _NETWORK = "motet.interfaces.demo_jobs.digits_network"
 
 

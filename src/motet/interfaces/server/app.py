@@ -88,7 +88,7 @@ def create_app(
     app.exception_handler(DBAPIError)(_refuse_storage)
     routes, jobs = JobRoutes(master, workplace, predictions), "/api/v1/jobs"
     app.add_api_route("/api/v1/health", health)
-    add_machine_routes(app, master)
+    add_machine_routes(app, master, workplace)
     add_queue_routes(app, master, routes.describe)
     app.add_api_route(jobs, routes.submit, methods=["POST"], status_code=201)
     app.add_api_route(jobs, routes.list)

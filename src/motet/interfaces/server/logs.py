@@ -48,7 +48,7 @@ def log_place(state: LiveState, number: int, attempt: int, rank: int) -> LogPlac
     if attempt > len(job.attempts):
         raise NotFound(f"job {job.number} has had {len(job.attempts)} attempts")
     chosen = attempt or len(job.attempts)
-    sizes = [each.processes for each in job.attempts] + [job.spec.processes]
+    sizes = [*map(job.ranks_of, job.attempts), job.spec.processes]
     processes = max(sizes)  # An attempt of an elastic training may have fewer.
     if rank >= processes:
         raise NotFound(f"job {job.number} has processes 0 to {processes - 1}")

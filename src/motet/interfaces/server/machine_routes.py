@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Query
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from motet.domain.errors import NotFound, UnknownName
 from motet.interfaces.server.accounts.caller_of_request import RequestCaller
+from motet.interfaces.server.turns.turn_record import LONGEST_S, job_names, turns_of
 from motet.interfaces.server.views import iso
 from motet.live.master.cluster_changes import DrainMachine, ResumeMachine
 from motet.live.master.loop import MasterLoop
+from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
 
 
@@ -25,8 +27,17 @@ class DrainRequest(BaseModel):
     at: AwareDatetime | None = None
 
 
-def add_machine_routes(app: FastAPI, master: MasterLoop) -> None:
+def add_machine_routes(app: FastAPI, master: MasterLoop, workplace: Workplace) -> None:
     """Add the routes."""
+
+    async def subtasks(
+        name: str, seconds: Annotated[float, Query(gt=0, le=LONGEST_S)] = 1.0
+    ) -> dict[str, Any]:
+        """What jobs that share a machine held its CPU and network for, in the last seconds of which
+        there is a record."""
+        names = await asyncio.wrap_future(master.read(lambda state: _names(state, name)))
+        found = await asyncio.to_thread(turns_of, workplace, name, seconds, names)
+        return found.as_dict()
 
     async def ask(given: DrainMachine | ResumeMachine) -> dict[str, Any]:
         try:
@@ -51,8 +62,18 @@ def add_machine_routes(app: FastAPI, master: MasterLoop) -> None:
         return await ask(ResumeMachine(name, caller.user))
 
     app.add_api_route("/api/v1/machines", show)
+    app.add_api_route("/api/v1/machines/{name}/subtasks", subtasks)
     app.add_api_route("/api/v1/machines/{name}/drain", drain, methods=["POST"])
     app.add_api_route("/api/v1/machines/{name}/resume", resume, methods=["POST"])
+
+
+def _names(state: LiveState, machine: str) -> dict[str, str]:
+    """Of jobs. Raises NotFound for a machine that is not known."""
+    try:
+        state.machine(machine)
+    except UnknownName as error:
+        raise NotFound(str(error)) from error
+    return job_names(state)
 
 
 def machines_document(state: LiveState) -> dict[str, Any]:
@@ -82,7 +103,7 @@ def machine_document(state: LiveState, machine: int) -> dict[str, Any]:
         "gpus": list(state.cluster.devices_of(machine)),
         "cpus": state.cluster.cpus_of(machine) or None,
         "memory_bytes": state.cluster.memory_of(machine) or None,
-        "used_slots": sum(used.values()),
+        "used_slots": min(sum(used.values()), slots),
         "state": _condition(state, machine, is_used=bool(used)),
         "jobs": used,
         "failures_in_a_row": state.drains.failures.get(name, 0),

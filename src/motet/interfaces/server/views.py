@@ -102,7 +102,9 @@ def job_page(state: LiveState, number: int, workplace: Workplace) -> dict[str, A
         "ran_s": seconds(sum(_ran_us(each) for each in job.attempts)),
         "proposal": proposed_size(state, job),
         "spec": job.spec.model_dump(mode="json"),
-        "attempt_list": [_attempt(each, state.cluster) for each in job.attempts],
+        "attempt_list": [
+            {**_attempt(each, state.cluster), **_roles(job, each)} for each in job.attempts
+        ],
     }
 
 
@@ -164,6 +166,13 @@ def _ran_us(attempt: Attempt) -> int:
     return attempt.ended_us - attempt.running_us
 
 
+def _roles(job: LiveJob, attempt: Attempt) -> dict[str, int]:
+    """A training on machines has a server beside each worker."""
+    is_by_machine = isinstance(job.spec, TrainingSpec) and job.spec.machines is not None
+    servers = attempt.workers if is_by_machine else attempt.servers
+    return {"workers": attempt.workers, "servers": servers}
+
+
 def _attempt(attempt: Attempt, cluster: ClusterDeclared) -> dict[str, Any]:
     return {
         "number": attempt.number,
@@ -183,8 +192,6 @@ def _attempt(attempt: Attempt, cluster: ClusterDeclared) -> dict[str, Any]:
         "requested_at": iso(attempt.requested_us),
         "running_at": iso(attempt.running_us),
         "ended_at": iso(attempt.ended_us),
-        "workers": attempt.workers,
-        "servers": attempt.servers,
         "exits": [
             {"rank": rank, "code": end.code, "signal": end.signal, "reason": end.reason}
             for rank, end in enumerate(attempt.exits)

@@ -11,7 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
-from motet.interfaces.training_gang.own_host import own_host
+from motet.interfaces.training_gang.own_host import arbiter_of_machine, own_host
 from motet.runtime.backends.gang.member import run_member
 
 STOP_SIGNALS = (
@@ -34,7 +34,8 @@ def run_process() -> int:
         return run_first_process(sys.argv[1], folder, STOP_SIGNALS)
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    return run_member(folder, rank, own_host(os.environ))
+    arbiter, job = arbiter_of_machine(os.environ), os.environ["MOTET_JOB_ID"]
+    return run_member(folder, rank, own_host(os.environ), arbiter, job)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from motet.interfaces.cli.shell.streams.visible import echo_note
 from motet.interfaces.cli.train.auto import run_tuned
 from motet.interfaces.cli.train.request import TrainFlags, TrainRequest, check_request
 from motet.interfaces.cli.train.results import title_of, training_document, write_results
-from motet.interfaces.training_gang.own_host import own_host
+from motet.interfaces.training_gang.own_host import arbiter_of_machine, own_host
 from motet.interfaces.training_gang.progress_file import ProgressFile, progress_file
 from motet.interfaces.training_gang.stop_requests import StopRequests
 from motet.live.jobs.attempt import UNFINISHED
@@ -94,7 +94,9 @@ class _Training:
             progress = LineProgress(log)
             host = own_host(os.environ)
             with GangCluster(gang, int(os.environ["MOTET_WORLD_SIZE"]), host) as cluster:
-                threading.Thread(target=run_member, args=(gang, 0, host), daemon=True).start()
+                job = os.environ["MOTET_JOB_ID"]
+                member = gang, 0, host, arbiter_of_machine(os.environ), job
+                threading.Thread(target=run_member, args=member, daemon=True).start()
                 training = check_request(self._flags, self._folder, progress)
                 training = self._with_start(training, cluster)
                 try:

@@ -9,8 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from motet.live.launcher.messages import SizeWish
-from motet.live.launcher.rank_files import NOTICE_SOCKET, PROGRESS, progress_line, wish_line
+from motet.live.launcher.messages import SizeWish, SubtaskReport
+from motet.live.launcher.rank_files import (
+    ARBITER,
+    NOTICE_SOCKET,
+    PROGRESS,
+    progress_line,
+    wish_line,
+)
 from motet.live.shepherd import send_datagram
 from motet.runtime.autotune.instructions import ProposeSize
 from motet.runtime.core.reporting.observers import TrainObserver
@@ -31,12 +37,16 @@ class ProgressFile(TrainObserver):
         wake: Callable[[], None],
         earlier: Sequence[EpochReport] = (),
         now_s: Callable[[], float] = time.monotonic,
+        machines: int = 0,
     ) -> None:
         """`wake` is called after every line. `earlier`: epochs before a resumed checkpoint; the
-        attempt before may have ended before it could tell them.
+        attempt before may have ended before it could tell them. `machines`: of a training that may
+        share them, which also tells its COMP and COMM; 0: it does not.
         """
         self._path, self._wake, self._now_s = path, wake, now_s
         self._points: list[tuple[float, float]] = []
+        self._profiled: list[EpochReport] = []
+        self._machines = machines
         self._epochs_done = self._told_epochs = 0
         self._told_s, self._since_s = -math.inf, now_s()
         self._wishes = 0
@@ -52,6 +62,7 @@ class ProgressFile(TrainObserver):
     def epoch_done(self, report: EpochReport) -> None:
         """Keep the loss; write a line if the time for one has come."""
         self._keep([report])
+        self._profiled.append(report)
         if self._now_s() >= self._told_s + EVERY_S:
             self.tell()
 
@@ -82,13 +93,27 @@ class ProgressFile(TrainObserver):
         ]
 
     def _write(self, speed: float | None) -> None:
-        self._append(progress_line(float(self._epochs_done), self._points, speed))
-        self._points, self._told_epochs = [], self._epochs_done
+        subtasks = mean_subtasks(self._profiled, self._machines) if self._machines else None
+        self._append(progress_line(float(self._epochs_done), self._points, speed, subtasks))
+        self._points, self._profiled, self._told_epochs = [], [], self._epochs_done
 
     def _append(self, line: str) -> None:
         with self._path.open("a", encoding="utf-8") as file:
             file.write(line)  # Lines of two threads stay whole: each is one write.
         self._wake()
+
+
+def mean_subtasks(reports: Sequence[EpochReport], machines: int) -> SubtaskReport | None:
+    """COMP and COMM of an iteration, a mini-batch, in these epochs; None: there are none.
+
+    COMP is that of the mean worker, COMM that of PULL and PUSH together.
+    """
+    iterations = sum(len(each.batch_s) for each in reports)
+    if not iterations:
+        return None
+    comp_s = sum(each.comp_s for each in reports)
+    comm_s = sum(each.comm_s for each in reports)
+    return SubtaskReport(machines, comp_s / iterations, comm_s / iterations)
 
 
 def progress_file(
@@ -105,4 +130,5 @@ def progress_file(
         with suppress(OSError):
             send_datagram(socket, notice)
 
-    return ProgressFile(folder / PROGRESS, wake, earlier)
+    machines = int(environment["MOTET_WORLD_SIZE"]) if environment.get(ARBITER) else 0
+    return ProgressFile(folder / PROGRESS, wake, earlier, machines=machines)

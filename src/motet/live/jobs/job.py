@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from motet.live.jobs.attempt import Attempt, AttemptOutcome, AttemptPhase, StopCause
 from motet.live.jobs.failure_class import FailureClass
-from motet.live.jobs.job_spec import JobSpec
+from motet.live.jobs.job_spec import JobSpec, TrainingSpec
 from motet.live.jobs.job_state import JobState
 
 
@@ -75,6 +75,11 @@ class LiveJob:
         """The attempt whose processes may still run."""
         last = self.attempts[-1] if self.attempts else None
         return None if last is None or last.has_ended else last
+
+    def ranks_of(self, attempt: Attempt) -> int:
+        """Processes of one of its attempts: one for each slot, or for each machine."""
+        is_by_machine = isinstance(self.spec, TrainingSpec) and self.spec.machines is not None
+        return len(attempt.placement.machines) if is_by_machine else attempt.processes
 
     @property
     def idle_since_us(self) -> int | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from motet.live.jobs.array_file import MOST_JOBS
 from motet.live.jobs.job_file import ARRAY_KEYS
-from motet.live.jobs.job_spec import CommandSpec, TrainingSpec
+from motet.live.jobs.job_spec import ANY_MACHINES, CommandSpec, TrainingSpec
 
 _FILLED_IN = {"name", "workdir", "kind"}
 """Keys that `motet submit` completes."""
@@ -42,6 +42,8 @@ def job_file_schema() -> dict[str, Any]:
     command, training = (_kind(model) for model in (CommandSpec, TrainingSpec))
     sections = {**command.pop("$defs"), **training.pop("$defs")}
     after = {"anyOf": [training["properties"]["after"], {"type": ["integer", "string"]}]}
+    machines = training["properties"]["machines"]
+    training["properties"]["machines"] = {"anyOf": [machines, {"const": ANY_MACHINES}]}
     for kind in (command, training):
         kind["properties"]["after"] = after
     return {

@@ -31,6 +31,8 @@ from motet.live.jobs.job_sections import (
 from motet.live.workdirs.digest import DIGEST
 
 MOST_PROCESSES = 100_000
+ANY_MACHINES = "any"
+"""`machines` of a training that runs on any number of them."""
 MOST_DEPENDENCIES = 1000
 LONGEST_S = 1e9
 MOST_CPUS = 100_000
@@ -205,10 +207,12 @@ class TrainingSpec(_JobKeys):
     """A training on a parameter server (`kind: ps`), with the arguments of `motet train`.
 
     Every worker and every server is a process with a slot of its own. With bounds for one of them
-    the training is elastic: the policy chooses. `auto`: within its processes, the training itself
-    finds the best numbers of workers and servers; with bounds it also proposes its size. `set`:
-    parameters of the application and of the run. `checkpoint_every`: epochs. Relative paths are
-    relative to `workdir`.
+    the training is elastic: the policy chooses. `machines` takes their place: a process with a
+    worker and a server on each of so many whole machines, which the policy `harmony` may share
+    among such trainings; `any`: on as many as the policy chooses. `auto`: within its processes, the
+    training itself finds the best numbers of workers and servers; with bounds it also proposes its
+    size. `set`: parameters of the application and of the run. `checkpoint_every`: epochs. Relative
+    paths are relative to `workdir`.
     """
 
     kind: Literal["ps"]
@@ -216,6 +220,7 @@ class TrainingSpec(_JobKeys):
     data: Annotated[str, Field(min_length=1)]
     workers: _CountOrBounds = 1
     servers: _CountOrBounds = 1
+    machines: _CountOrBounds | None = None
     auto: bool = False
     set: dict[str, bool | int | float | str] = Field(default_factory=dict)
     epochs: Annotated[int, Field(ge=1)] | None = None
@@ -250,6 +255,21 @@ class TrainingSpec(_JobKeys):
         kind, number = _rule(self.until or "")
         return number if kind == "loss" else None
 
+    @field_validator("machines", mode="before")
+    @classmethod
+    def _are_any(cls, value: object) -> object:
+        return {"min": 1, "max": MOST_PROCESSES} if value == ANY_MACHINES else value
+
+    @model_validator(mode="after")
+    def _has_one_size(self) -> Self:
+        others = {"workers", "servers"} & self.model_fields_set
+        if self.machines is not None and (self.auto or (self.workers, self.servers) != (1, 1)):
+            wrong = "auto" if self.auto else " and ".join(sorted(others))
+            raise ValueError(
+                f"machines: a worker and a server run on each machine; leave out {wrong}"
+            )
+        return self
+
     @model_validator(mode="after")
     def _keeps_its_batches(self) -> Self:
         if self.is_elastic and "worker_batch_size" in self.set:
@@ -269,17 +289,24 @@ class TrainingSpec(_JobKeys):
     @property
     def least(self) -> RoleCounts:
         """The fewest workers and servers."""
+        if self.machines is not None:
+            return RoleCounts(_least(self.machines), _least(self.machines))
         return RoleCounts(_least(self.workers), _least(self.servers))
 
     @property
     def most(self) -> RoleCounts:
         """The most workers and servers."""
+        if self.machines is not None:
+            return RoleCounts(_most(self.machines), _most(self.machines))
         return RoleCounts(_most(self.workers), _most(self.servers))
 
     @property
     def processes(self) -> int:
-        """The most."""
-        return self.most.workers + self.most.servers
+        """The most; the fewest where there is no limit."""
+        if self.machines is None:
+            return self.most.workers + self.most.servers
+        most = self.most.workers
+        return self.least.workers if most == MOST_PROCESSES else most
 
     def most_within(self, slots: int) -> RoleCounts:
         """The most workers with as many servers as they leave room for, at least the fewest.

@@ -89,7 +89,11 @@ class GangAttempt:
             case RankProgressed():
                 self._report(
                     AttemptProgressed(
-                        report.attempt, report.steps_done, report.points, report.steps_per_s
+                        report.attempt,
+                        report.steps_done,
+                        report.points,
+                        report.steps_per_s,
+                        report.subtasks,
                     )
                 )
             case RankProposed():

@@ -91,16 +91,28 @@ class AttemptRunning:
 
 
 @dataclass(frozen=True, slots=True)
+class SubtaskReport:
+    """Seconds of COMP and COMM in an iteration on so many machines: the means since the last
+    report."""
+
+    machine_count: int
+    comp_s: float
+    comm_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptProgressed:
     """The job has trained further. Fields as in the events ProgressMeasured and SpeedMeasured.
 
     `points`: losses in ascending order of steps; those of earlier reports may be repeated.
+    `subtasks`: as in SubtasksMeasured; None: the job does not report them.
     """
 
     attempt: str
     steps_done: float
     points: tuple[tuple[float, float], ...] = ()
     steps_per_s: float | None = None
+    subtasks: SubtaskReport | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +199,13 @@ Report: TypeAlias = (
 """What the master records."""
 LauncherMessage: TypeAlias = LauncherRequest | Report | MachineExamined
 
-PARTS = {"ranks": RankTask, "exits": RankExit, "machines": MachineSeen, "wish": SizeWish}
+PARTS = {
+    "ranks": RankTask,
+    "exits": RankExit,
+    "machines": MachineSeen,
+    "subtasks": SubtaskReport,
+    "wish": SizeWish,
+}
 _KINDS = {kind.__name__: kind for kind in get_args(LauncherMessage)}
 
 

@@ -14,7 +14,7 @@ from typing import TypeAlias, get_args
 
 from motet.live.launcher.gang import Phase
 from motet.live.launcher.message_lines import read_line
-from motet.live.launcher.messages import PARTS, RankExit, SizeWish, StartAttempt
+from motet.live.launcher.messages import PARTS, RankExit, SizeWish, StartAttempt, SubtaskReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,7 @@ class RankProgressed:
     steps_done: float
     points: tuple[tuple[float, float], ...] = ()
     steps_per_s: float | None = None
+    subtasks: SubtaskReport | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,17 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from motet.live.launcher.messages import RankExit, RankTask, SizeWish, StartAttempt
+from motet.live.launcher.messages import (
+    RankExit,
+    RankTask,
+    SizeWish,
+    StartAttempt,
+    SubtaskReport,
+)
 from motet.live.launcher.node_messages import HoldRanks, MeetingPoint
 from motet.live.shepherd import write_durably
 from motet.live.slots.memory_groups import (
@@ -27,6 +33,8 @@ _TAIL_BYTES = 8192
 
 NOTICE_SOCKET = "MOTET_NOTICE_SOCKET"
 """Variable of every process: where it wakes the launcher of its machine after a report."""
+ARBITER = "MOTET_ARBITER"
+"""Variable of a process of a training that may share its machines: where their arbiter listens."""
 NODE_ADDRESS = "MOTET_NODE_ADDRESS"
 """Variable of a process on one of several machines: the address at which others reach its own."""
 
@@ -202,11 +210,20 @@ def _private(path: str, flags: int) -> int:
 
 
 def progress_line(
-    steps_done: float, points: Sequence[tuple[float, float]], steps_per_s: float | None
+    steps_done: float,
+    points: Sequence[tuple[float, float]],
+    steps_per_s: float | None,
+    subtasks: SubtaskReport | None = None,
 ) -> str:
     """A line of PROGRESS. `points`: losses after these steps, since the line before."""
     values = {"steps_done": steps_done, "points": [*points], "steps_per_s": steps_per_s}
-    return json.dumps(values, allow_nan=False) + "\n"
+    times = {} if subtasks is None else {"subtasks": astuple(subtasks)}
+    return json.dumps({**values, **times}, allow_nan=False) + "\n"
+
+
+def _subtasks(machines: object, comp_s: object, comm_s: object) -> SubtaskReport:
+    """Raises ValueError, TypeError."""
+    return SubtaskReport(int(machines), float(comp_s), float(comm_s))  # type: ignore[call-overload, arg-type]
 
 
 def wish_line(wish: SizeWish) -> str:
@@ -222,11 +239,12 @@ def _report(line: bytes) -> dict[str, Any] | SizeWish | None:
             number, workers, servers = (int(wish[it]) for it in ("number", "workers", "servers"))
             return SizeWish(number, workers, servers, float(wish["gain"]))
         points = [(float(step), float(loss)) for step, loss in found["points"]]
-        speed = found["steps_per_s"]
+        speed, subtasks = found["steps_per_s"], found.get("subtasks")
         return {
             "steps_done": float(found["steps_done"]),
             "points": points,
             "steps_per_s": None if speed is None else float(speed),
+            "subtasks": None if subtasks is None else _subtasks(*subtasks),
         }
     except (ValueError, KeyError, TypeError):
         return None

@@ -252,8 +252,8 @@ class RankGroup:
         if steps := found.steps:
             points = tuple(point for each in steps for point in each["points"])
             last = steps[-1]
-            report = RankProgressed(attempt, rank, last["steps_done"], points, last["steps_per_s"])
-            self._report(report)
+            done, speed, subtasks = last["steps_done"], last["steps_per_s"], last["subtasks"]
+            self._report(RankProgressed(attempt, rank, done, points, speed, subtasks))
         if found.wish is not None:
             self._report(RankProposed(attempt, rank, found.wish))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
@@ -50,6 +51,13 @@ class ClusterDeclared:
         """
         own = self.names, self.slots, self.joins, self.devices
         return own == (other.names, other.slots, other.joins, other.devices)
+
+    @property
+    def usual_slots(self) -> int:
+        """The most frequent number of slots of a machine, the smallest of equally frequent ones; 1
+        of an empty cluster."""
+        counts = Counter(self.slots)
+        return min(counts, key=lambda size: (-counts[size], size), default=1)
 
     def cpus_of(self, machine: int) -> int:
         """CPUs of a machine; 0: unknown."""

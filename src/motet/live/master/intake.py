@@ -20,6 +20,7 @@ from motet.domain.events import (
     Started,
     StartFailed,
     Stopped,
+    SubtasksMeasured,
     Suspended,
     TimedOut,
 )
@@ -258,6 +259,9 @@ def _progressed(state: LiveState, report: AttemptProgressed) -> Intake:
     if report.steps_per_s:
         roles = attempt.workers, attempt.servers
         events.append(SpeedMeasured(job.number, *roles, report.steps_per_s))
+    if report.subtasks is not None and report.subtasks.comp_s > 0:
+        took = report.subtasks
+        events.append(SubtasksMeasured(job.number, took.machine_count, took.comp_s, took.comm_s))
     return Intake((fact,), tuple(events))
 
 

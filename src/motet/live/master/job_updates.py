@@ -49,6 +49,8 @@ def _update_job(state: LiveState, job: LiveJob, given: UpdateJob) -> Intake:
             slots, least = sum(state.cluster.slots), job.spec.processes
             if isinstance(job.spec, TrainingSpec):
                 least = job.spec.least.workers + job.spec.least.servers
+                if job.spec.machines is not None:
+                    least = job.spec.least.workers * state.cluster.usual_slots
             queues = state.queue_book.in_force
             check_size(queues, columns["queue"], slots, least, f"job {job.number}")
     if not columns:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from motet.live.jobs.attempt import Attempt, AttemptPhase, StopCause
 from motet.live.jobs.job import LiveJob
-from motet.live.jobs.job_spec import CommandSpec
+from motet.live.jobs.job_spec import CommandSpec, TrainingSpec
 from motet.live.launcher.leftovers import MARK
 from motet.live.launcher.messages import LauncherRequest, RankTask, StartAttempt, StopAttempt
+from motet.live.launcher.rank_files import ARBITER
 from motet.live.master.state import LiveState
 from motet.live.slots.devices import devices_text
 from motet.live.time_limits.time_limit import grace_s
@@ -51,6 +52,10 @@ class Workplace:
     def results_folder(self, job: int) -> Path:
         """What a finished training leaves."""
         return self.folder / "results" / str(job)
+
+    def arbiter(self, machine: str) -> Path:
+        """Where the arbiter of a machine listens, for trainings that may share it."""
+        return self.folder / "arbiters" / machine
 
     @property
     def snapshots_folder(self) -> Path:
@@ -96,7 +101,7 @@ def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplac
     machines = [
         state.cluster.names[machine]
         for machine, count in zip(*attempt.placement, strict=True)
-        for _ in range(count)
+        for _ in range(1 if _is_by_machine(job) else count)
     ]
     preempt, checkpoints = job.spec.preempt, workplace.checkpoint_folder(job.number)
     argv, env = _program(job, attempt, workplace)
@@ -115,6 +120,7 @@ def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplac
                     **_variables(job, attempt, machines, rank, checkpoints),
                     **_thread_variables(state, job, machines[rank]),
                     **_gpu_variables(state, attempt, machines[rank]),
+                    **_arbiter_variable(job, machines[rank], workplace),
                     **env,
                     MARK: folder,
                 },
@@ -136,14 +142,25 @@ def _program(
     spec = job.spec
     if isinstance(spec, CommandSpec):
         return spec.argv, {}
+    machines = len(attempt.placement.machines)
+    roles = (machines, machines) if _is_by_machine(job) else (attempt.workers, attempt.servers)
     variables = {
         "MOTET_ATTEMPT_DIR": str(workplace.attempt_folder(job.number, attempt.number)),
         "MOTET_RESULTS_DIR": str(workplace.results_folder(job.number)),
-        "MOTET_WORKERS": str(attempt.workers),
-        "MOTET_SERVERS": str(attempt.servers),
+        "MOTET_WORKERS": str(roles[0]),
+        "MOTET_SERVERS": str(roles[1]),
     }
     argv = (*workplace.training.argv, spec.model_dump_json(exclude_defaults=True))
     return argv, {**workplace.training.env, **variables}
+
+
+def _is_by_machine(job: LiveJob) -> bool:
+    """Whether it has one process on each machine, however many slots it holds there."""
+    return isinstance(job.spec, TrainingSpec) and job.spec.machines is not None
+
+
+def _arbiter_variable(job: LiveJob, machine: str, workplace: Workplace) -> dict[str, str]:
+    return {ARBITER: str(workplace.arbiter(machine))} if _is_by_machine(job) else {}
 
 
 def _variables(

@@ -12,26 +12,42 @@ import select
 import socket
 import struct
 import time
+from contextlib import suppress
 from pathlib import Path
 
-from motet.runtime.arbiter.messages import GRANTED, PING, PONG, RELEASE, REQUESTS
+from motet.runtime.arbiter.holding_log import Holding, HoldingLog
+from motet.runtime.arbiter.messages import (
+    GRANTED,
+    HELLO,
+    KINDS,
+    MOST_BYTES,
+    PING,
+    PONG,
+    RELEASE,
+    REQUEST,
+    TOKENS,
+)
 from motet.runtime.arbiter.sharing_flag import SharingFlag
+from motet.runtime.arbiter.socket_path import short_address
 from motet.runtime.arbiter.token_table import BadTokenRequest, TokenTable
+from motet.runtime.core.subtask import SubtaskKind
 
 IDLE_S = 5.0
 """An arbiter without connections ends after so long."""
 READY = b"ready"
-_REQUESTED = {message: token for token, message in REQUESTS.items()}
 _CREDENTIALS = struct.Struct("3i")  # Process, user, group: struct ucred.
 
 
 class Arbiter:
     """Hands out the tokens of a table to connections, in one thread."""
 
-    def __init__(self, listener: socket.socket, table: TokenTable, flag: SharingFlag) -> None:
-        self._listener, self._table, self._flag = listener, table, flag
+    def __init__(
+        self, listener: socket.socket, table: TokenTable, flag: SharingFlag, log: HoldingLog
+    ) -> None:
+        self._listener, self._table, self._flag, self._log = listener, table, flag, log
         self._connections: dict[int, socket.socket] = {}
-        self._processes: dict[int, int] = {}
+        self._jobs: dict[int, str] = {}
+        self._kinds: dict[int, SubtaskKind] = {}
         self._poll = select.epoll()
         self._poll.register(listener.fileno(), select.EPOLLIN)
 
@@ -65,7 +81,8 @@ class Arbiter:
             return
         connection.setblocking(False)
         descriptor = connection.fileno()
-        self._connections[descriptor], self._processes[descriptor] = connection, process
+        self._connections[descriptor] = connection
+        self._jobs[descriptor] = f"process {process}"
         self._poll.register(descriptor, select.EPOLLIN)
         self._count_jobs()
 
@@ -74,18 +91,40 @@ class Arbiter:
         if connection is None:  # Closed by an event before in the same round.
             return
         try:
-            message = connection.recv(1)
+            message = connection.recv(MOST_BYTES)
             if message == RELEASE:
-                self._tell(self._table.release(descriptor, _now_us()))
+                self._release(descriptor)
             elif message == PING:
                 connection.send(PONG)
+            elif message.startswith(HELLO):
+                self._named(descriptor, message.removeprefix(HELLO).decode())
             else:
-                token = _REQUESTED[message]
-                self._tell(self._table.request(descriptor, token, _now_us()))
+                self._request(descriptor, *REQUEST.unpack(message))
         except BlockingIOError:
             return
-        except (OSError, KeyError, BadTokenRequest):  # No message: the other end is closed.
-            self._drop(descriptor)
+        except (OSError, KeyError, ValueError, struct.error, BadTokenRequest):
+            self._drop(descriptor)  # No message: the other end is closed.
+
+    def _request(self, descriptor: int, code: int, began_us: int) -> None:
+        """Raises KeyError, BadTokenRequest."""
+        kind = KINDS[code]
+        self._kinds[descriptor] = kind
+        self._tell(self._table.request(descriptor, TOKENS[kind], _now_us(), began_us))
+
+    def _release(self, descriptor: int) -> None:
+        now_us, since_us = _now_us(), self._table.held_since_us(descriptor)
+        self._tell(self._table.release(descriptor, now_us))
+        if since_us is None:
+            return
+        end_us = time.time_ns() // 1000
+        kind, job = self._kinds[descriptor], self._jobs[descriptor]
+        with suppress(OSError):  # A full disk holds up no subtask.
+            self._log.add(Holding(end_us - (now_us - since_us), end_us, kind, job))
+
+    def _named(self, descriptor: int, job: str) -> None:
+        if job:
+            self._jobs[descriptor] = job
+            self._count_jobs()
 
     def _tell(self, granted: list[int]) -> None:
         for descriptor in granted:
@@ -98,13 +137,14 @@ class Arbiter:
                 self._drop(descriptor)
 
     def _count_jobs(self) -> None:
-        """A job has one process on a machine; its threads have connections of their own."""
-        self._flag.write(len(set(self._processes.values())))
+        """Threads of a job, and its processes, have connections of their own."""
+        self._flag.write(len(set(self._jobs.values())))
 
     def _drop(self, descriptor: int) -> None:
         self._poll.unregister(descriptor)
         self._connections.pop(descriptor).close()
-        del self._processes[descriptor]
+        del self._jobs[descriptor]
+        self._kinds.pop(descriptor, None)
         self._count_jobs()
         self._tell(self._table.release(descriptor, _now_us()))
 
@@ -121,11 +161,12 @@ def run_arbiter(address: Path, table: TokenTable, ready: int, idle_s: float = ID
         return False
     address.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-        listener.bind(str(address))
+        with short_address(address) as place:
+            listener.bind(place)
         listener.listen(socket.SOMAXCONN)
         os.write(ready, READY)
         os.close(ready)
-        Arbiter(listener, table, SharingFlag(address)).serve(idle_s)
+        Arbiter(listener, table, SharingFlag(address), HoldingLog(address)).serve(idle_s)
         address.unlink(missing_ok=True)
     return True
 

@@ -11,21 +11,25 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 
-from motet.runtime.arbiter.messages import GRANTED, PING, PONG, RELEASE, REQUESTS
+from motet.runtime.arbiter.messages import (
+    CODES,
+    GRANTED,
+    HELLO,
+    PING,
+    PONG,
+    RELEASE,
+    REQUEST,
+)
 from motet.runtime.arbiter.sharing_flag import SharingFlag
-from motet.runtime.arbiter.token_table import Token
-from motet.runtime.core.subtask import SubtaskKind
+from motet.runtime.arbiter.socket_path import short_address
+from motet.runtime.core.subtask import SubtaskKind, monotonic_us
 from motet.runtime.worker.subtask_gate import OPEN_GATE
 
 PATIENCE_S = 1.0
 """An arbiter that does not answer a PING within this time is taken for stopped."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 """Subtasks run without tokens for so long before a lost arbiter is looked for again."""
-_TOKENS = {
-    SubtaskKind.PULL: Token.NETWORK,
-    SubtaskKind.COMP: Token.CPU,
-    SubtaskKind.PUSH: Token.NETWORK,
-}
+MOST_NAME_BYTES = 200
 
 
 class ArbiterGate:
@@ -36,9 +40,15 @@ class ArbiterGate:
     arbiter answers again.
     """
 
-    def __init__(self, address: Path, ensure: Callable[[], None] = lambda: None) -> None:
-        """`address`: of the arbiter; `ensure`: called before every attempt to connect."""
+    def __init__(
+        self, address: Path, ensure: Callable[[], None] = lambda: None, job: str = ""
+    ) -> None:
+        """`address`: of the arbiter; `ensure`: called before every attempt to connect. `job`: the
+        same in all processes of a job on a machine, and in no others; empty: there is one process.
+        """
         self._address, self._ensure = address, ensure
+        self._hello = HELLO + job.encode()[:MOST_NAME_BYTES]
+        self._began_us = 0
         self._of_thread = threading.local()
         self._flag: SharingFlag | None = None
 
@@ -46,6 +56,10 @@ class ArbiterGate:
     def is_free(self) -> bool:
         """Whether the job is alone on its machine."""
         return self._flag is not None and not self._flag.is_set
+
+    def begin(self) -> None:
+        """A mini-batch begins: its subtasks come after those of mini-batches that began before."""
+        self._began_us = monotonic_us()
 
     def enter(self, kind: SubtaskKind) -> AbstractContextManager[None]:
         """Wait for the token of this kind of subtask."""
@@ -55,7 +69,7 @@ class ArbiterGate:
             self._of_thread.admission = admission
         elif self.is_free:
             return OPEN_GATE.enter(kind)
-        admission.token = _TOKENS[kind]
+        admission.request = REQUEST.pack(CODES[kind], self._began_us)
         return admission
 
     def _connected(self) -> socket.socket:
@@ -66,7 +80,9 @@ class ArbiterGate:
             timeout = struct.pack("@ll", int(PATIENCE_S), int(PATIENCE_S % 1 * 1e6))
             for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
                 connection.setsockopt(socket.SOL_SOCKET, option, timeout)
-            connection.connect(str(self._address))
+            with short_address(self._address) as place:
+                connection.connect(place)
+            connection.send(self._hello)
             if self._flag is None:
                 self._flag = SharingFlag(self._address)
         except OSError:
@@ -78,7 +94,7 @@ class ArbiterGate:
 class _Admission:
     """One thread's connection, used as the context of one subtask after the other."""
 
-    token = Token.CPU
+    request = b""
 
     def __init__(self, connect: Callable[[], socket.socket]) -> None:
         self._connect = connect
@@ -90,7 +106,7 @@ class _Admission:
             if self._connection is None and time.monotonic() >= self._retry_s:
                 self._connection = self._connect()
             if self._connection is not None:
-                self._connection.send(REQUESTS[self.token])
+                self._connection.send(self.request)
                 self._await_grant(self._connection)
                 self._pause_s = FIRST_PAUSE_S
         except OSError:

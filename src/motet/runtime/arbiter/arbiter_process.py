@@ -10,10 +10,14 @@ import sys
 from pathlib import Path
 
 from motet.runtime.arbiter.arbiter import run_arbiter
+from motet.runtime.arbiter.socket_path import short_address
 from motet.runtime.arbiter.token_table import Token, TokenTable
 
 SUBTASK_LIMIT_S = 1.0
 """A subtask that takes longer no longer excludes others."""
+_ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE")
+"""No other variable of the job that needs the arbiter first: processes are found by these, and end
+with their job."""
 
 
 def ensure_arbiter(address: Path, cpus: int = 1, limit_s: float = SUBTASK_LIMIT_S) -> None:
@@ -22,9 +26,9 @@ def ensure_arbiter(address: Path, cpus: int = 1, limit_s: float = SUBTASK_LIMIT_
     `cpus`: how many COMPs run at a time; `limit_s`: see SUBTASK_LIMIT_S. Both are those of the
     first job. Raises OSError.
     """
+    address.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if _listens(address):
         return
-    address.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     read, write = os.pipe()
     try:
         command = (sys.executable, "-P", "-m", __name__, str(address), str(write))
@@ -32,6 +36,7 @@ def ensure_arbiter(address: Path, cpus: int = 1, limit_s: float = SUBTASK_LIMIT_
             [*command, f"--cpus={cpus}", f"--limit-s={limit_s}"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
+            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
             pass_fds=(write,),
             start_new_session=True,
         )
@@ -43,8 +48,11 @@ def ensure_arbiter(address: Path, cpus: int = 1, limit_s: float = SUBTASK_LIMIT_
 
 
 def _listens(address: Path) -> bool:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as tried:
-        return not tried.connect_ex(str(address))
+    with (
+        socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as tried,
+        short_address(address) as place,
+    ):
+        return not tried.connect_ex(place)
 
 
 def _main() -> None:

@@ -20,15 +20,22 @@ class BadTokenRequest(Exception):
 
 @dataclass
 class _Line:
-    """One kind of token. `since_us`: when its holders got it, in that order."""
+    """One kind of token. `since_us`: when its holders got it, in that order. `waiting`: by holder
+    when its mini-batch began, in the order of the requests."""
 
     free: int
     since_us: dict[int, int] = field(default_factory=dict)
-    waiting: dict[int, None] = field(default_factory=dict)
+    waiting: dict[int, int] = field(default_factory=dict)
 
 
 class TokenTable:
-    """Grants in the order of the requests; holders are numbers.
+    """Grants in the order in which the mini-batches of the subtasks began; holders are numbers.
+
+    The workers of a job begin a mini-batch together, when its barrier opens, so this order is the
+    same on all machines that jobs share, and the workers of a job get their turns together. In the
+    order of the requests, a job could compute first on one machine and second on another one, and
+    its barrier would wait for the later one. A mini-batch that began earlier is passed by none, so
+    no holder waits for ever.
 
     A holder whose subtask takes longer than the limit loses the token as soon as another one waits
     for it: its subtask goes on beside the next one. So a process that is stopped, or computes
@@ -41,14 +48,21 @@ class TokenTable:
         self._limit_us = limit_us
         self._of: dict[int, Token] = {}
 
-    def request(self, holder: int, token: Token, now_us: int) -> list[int]:
-        """Who gets a token by this: nobody, or the one that asks. Raises BadTokenRequest."""
+    def request(self, holder: int, token: Token, now_us: int, began_us: int) -> list[int]:
+        """Who gets a token by this: nobody, or the one that asks. `began_us`: the beginning of the
+        mini-batch. Raises BadTokenRequest.
+        """
         if holder in self._of:
             raise BadTokenRequest
         self._of[holder] = token
         line = self._lines[token]
-        line.waiting[holder] = None
+        line.waiting[holder] = began_us
         return self._grant(line, now_us)
+
+    def held_since_us(self, holder: int) -> int | None:
+        """When the holder got the token that it has; None: it has none."""
+        token = self._of.get(holder)
+        return None if token is None else self._lines[token].since_us.get(holder)
 
     def release(self, holder: int, now_us: int) -> list[int]:
         """Who gets a token now. Nothing happens if the holder has lost its own to the limit."""
@@ -79,7 +93,7 @@ class TokenTable:
     def _grant(self, line: _Line, now_us: int) -> list[int]:
         granted = []
         while line.free and line.waiting:
-            holder = next(iter(line.waiting))
+            holder = min(line.waiting, key=line.waiting.__getitem__)  # The first of equals.
             del line.waiting[holder]
             line.since_us[holder] = now_us
             line.free -= 1

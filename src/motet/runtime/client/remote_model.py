@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +20,12 @@ from motet.runtime.wire.table_requests import PushHead
 
 _NO_KEYS = np.empty(0, np.int64)
 _NOT_COPIED = -1
+
+
+def _never() -> bool:
+    return False
+
+
 # A larger buffer is allocated for every mini-batch, so that it takes no memory during PUSH, when
 # the owners need memory for the sum.
 _MOST_KEPT_BYTES = 64 << 20
@@ -39,7 +46,7 @@ class RemoteModel:
         finished_clock: int,
         *,
         is_lockstep: bool = False,
-        pulls_with_push: bool = False,
+        pulls_with_push: Callable[[], bool] = _never,
     ) -> None:
         """`finished_clock`: `pull_all` waits for every mini-batch before this one.
 
@@ -57,7 +64,7 @@ class RemoteModel:
         self._copied_clock = _NOT_COPIED
         self._pulled_early_bytes = 0
         self._is_lockstep = is_lockstep
-        self._pulls_with_push = is_lockstep and pulls_with_push and self._copy is not None
+        self._pulls_with_push = pulls_with_push
         self.finished_clock = finished_clock
         self._wait_us = 0
 
@@ -121,7 +128,7 @@ class RemoteModel:
             step = replace(step, statistics=update.statistics)
         head = PushHead(self._rank, step, instances, True, self.place)
         delta = None if update is None else update.delta
-        if self._copy is None or not self._pulls_with_push:
+        if self._copy is None or not (self._is_lockstep and self._pulls_with_push()):
             return self._client.contribute(plan, delta, head)
         transfer, self._pulled_early_bytes = self._client.exchange(self._copy, delta, head)
         self._copied_clock = step.clock + 1

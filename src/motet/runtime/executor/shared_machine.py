@@ -2,17 +2,45 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import suppress
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from motet.runtime.arbiter.arbiter_gate import ArbiterGate
 from motet.runtime.arbiter.arbiter_process import ensure_arbiter
 from motet.runtime.worker.resources import DEFAULT_RESOURCES, WorkerResources
 
+_NAME_CHARACTERS = 10
 
-def resources_beside_others(arbiter: Path | None) -> WorkerResources:
-    """`arbiter`: the address of the machine's, which is started where it is missing; None: the
-    machine is not shared."""
-    if arbiter is None:
+
+class SharedMachine(NamedTuple):
+    """`arbiter`: the address of the machine's. `job`: see ArbiterGate. `cpus`: how many COMPs may
+    run at a time, if the executor is the first one that needs the arbiter.
+    """
+
+    arbiter: Path
+    job: str
+    cpus: int = 1
+
+
+def job_label(job: str, secret: bytes) -> str:
+    """Tells jobs of the same name apart. `secret`: of the job; it cannot be told from the label."""
+    return f"{job[:_NAME_CHARACTERS]}-{sha256(secret).hexdigest()[:4]}"
+
+
+def resources_beside_others(shared: SharedMachine | None) -> WorkerResources:
+    """The arbiter is started where it is missing. None: the machine is not shared."""
+    if shared is None:
         return DEFAULT_RESOURCES
-    return WorkerResources(gate=ArbiterGate(arbiter, partial(ensure_arbiter, arbiter)))
+    ensure = partial(ensure_arbiter, shared.arbiter, shared.cpus)
+    # The first subtask would wait for the start; it reports the error, too.
+    threading.Thread(target=_quietly, args=(ensure,), name="arbiter", daemon=True).start()
+    return WorkerResources(gate=ArbiterGate(shared.arbiter, ensure, shared.job))
+
+
+def _quietly(ensure: partial[None]) -> None:
+    with suppress(OSError):
+        ensure()

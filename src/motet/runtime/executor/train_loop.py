@@ -41,7 +41,7 @@ class TrainLoop:
             first_clock,
             is_lockstep=assignment.sync.consistency.is_lockstep,
             # Others may use the network while this worker waits; thieves need a PULL of its own.
-            pulls_with_push=context.resources.gate.is_free and not assignment.helps,
+            pulls_with_push=lambda: context.resources.gate.is_free and not assignment.helps,
         )
         self._workers = workers
         self._reporter = Reporter(context, self._model)

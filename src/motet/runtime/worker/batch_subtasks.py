@@ -45,6 +45,7 @@ class BatchSubtasks:
         """The values that the mini-batch starts with."""
         if not self._gate.is_free:
             self.log.wait_us += model.await_start(self.step).wait_us
+            self._gate.begin()
         return self.fetch(lambda: model.pull(part, self.step))
 
     def fetch(self, read: Callable[[], tuple[Array, Transfer]]) -> tuple[Array, Transfer]:

@@ -27,6 +27,10 @@ class SubtaskGate(Protocol):
         """Whether `enter` never waits."""
         ...
 
+    def begin(self) -> None:
+        """The worker's next mini-batch begins; called unless `is_free`."""
+        ...
+
     def enter(self, kind: SubtaskKind) -> AbstractContextManager[None]:
         """Wait for admission; the subtask runs inside the context and may raise."""
         ...
@@ -36,6 +40,9 @@ class OpenGate:
     """Admits every subtask at once."""
 
     is_free = True
+
+    def begin(self) -> None:
+        """Does nothing."""
 
     def enter(self, kind: SubtaskKind) -> AbstractContextManager[None]:
         """A context that does nothing; one object serves all threads."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from click.testing import CliRunner
 from live_server import LiveServer, running_server
 from motet.domain.errors import BadInput, NotFound
 from motet.interfaces.cli.commands import motet
+from motet.runtime.arbiter.holding_log import Holding, HoldingLog
+from motet.runtime.core.subtask import SubtaskKind
 
 
 @pytest.fixture
@@ -46,3 +49,32 @@ def test_a_drained_machine_is_shown_with_its_reason_and_resumed(server: LiveServ
         run(server, "resume", "m1")
     with pytest.raises(BadInput, match="the time of the drain has passed"):
         run(server, "drain", "m1", "--reason", "x", "--at", "2020-01-01T00:00")
+
+
+@pytest.mark.cluster
+def test_the_subtasks_of_jobs_that_share_a_machine_are_shown_and_drawn(
+    server: LiveServer, tmp_path: Path
+) -> None:
+    assert run(server, "subtasks") == "m0: no job has shared it\nm1: no job has shared it\n"
+    (server.folder / "arbiters").mkdir()
+    log = HoldingLog(server.folder / "arbiters" / "m1")
+    for held in (
+        Holding(1_000_000, 1_600_000, SubtaskKind.COMP, "1"),
+        Holding(1_500_000, 2_000_000, SubtaskKind.PUSH, "2"),
+    ):
+        log.add(held)
+    shown = run(server, "subtasks", "m1", "--png", str(tmp_path / "turns.png"))
+    assert "1.0 s until" in shown
+    assert "CPU in use 60%, network in use 50%" in shown
+    assert (tmp_path / "turns.png").read_bytes().startswith(b"\x89PNG")
+    (document,) = json.loads(run(server, "subtasks", "m1", "--seconds", "0.2", "--json"))[
+        "machines"
+    ]
+    assert [each["kind"] for each in document["turns"]] == ["push"]
+    assert document["jobs"] == {"2": "2"}
+    with pytest.raises(NotFound, match="unknown machine 'm7'"):
+        run(server, "subtasks", "m7")
+    with pytest.raises(BadInput, match=r"--png .*: No such file or directory"):
+        run(server, "subtasks", "m1", "--png", str(tmp_path / "none" / "turns.png"))
+    with pytest.raises(BadInput, match="no job has shared a machine"):
+        run(server, "subtasks", "m0", "--png", str(tmp_path / "turns.png"))

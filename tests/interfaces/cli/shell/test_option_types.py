@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from motet.interfaces.cli.shell.duration_option import DurationType
+from motet.interfaces.cli.shell.option_types import DurationType, MachinesType
 from motet.interfaces.cli.shell.out_folder import OutFolder
 from motet.interfaces.cli.shell.port_number import PortNumber
 
@@ -43,3 +43,13 @@ def test_durations_are_seconds_unless_they_have_a_unit(text: str, seconds: float
 def test_other_texts_are_no_duration(text: str) -> None:
     with pytest.raises(click.BadParameter, match="give seconds, or a time as 90s, 30m, 2h or 1d"):
         DurationType().convert(text, None, None)
+
+
+def test_a_number_of_machines_may_be_any() -> None:
+    assert [MachinesType().convert(text, None, None) for text in ("3", "any")] == [3, "any"]
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "some", "1.5", ""])
+def test_other_texts_are_no_number_of_machines(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="a number of machines from 1 on, or any"):
+        MachinesType().convert(text, None, None)

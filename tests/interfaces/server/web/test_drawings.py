@@ -54,3 +54,8 @@ def test_slots_of_a_machine_are_grouped_by_job(jobs: list[int]) -> None:
 def test_free_slots_are_held_by_no_job() -> None:
     machine = MachineSlots("m0", "up", ((7, 7), (0, -1), (0, -1)))
     assert machine.held == [HeldSlots(7, 7, 0, 1), HeldSlots(0, -1, 1, 2)]
+
+
+def test_a_slot_that_jobs_share_counts_once() -> None:
+    machine = MachineSlots("m0", "up", ((3, 3), (4, 4), (0, -1)), 2)
+    assert (machine.slots, machine.free) == (2, 1)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport
 from toy_app import ToyRegression
 from unhurried import UntilPlansAreDone
+from waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
@@ -90,6 +92,26 @@ def test_an_executor_is_started_on_the_node_that_is_its_machine(address: str) ->
             }
             assert names[node] == machines[number].name
             executor.kill()
+
+
+def test_the_node_of_an_executor_has_an_arbiter_for_jobs_beside_it(address: str) -> None:
+    with RayCluster.join(address, machines=3) as cluster:
+        request = LaunchRequest("a job", (1,), bytes(32), ToyRegression())
+        executor = cluster.launch(request)[1]
+        nodes = {node["NodeName"]: node["NodeID"] for node in ray.nodes()}
+        wait_until(lambda: arbiter_of(nodes["m2"]))
+        assert [name for name, node in nodes.items() if arbiter_of(node)] == ["m2"]
+        executor.kill()
+
+
+def arbiter_of(node: str) -> list[int]:
+    """Processes of the arbiter of a Ray node."""
+    found = []
+    for each in psutil.process_iter():
+        with suppress(psutil.Error):
+            if any(word.endswith(f"/arbiter-{node}") for word in each.cmdline()):
+                found.append(each.pid)
+    return found
 
 
 def test_who_joins_gets_a_node_of_its_own(address: str) -> None:

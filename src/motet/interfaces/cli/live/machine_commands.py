@@ -14,11 +14,13 @@ from motet.interfaces.cli.live.connection import state_option, with_client
 from motet.interfaces.cli.live.server_names import machine_argument
 from motet.interfaces.cli.shell.gpus_option import gpus_option
 from motet.interfaces.cli.shell.group import HelpfulGroup
+from motet.interfaces.cli.shell.option_groups import json_option
 from motet.interfaces.cli.shell.row_formats import rows_option, show_rows
 from motet.interfaces.server_address import default_server_folder
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
+    from motet.report.turns.machine_turns import MachineTurns
 
 
 _COLUMNS = (
@@ -38,6 +40,61 @@ def machine_command() -> None:
 def list_machines(client: LiveClient, row_format: str) -> None:
     """List the machines of the live cluster."""
     _print(client.machines(), row_format)
+
+
+@machine_command.command("subtasks", short_help="Show what jobs that share machines do.")
+@machine_argument(is_many=True)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, 60, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="How much of the record, up to its end.",
+)
+@click.option(
+    "--png",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a picture there.",
+)
+@json_option()
+@with_client
+def show_subtasks(
+    client: LiveClient, names: tuple[str, ...], seconds: float, png: Path | None, as_json: bool
+) -> None:
+    """Show the subtasks of jobs that share machines, under --policy harmony: which job computed and
+    which one communicated, from the record of the turns that they took.
+
+    Without NAME, of all machines. A job that is alone on a machine takes no turns.
+    """
+    from motet.interfaces.cli.shell.streams.results import print_json, print_result
+    from motet.report.turns.machine_turns import MachineTurns
+
+    chosen = names or tuple(each["name"] for each in client.machines())
+    documents = [client.machine_subtasks(name, seconds) for name in chosen]
+    machines = [MachineTurns.from_dict(each) for each in documents]
+    if png is not None:
+        _write_turns([each for each in machines if each.turns], png)
+    if as_json:
+        print_json({"machines": documents})
+        return
+    from motet.report.turns.text import TurnsScreen
+
+    for each in machines:
+        print_result(TurnsScreen(each))
+
+
+def _write_turns(machines: list[MachineTurns], path: Path) -> None:
+    """Raises BadInput."""
+    from motet.report.turns.figure import write_turns_figure
+
+    if not machines:
+        raise BadInput("--png: no job has shared a machine, so there is nothing to draw")
+    try:
+        write_turns_figure(machines, path)
+    except OSError as error:
+        raise BadInput(f"--png {path}: {error.strerror}") from error
+    click.echo(f"picture  {path}", err=True)
 
 
 @machine_command.command("join", short_help="Offer this machine to the live cluster.")

@@ -62,9 +62,10 @@ def webhook_argument() -> Callable[[_Command], _Command]:
     return _argument("webhook", "ID", _completer(_webhooks), is_many=False, is_optional=False)
 
 
-def machine_argument(name: str = "name") -> Callable[[_Command], _Command]:
-    """The argument NAME of a machine."""
-    return _argument(name, "NAME", _completer(_machines), is_many=False, is_optional=False)
+def machine_argument(*, is_many: bool = False) -> Callable[[_Command], _Command]:
+    """The argument NAME of a machine; `is_many`: any number of them."""
+    name = "names" if is_many else "name"
+    return _argument(name, "NAME", _completer(_machines), is_many=is_many, is_optional=is_many)
 
 
 def _argument(

@@ -12,8 +12,8 @@ import click
 
 from motet.interfaces.cli.live.connection import with_client
 from motet.interfaces.cli.live.server_names import job_option, queue_option
-from motet.interfaces.cli.shell.duration_option import DurationType
 from motet.interfaces.cli.shell.option_groups import json_option
+from motet.interfaces.cli.shell.option_types import DurationType, MachinesType
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
@@ -56,6 +56,13 @@ if TYPE_CHECKING:
 @click.option("--data", metavar="PATH|NAME", help="Training: file, or name of a built-in data set.")
 @click.option("--workers", type=click.IntRange(1), metavar="W", help="Training: default 1.")
 @click.option("--servers", type=click.IntRange(1), metavar="S", help="Training: default 1.")
+@click.option(
+    "--machines",
+    type=MachinesType(),
+    metavar="N|any",
+    help="Training: a worker and a server on each of N whole machines, or on as many as the policy "
+    "chooses; harmony runs such trainings on the same machines.",
+)
 @click.option("--epochs", type=click.IntRange(1), metavar="E", help="Training: passes, at most.")
 @click.option("--target", metavar="NAME|INDEX", help="Training: the column of a table to predict.")
 @click.option(

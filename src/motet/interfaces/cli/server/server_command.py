@@ -193,7 +193,7 @@ def server_command(
         if is_told:
             started(url, policy, options)
         if demo:
-            submit_demo_jobs(None, options.folder, echo_note)
+            submit_demo_jobs(None, options.folder, policy.partition(" ")[0], echo_note)
 
     return serve(options, ready, ended if is_told else lambda jobs: None, compiles)
 

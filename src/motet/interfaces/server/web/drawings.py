@@ -46,14 +46,21 @@ class HeldSlots:
 
 @dataclass(frozen=True, slots=True)
 class MachineSlots:
-    """The slots of a machine: the number and colour of the job of each, 0 and -1 for a free one.
+    """The slots of a machine: the number and colour of the job of each, 0 and -1 for a free one;
+    one that jobs share appears for each of them.
 
-    `condition`: "up", or why it takes no jobs.
+    `condition`: "up", or why it takes no jobs. `size`: the number of slots; 0: no job shares any.
     """
 
     machine: str
     condition: str
     jobs: tuple[tuple[int, int], ...]
+    size: int = 0
+
+    @property
+    def slots(self) -> int:
+        """How many it has."""
+        return self.size or len(self.jobs)
 
     @property
     def held(self) -> list[HeldSlots]:
@@ -118,7 +125,7 @@ def machine_slots(state: LiveState) -> list[MachineSlots]:
         for machine, count in zip(*attempt.placement, strict=True):
             held[machine] += [job.number] * count
     return [
-        MachineSlots(name, _condition(state, name, condition), _filled(jobs, slots))
+        MachineSlots(name, _condition(state, name, condition), _filled(jobs, slots), slots)
         for name, slots, condition, jobs in zip(
             state.cluster.names, state.cluster.slots, state.conditions, held, strict=True
         )

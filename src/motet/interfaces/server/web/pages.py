@@ -31,8 +31,8 @@ def common(state: LiveState, machines: list[MachineSlots] | None = None) -> dict
         "policy": policy_text(state.policy),
         "refusal": state.refusal,
         "policy_failure": policy_failure_words(state.policy_failure),
-        "slots": sum(len(each.jobs) for each in usable),
-        "taken": sum(len(each.jobs) - each.free for each in machines),
+        "slots": sum(each.slots for each in usable),
+        "taken": sum(each.slots - each.free for each in machines),
         "machine_count": len(machines),
     }
 

@@ -25,6 +25,7 @@ from motet.interfaces.server.api_description import EVENT_STREAM
 from motet.interfaces.server.logs import LogPlace, log_place, logged_job
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.stories.lost_work import checkpoint_writes_us
+from motet.interfaces.server.turns.turn_record import job_names
 from motet.interfaces.server.web import pages
 from motet.interfaces.server.web.changes import Changes
 from motet.interfaces.server.web.decided import decided
@@ -34,6 +35,7 @@ from motet.interfaces.server.web.job_log import JobLogs, ShownLog
 from motet.interfaces.server.web.queue_page import QueuePage
 from motet.interfaces.server.web.renderer import PAGE_HEADERS, PageRenderer, page_before
 from motet.interfaces.server.web.timeline.timeline_page import TimelinePage
+from motet.interfaces.server.web.timeline.turn_lanes import lanes_of_machines
 from motet.interfaces.server.web.training_curves import training_curves
 from motet.live.accounts.roles import Forbidden
 from motet.live.master.facts import Verb
@@ -160,9 +162,14 @@ class WebPages:
         def read(state: LiveState) -> dict[str, Any]:
             found = machine_slots(state)
             largest = pages.largest_free(found)
-            return {**pages.common(state, found), "machines": found, "largest_free": largest}
+            document = {**pages.common(state, found), "machines": found, "largest_free": largest}
+            return {**document, "names": job_names(state)}
 
-        return self._pages.render(request, "machines.html", await self._read(read))
+        document = await self._read(read)
+        names, workplace = document.pop("names"), self._workplace
+        machines = [each.machine for each in document["machines"]]
+        lanes = await asyncio.to_thread(lanes_of_machines, workplace, machines, names)
+        return self._pages.render(request, "machines.html", {**document, "lanes": lanes})
 
     async def decisions(self, request: Request) -> Response:
         """What was decided at every moment, and why."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from motet.domain.errors import BadInput
-from motet.domain.events import Cancelled, Event, Goal, Submitted, Suspended
+from motet.domain.events import Cancelled, DataSizes, Event, Goal, Submitted, Suspended
 from motet.domain.queues.queue_limits import largest_job
 from motet.domain.units import microseconds
 from motet.engine.state.proposed_sizes import TAKES_PROPOSALS
@@ -32,6 +33,7 @@ from motet.live.trials.trial_spec import EndTrial, after_trial, needs_trial, tri
 from motet.placement.room import ResourceDemand, gpus_of_empty
 
 _NO_MODEL = -1
+_UNKNOWN_SIZES = DataSizes(0, 0)
 _MOST_COUNTED = 2**62
 
 
@@ -148,37 +150,52 @@ def arrival(state: LiveState, now_us: int, job: LiveJob) -> Submitted:
     spec, array = job.spec, job.array
     queue = state.queue_book.number(spec.queue)
     columns = {
-        **_request_of(spec, _slots_of(state, queue)),
+        **_request_of(state, spec, _slots_of(state, queue)),
         "queue": queue,
         "priority": spec.priority,
         "submit_us": now_us if array is None else array.since_us or now_us,
         "model": _NO_MODEL,
     }
-    columns |= _demand_of(spec, columns["gpus"])
+    columns |= _demand_of(spec, _processes_of(spec, columns))
     if array is not None:
         columns["experiment"] = array.number
     if spec.duration_s is not None:
         columns["remaining_us"] = max(microseconds(spec.duration_s), LEAST_US)
-    return Submitted(job.number, columns, None if isinstance(spec, CommandSpec) else _goal(spec))
+    if isinstance(spec, CommandSpec):
+        return Submitted(job.number, columns)
+    data = None if spec.machines is None else _UNKNOWN_SIZES
+    return Submitted(job.number, columns, _goal(spec), data)
 
 
-_SIZE = {"command": "processes", "ps": "workers + servers"}
+def _size_of(spec: JobSpec) -> str:
+    """What the size of a job is called in its file."""
+    if isinstance(spec, CommandSpec):
+        return "processes"
+    return "workers + servers" if spec.machines is None else "slots of its machines"
 
 
 def _check_size(state: LiveState, spec: JobSpec) -> None:
     queue, queues = state.queue_book.number_for_job(spec.queue), state.queue_book.in_force
     assert state.cluster is not None
     slots = sum(state.cluster.slots)
-    wanted = _request_of(spec, _slots_of(state, queue))["gpus"]
+    columns = _request_of(state, spec, _slots_of(state, queue))
+    wanted, size = columns["gpus"], _size_of(spec)
     if not state.cluster.names:
+        if isinstance(spec, TrainingSpec) and spec.machines is not None:
+            raise BadInput("machines: the cluster has none yet; submit the job when it has")
         return
     if wanted > slots:
         raise BadInput(
-            f"{_SIZE[spec.kind]}: {wanted}, but the cluster has {slots} slots; "
-            "the job could never start"
+            f"{size}: {wanted}, but the cluster has {slots} slots; the job could never start"
         )
-    check_size(queues, queue, slots, wanted, _SIZE[spec.kind])
-    _check_demand(state.cluster, spec, wanted)
+    check_size(queues, queue, slots, wanted, size)
+    _check_demand(state.cluster, spec, _processes_of(spec, columns))
+
+
+def _processes_of(spec: JobSpec, columns: Mapping[str, int]) -> int:
+    """Of the request in these columns."""
+    is_by_machine = isinstance(spec, TrainingSpec) and spec.machines is not None
+    return columns["workers" if is_by_machine else "gpus"]
 
 
 def _demand_of(spec: JobSpec, processes: int) -> dict[str, int]:
@@ -216,13 +233,16 @@ def _check_dependencies(state: LiveState, spec: JobSpec) -> None:
                 raise BadInput(f"after: job {job.number} is {job.state}; the job could never start")
 
 
-def _request_of(spec: JobSpec, slots: int) -> dict[str, int]:
+def _request_of(state: LiveState, spec: JobSpec, slots: int) -> dict[str, int]:
     """Columns of a job's size. `slots`: of the cluster; an elastic training requests all that it
     can use of them, which policies that do not resize jobs give it, or at least its minimum. One
     that proposes its size requests the minimum at first.
     """
     if isinstance(spec, CommandSpec):
         return {"gpus": spec.processes}
+    if spec.machines is not None:
+        assert state.cluster is not None
+        return _request_of_machines(spec, slots, state.cluster.usual_slots)
     least, most = spec.least, spec.most
     proposals: dict[str, int] = {}
     if spec.proposes_size:
@@ -241,6 +261,23 @@ def _request_of(spec: JobSpec, slots: int) -> dict[str, int]:
         "max_servers": most.servers,
         "server_gpus": 1,
         **proposals,
+    }
+
+
+def _request_of_machines(spec: TrainingSpec, slots: int, of_machine: int) -> dict[str, int]:
+    """A worker takes all slots of a machine, and has the server of that machine beside it."""
+    least, most = spec.least.workers, spec.most.workers
+    wanted = max(least, min(most, slots // of_machine))
+    return {
+        "gpus": wanted * of_machine,
+        "workers": wanted,
+        "min_workers": least,
+        "max_workers": most,
+        "worker_gpus": of_machine,
+        "servers": 0,
+        "min_servers": 0,
+        "max_servers": 0,
+        "server_gpus": 0,
     }
 
 

@@ -19,6 +19,7 @@ from motet.runtime.executor.application_fault import one_line
 from motet.runtime.executor.executor import Executor
 from motet.runtime.executor.pickling import pickled
 from motet.runtime.executor.process_control import die_with_parent, set_process_name
+from motet.runtime.executor.shared_machine import SharedMachine, resources_beside_others
 from motet.runtime.wire.assignment import Assignment, RunOutcome
 from motet.runtime.wire.codec import decode, encode
 from motet.runtime.wire.errors import BadMessage
@@ -30,8 +31,8 @@ _RETRY_FOR_S = 2.0
 class _Calls:
     """Carries out the controller's calls, each on a thread of its own: an abort ends a run."""
 
-    def __init__(self, number: int, host: str) -> None:
-        self._number, self._host = number, host
+    def __init__(self, number: int, host: str, shared: SharedMachine | None) -> None:
+        self._number, self._host, self._shared = number, host, shared
         self._executor: Executor | None = None
         self._methods: dict[int, Callable[..., Any]] = {
             GangRequest.START: self._start,
@@ -57,7 +58,8 @@ class _Calls:
 
     def _start(self, secret: bytes, app: Application) -> Endpoint:
         set_process_name("motet-executor")
-        self._executor = Executor(self._number, secret, self._host)
+        resources = resources_beside_others(self._shared)
+        self._executor = Executor(self._number, secret, self._host, resources)
         self._executor.warm_up(app)
         return self._executor.endpoint
 
@@ -77,15 +79,17 @@ class _Calls:
         return self._executor
 
 
-def serve_member(folder: Path, number: int, host: str = "127.0.0.1") -> int:
+def serve_member(
+    folder: Path, number: int, host: str = "127.0.0.1", shared: SharedMachine | None = None
+) -> int:
     """Join the controller that announces itself in `folder`; returns why this process ends.
 
-    `host`: the address at which others reach this process.
+    `host`: the address at which others reach this process. `shared`: with executors of other jobs.
     """
     address = MeetingPlace(folder).await_controller()
     if address is None:
         return ENDED
-    server = Server(_Calls(number, host).handle, address.secret, host=host)
+    server = Server(_Calls(number, host, shared).handle, address.secret, host=host)
     try:
         reason = _joined(address, Join(number, os.getpid(), server.endpoint)).reason
     except Unreachable:
@@ -102,7 +106,8 @@ def _joined(address: ControllerAddress, message: Join) -> Part:
 
 
 def run_executor_process() -> None:
-    """Arguments: the folder of the gang; the number of the member, its process and its address.
+    """Arguments: the folder of the gang; the number of the member, its process and its address; the
+    arbiter of its machine and the name of its job, if it shares the machine.
 
     Does not return.
     """
@@ -110,7 +115,9 @@ def run_executor_process() -> None:
     set_process_name("motet-member")
     status = 1
     try:
-        status = serve_member(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[4])
+        folder, number, _, host, *sharing = sys.argv[1:]
+        shared = SharedMachine(Path(sharing[0]), sharing[1]) if sharing else None
+        status = serve_member(Path(folder), int(number), host, shared)
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:

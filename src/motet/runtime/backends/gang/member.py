@@ -22,21 +22,30 @@ OVER = "over"
 _MODULE = "motet.runtime.backends.gang.executor_process"
 
 
-def run_member(folder: Path, number: int, host: str = "127.0.0.1") -> int:
+def run_member(
+    folder: Path,
+    number: int,
+    host: str = "127.0.0.1",
+    arbiter: Path | None = None,
+    job: str = "",
+) -> int:
     """Serve the gang that meets in `folder` as machine `number`, until it has ended.
 
-    `host`: the address at which the other members reach this one.
+    `host`: the address at which the other members reach this one. `arbiter`: the address of that of
+    this machine, which executors of other jobs than `job` share; None: subtasks wait for no other
+    job.
 
     Returns ENDED, CONTROLLER_LOST, or the status of an executor process that could not join.
     Executors are in a session of their own: a signal to the member's group does not reach them.
     They end with the thread that calls this function.
     """
     status, command = ENDED, (sys.executable, "-P", "-m", _MODULE)
+    sharing = () if arbiter is None else (str(arbiter), job)
     while not (folder / OVER).exists():
         if status > 0 and status != DISMISSED:
             return status
         executor = subprocess.Popen(
-            [*command, str(folder), str(number), str(os.getpid()), host],
+            [*command, str(folder), str(number), str(os.getpid()), host, *sharing],
             stdin=subprocess.DEVNULL,
             env=os.environ | ONE_BLAS_THREAD,
             start_new_session=True,

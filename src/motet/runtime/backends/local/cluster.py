@@ -26,6 +26,7 @@ from motet.runtime.controller.ports import (
 )
 from motet.runtime.core.machine import Machine
 from motet.runtime.executor.pickling import pickle_by_value
+from motet.runtime.executor.shared_machine import SharedMachine, job_label
 
 _LOOK_EVERY_S = 0.1
 _START_TIMEOUT_S = 180.0
@@ -77,7 +78,7 @@ class LocalCluster:
         try:
             for number in request.machines:
                 process = self._template.fork(
-                    ExecutorStart(number, request.secret, self._arbiter(number)),
+                    ExecutorStart(number, request.secret, self._shared(number, request)),
                     request.is_given_up,
                 )
                 started.append(LocalExecutor(number, process))
@@ -94,8 +95,12 @@ class LocalCluster:
         if self._arbiters is not None:
             self._arbiters.cleanup()
 
-    def _arbiter(self, machine: int) -> Path | None:
-        return None if self._arbiters is None else Path(self._arbiters.name) / f"m{machine}"
+    def _shared(self, machine: int, request: LaunchRequest) -> SharedMachine | None:
+        if self._arbiters is None:
+            return None
+        return SharedMachine(
+            Path(self._arbiters.name) / f"m{machine}", job_label(request.job, request.secret)
+        )
 
     def __enter__(self) -> Self:
         return self

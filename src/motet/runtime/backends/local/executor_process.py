@@ -26,7 +26,7 @@ def run_executor(descriptor: int, start: ExecutorStart) -> None:
     """Serve calls that arrive at a socket until its other end is closed; does not return."""
     connection = Connection(descriptor)
     try:
-        resources = resources_beside_others(start.arbiter)
+        resources = resources_beside_others(start.shared)
         executor = Executor(start.number, start.secret, resources=resources)
     except Exception as error:
         connection.send((READY, False, one_line(error)))

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from motet.runtime.executor.shared_machine import SharedMachine
 
 MAX_MESSAGE_BYTES = 1 << 12
 
 
 class ExecutorStart(NamedTuple):
-    """What an executor needs. `arbiter`: the address of its machine's, if it shares the machine."""
+    """What an executor needs. `shared`: if other jobs use its machine, too."""
 
     number: int
     secret: bytes
-    arbiter: Path | None = None
+    shared: SharedMachine | None = None
 
 
 TemplateRequest = tuple[Literal["fork"], ExecutorStart] | tuple[Literal["preload"], str]

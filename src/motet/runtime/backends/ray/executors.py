@@ -15,11 +15,13 @@ from ray.exceptions import RayActorError, RayTaskError
 
 from motet.domain.errors import JobFailed
 from motet.runtime.backends.ray.head_watch import HeadWatch
+from motet.runtime.backends.ray.node_arbiter import on_node
 from motet.runtime.backends.ray.reservations import Reservation
 from motet.runtime.controller.ports import ExecutorLost
 from motet.runtime.core.application import Application
 from motet.runtime.executor.application_fault import one_line
 from motet.runtime.executor.executor import Executor
+from motet.runtime.executor.shared_machine import job_label, resources_beside_others
 from motet.runtime.wire.assignment import Assignment, RunOutcome
 from motet.transport import Endpoint
 
@@ -29,9 +31,14 @@ _CALL_TIMEOUT_S = 60.0
 class ExecutorActor:
     """The actor around an `Executor`."""
 
-    def __init__(self, number: int, secret: bytes, is_embedded: bool) -> None:
-        host = "127.0.0.1" if is_embedded else ray.util.get_node_ip_address()
-        self._executor = Executor(number, secret, host)
+    def __init__(self, number: int, job: str, secret: bytes, is_embedded: bool) -> None:
+        """A cluster that is embedded has no other jobs."""
+        host, shared = "127.0.0.1", None
+        if not is_embedded:
+            host = ray.util.get_node_ip_address()
+            node = ray.get_runtime_context().get_node_id()
+            shared = on_node(node, job_label(job, secret))
+        self._executor = Executor(number, secret, host, resources_beside_others(shared))
 
     def endpoint(self) -> Endpoint:
         """Where the executor listens."""

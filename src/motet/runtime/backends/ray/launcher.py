@@ -76,7 +76,7 @@ class ExecutorLauncher:
         self, request: LaunchRequest, places: Mapping[int, Reservation], actors: list[Any]
     ) -> Mapping[int, ExecutorHandle]:
         """Start the executors; their actors are added to `actors`, also after a failure."""
-        actors += [self._start(n, places[n], request.secret) for n in request.machines]
+        actors += [self._start(n, places[n], request) for n in request.machines]
         self._await_warm(actors, request)
         endpoints = ray.get([actor.endpoint.remote() for actor in actors])
         return {
@@ -84,7 +84,7 @@ class ExecutorLauncher:
             for number, actor, endpoint in zip(request.machines, actors, endpoints, strict=True)
         }
 
-    def _start(self, number: int, place: Reservation, secret: bytes) -> Any:
+    def _start(self, number: int, place: Reservation, request: LaunchRequest) -> Any:
         options: dict[str, Any] = {
             "num_cpus": 0,
             "max_restarts": 0,
@@ -94,7 +94,8 @@ class ExecutorLauncher:
         }
         if self._is_embedded:
             options["resources"] = {logical_machine(number): 0.001}
-        return ray.remote(**options)(ExecutorActor).remote(number, secret, self._is_embedded)
+        actor = ray.remote(**options)(ExecutorActor)
+        return actor.remote(number, request.job, request.secret, self._is_embedded)
 
     def _await_warm(self, actors: Sequence[Any], request: LaunchRequest) -> None:
         """Raises RayError, TimeoutError, MachineGone or LaunchGivenUp."""

@@ -27,6 +27,7 @@ def page(number: int, ended: int, *attempts: tuple[int | None, int, str | None])
                 "running_at": None if began is None else moment(began),
                 "ended_at": moment(end),
                 "stop_cause": cause,
+                "placement": {"m0": 1},
             }
             for began, end, cause in attempts
         ],
@@ -45,25 +46,45 @@ PAGES = [page(1, 30, (2, 10, "preempted"), (None, 12, "preempted"), (20, 30, Non
 
 
 def test_running_time_is_that_of_all_attempts_that_ran() -> None:
-    first, second = DemoResults.of(PAGES, replay(40.0, 40.0), 60.0).jobs
+    first, second = DemoResults.of("tiresias-las", PAGES, replay(40.0, 40.0), 60.0).jobs
 
     assert (first.jct_s, first.running_s, first.preemptions) == (30.0, 18.0, 2)
     assert (second.jct_s, second.running_s, second.preemptions) == (10.0, 0.0, 0)
 
 
 def test_the_means_are_over_the_same_jobs() -> None:
-    results = DemoResults.of(PAGES, replay(40.0, 20.0), 60.0)
+    results = DemoResults.of("tiresias-las", PAGES, replay(40.0, 20.0), 60.0)
 
     assert (results.mean_jct_s, results.other_mean_jct_s) == (20.0, 30.0)
-    assert DemoResults.of(PAGES, replay(40.0, None), 60.0).other_mean_jct_s is None
+    assert DemoResults.of("tiresias-las", PAGES, replay(40.0, None), 60.0).other_mean_jct_s is None
 
 
 def test_the_summary_compares_both_policies() -> None:
     console = Console(width=100, record=True)
     with console.capture() as screen:
-        console.print(cluster_summary(DemoResults.of(PAGES, replay(40.0, 20.0), 60.0)))
+        console.print(
+            cluster_summary(DemoResults.of("tiresias-las", PAGES, replay(40.0, 20.0), 60.0))
+        )
 
     text = screen.get()
     assert "under fifo" in text
     assert "tiresias-las 20 s   fifo 30 s (1.50x)" in text
     assert "its replay of tiresias-las is off by 2.0%" in text
+
+
+def test_time_beside_other_jobs_counts_once_and_only_on_a_common_machine() -> None:
+    own, *others = (
+        page(1, 30, (0, 20, None)),
+        page(2, 30, (2, 10, None)),
+        page(3, 30, (8, 12, None)),
+    )
+    elsewhere = page(4, 30, (0, 20, None))
+    elsewhere["attempt_list"][0]["placement"] = {"m1": 1}
+    results = DemoResults.of("harmony", [own, *others, elsewhere], None, 60.0)
+
+    assert [job.shared_s for job in results.jobs] == [10.0, 8.0, 4.0, 0.0]
+    console = Console(width=100, record=True)
+    with console.capture() as screen:
+        console.print(cluster_summary(results))
+    assert "beside others" in screen.get()
+    assert "50%" in screen.get()

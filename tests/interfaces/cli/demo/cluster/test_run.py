@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from motet.interfaces.cli.demo.cluster.run import DemoOptions, run_cluster_demo
+from motet.interfaces.demo_jobs.demonstrations import DEMONSTRATIONS, shared_workload
 from motet.interfaces.demo_jobs.workload import Arrival, demo_workload
 from motet.report.training.folder import RunFolder
 
@@ -24,9 +25,10 @@ def few_jobs(folder: Path) -> list[Arrival]:
 def test_all_jobs_succeed_and_fifo_is_compared(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    out = RunFolder(tmp_path / "out")
+    out, demo = RunFolder(tmp_path / "out"), DEMONSTRATIONS["tiresias-las"]
 
-    run_cluster_demo(tmp_path / "server", few_jobs(tmp_path), out, DemoOptions(as_json=True))
+    options = DemoOptions(as_json=True)
+    run_cluster_demo(tmp_path / "server", demo, few_jobs(tmp_path), out, options)
 
     printed, told = capfd.readouterr()
     document = json.loads(printed)
@@ -43,3 +45,17 @@ def test_all_jobs_succeed_and_fifo_is_compared(
     )
     assert told.startswith("web page  http://127.0.0.1:")
     assert "digits has succeeded" in told
+
+
+def test_jobs_of_harmony_share_machines(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    out, demo = RunFolder(tmp_path / "out"), DEMONSTRATIONS["harmony"]
+    jobs = shared_workload(tmp_path)[:3]
+    arrivals = [Arrival(0, {**each.values, "epochs": 300}) for each in jobs]
+
+    options = DemoOptions(as_json=True)
+    run_cluster_demo(tmp_path / "server", demo, arrivals, out, options)
+
+    document = json.loads(capfd.readouterr()[0])
+    assert (document["policy"], document["other"]) == ("harmony", None)
+    assert {job["state"] for job in document["jobs"]} == {"SUCCEEDED"}
+    assert max(job["shared_s"] for job in document["jobs"]) > 0

@@ -23,19 +23,14 @@ from motet.interfaces.cli.shell.streams.safe_console import SafeConsole
 from motet.interfaces.cli.shell.streams.terminal import is_live_terminal
 from motet.interfaces.cli.shell.streams.visible import echo_note
 from motet.interfaces.client import LiveClient
+from motet.interfaces.demo_jobs.demonstrations import Demonstration
 from motet.interfaces.demo_jobs.submitter import Submitter
-from motet.interfaces.demo_jobs.workload import (
-    CLUSTER,
-    POLICY,
-    SETTINGS,
-    Arrival,
-)
+from motet.interfaces.demo_jobs.workload import Arrival
 from motet.interfaces.server_address import TOKEN_FILE
 from motet.report.rendering.json_text import to_json
 from motet.report.training.folder import RunFolder
 
 RESULTS, PICTURE = "motet-demo.json", "motet-demo.svg"
-OTHER_POLICY = "fifo"
 _LOOK_EVERY_S = 0.5
 
 
@@ -49,21 +44,25 @@ class DemoOptions:
 
 
 def run_cluster_demo(
-    folder: Path, arrivals: Sequence[Arrival], out: RunFolder, options: DemoOptions
+    folder: Path,
+    demo: Demonstration,
+    arrivals: Sequence[Arrival],
+    out: RunFolder,
+    options: DemoOptions,
 ) -> None:
     """Run jobs on a cluster inside this machine, and print what became of them.
 
     `folder`: for the state of the server, new. Raises MotetError.
     """
     began_s = time.perf_counter()
-    with demo_server(folder, CLUSTER, POLICY, SETTINGS) as client:
+    with demo_server(folder, demo.cluster, demo.policy, demo.settings) as client:
         _tell_where(client.url, folder, options)
         progress = DemoProgress(len(arrivals))
         screen = ClusterScreen(progress, client.url)
         out.write_text(PICTURE, _run_all(client, arrivals, progress, screen, options))
         pages = [client.job(job["id"]) for job in progress.jobs]
-        replay = client.what_if(OTHER_POLICY, {})
-        results = DemoResults.of(pages, replay, time.perf_counter() - began_s)
+        replay = None if demo.other is None else client.what_if(demo.other, {})
+        results = DemoResults.of(demo.policy, pages, replay, time.perf_counter() - began_s)
         out.write_json(RESULTS, results.as_dict())
         _print(results, as_json=options.as_json)
         if options.keep:

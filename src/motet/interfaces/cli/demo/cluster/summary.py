@@ -24,7 +24,7 @@ def _means(results: DemoResults) -> list[Text]:
     measured.append(f"{results.policy} ", QUIET_STYLE)
     measured.append(duration_text(results.mean_jct_s), "bold")
     other_s = results.other_mean_jct_s
-    if other_s is None:
+    if other_s is None or results.other is None:
         return [measured]
     ratio = other_s / results.mean_jct_s
     measured.append(f"   {results.other} ", QUIET_STYLE)
@@ -38,16 +38,18 @@ def _means(results: DemoResults) -> list[Text]:
 def _table(results: DemoResults) -> Table:
     table = result_table()
     table.add_column("job")
-    headings = ("slots", "preempted", "ran", "waited", "completed in", f"under {results.other}")
-    for heading in headings:
+    last = "beside others" if results.other is None else f"under {results.other}"
+    for heading in ("slots", "preempted", "ran", "waited", "completed in", last):
         table.add_column(heading, justify="right", no_wrap=True)
     for job in results.jobs:
-        table.add_row(*_row(job))
+        table.add_row(*_row(job, shows_shared=results.other is None))
     return table
 
 
-def _row(job: JobResult) -> list[Text | str]:
+def _row(job: JobResult, *, shows_shared: bool) -> list[Text | str]:
     failed = Text("" if job.state == "SUCCEEDED" else f"  {job.state}", "red")
+    other = "-" if job.other_jct_s is None else duration_text(job.other_jct_s)
+    shared = f"{job.shared_s / job.running_s:.0%}" if job.running_s else "-"
     return [
         Text.assemble(("● ", job_colour(job.number - 1)), job.name) + failed,
         str(job.slots),
@@ -55,5 +57,5 @@ def _row(job: JobResult) -> list[Text | str]:
         duration_text(job.running_s),
         duration_text(job.jct_s - job.running_s),
         duration_text(job.jct_s),
-        "-" if job.other_jct_s is None else duration_text(job.other_jct_s),
+        shared if shows_shared else other,
     ]

@@ -1,1 +1,1 @@
-"""The page of the time axis: attempts of jobs until now, and their predicted future."""
+"""The pages of time axes: attempts of jobs and their predicted future, subtasks of machines."""

@@ -1,4 +1,4 @@
-"""The type of options that take a duration."""
+"""Types of options: a duration, a number of machines."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import click
 
 from motet.domain.errors import BadInput
 from motet.domain.units import duration_s
+
+_ANY = "any"
 
 
 class DurationType(click.FloatRange):
@@ -24,3 +26,19 @@ class DurationType(click.FloatRange):
             return duration_s(str(value))
         except BadInput as error:
             self.fail(str(error), param, ctx)
+
+
+class MachinesType(click.IntRange):
+    """A number of machines from 1 on, or `any`."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """A number, or the text `any`."""
+        if value == _ANY:
+            return value
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r}: give a number of machines from 1 on, or any", param, ctx)

@@ -1,0 +1,1 @@
+"""What jobs that share a machine held its CPU and network for (Harmony, dissertation, fig. 4.6)."""

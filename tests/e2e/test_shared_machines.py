@@ -1,0 +1,121 @@
+"""Trainings that share machines on a real server go on when an arbiter or a neighbour fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from held_training import held_file
+from live_server import LiveServer
+from live_trainings import PROGRAM, ended, record_of, undisturbed
+from motet.domain.events import SubtasksMeasured, event_from_json
+from motet.interfaces.client import LiveClient
+from motet.live.journal.store import JournalStore
+from waiting import wait_until
+
+pytestmark = pytest.mark.cluster
+
+EPOCHS = 30
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[LiveServer]:
+    """It regroups jobs at their arrivals and ends only."""
+    options = ("--cluster", "2x1", "--policy", "harmony", "--set", "check_s=3600")
+    found = LiveServer(tmp_path / "state", *options)
+    yield found
+    found.kill_everything()
+    for each in arbiters(found):
+        each.kill()
+
+
+def submit(client: LiveClient, go: Path) -> str:
+    """A training that stays in its 21st epoch until `go` is there."""
+    values = {
+        "name": "fit",
+        "app": PROGRAM,
+        "data": "digits",
+        "machines": "any",
+        "set": {"tol": 0},
+        "epochs": EPOCHS,
+        "checkpoint_every": 5,
+        "envs": {"HELD_UNTIL": str(go), "EPOCH_S": "0.05"},
+        "workdir": "/",
+    }
+    job: str = client.submit(values)["id"]
+    return job
+
+
+def attempts(client: LiveClient, job: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.job(job)["attempt_list"]
+    return found
+
+
+def arbiters(server: LiveServer) -> list[psutil.Process]:
+    """Those of the machines of this server."""
+    places = (str(server.folder / "arbiters" / machine) for machine in ("m0", "m1"))
+    module = "motet.runtime.arbiter.arbiter_process"
+    return [each for place in places for each in processes_with(module, place)]
+
+
+def processes_with(*words: str) -> list[psutil.Process]:
+    """Those that have these words in their command lines."""
+    found = []
+    for each in psutil.process_iter():
+        with suppress(psutil.Error):
+            if {*words} <= {*each.cmdline()}:
+                found.append(each)
+    return found
+
+
+def executor_of(server: LiveServer, job: str) -> psutil.Process:
+    """The process of a job's first attempt that hosts its worker and its server."""
+    gang = str(server.folder / "attempts" / job / "1" / "gang")
+    (found,) = processes_with("motet.runtime.backends.gang.executor_process", gang)
+    return found
+
+
+def profiled(server: LiveServer) -> set[str]:
+    """Jobs whose COMP and COMM times are in the journal."""
+    with JournalStore(str(server.folder / "journal.db")) as store:
+        steps = [json.loads(record.events) for record in store.records()]
+    events = [event_from_json(each) for step in steps for each in step]
+    return {str(event.job) for event in events if isinstance(event, SubtasksMeasured)}
+
+
+@pytest.mark.timeout(900)
+def test_neighbours_of_failures_on_shared_machines_train_on(
+    server: LiveServer, tmp_path: Path
+) -> None:
+    client, go = server.start(), {name: tmp_path / name for name in ("one", "two", "three")}
+    one, two, three = (submit(client, path) for path in go.values())
+    wait_until(lambda: all(held_file(path).exists() for path in go.values()))
+    places = [attempts(client, job)[0]["placement"] for job in (one, two, three)]
+    assert places == [{"m0": 1}, {"m1": 1}, {"m0": 1}]
+
+    for each in [*arbiters(server), executor_of(server, three)]:
+        each.kill()
+    held_file(go["three"]).unlink()
+    wait_until(held_file(go["three"]).exists)  # It is back in the epoch that does not end.
+    go["one"].touch()
+    assert record_of(ended(client, one))["epochs"] == EPOCHS
+    assert [each["outcome"] for each in attempts(client, one)] == ["succeeded"]
+
+    # The last one gets all machines.
+    client.change(two, "cancel")
+    assert ended(client, two)["state"] == "CANCELLED"
+    wait_until(lambda: attempts(client, three)[-1]["phase"] == "stopping")
+    go["three"].touch()
+    record, expected = record_of(ended(client, three)), undisturbed(EPOCHS, 2, 2)
+    last = attempts(client, three)[-1]
+    assert (last["workers"], last["servers"], last["placement"]) == (2, 2, {"m0": 1, "m1": 1})
+    assert record["epochs"] == EPOCHS
+    assert record["loss"] == pytest.approx(expected["loss"], rel=1e-9)
+    server.end()
+    assert profiled(server) == {one, two, three}
