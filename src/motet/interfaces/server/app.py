@@ -25,9 +25,9 @@ from motet.engine.policy_loading.faults import BrokenPolicy
 from motet.interfaces.server.access import Access, problem
 from motet.interfaces.server.accounts.caller_of_request import RequestCaller, note_target
 from motet.interfaces.server.accounts.job_access import require_use
-from motet.interfaces.server.api_description import API_DOCUMENT, BYTES, PROBLEMS
+from motet.interfaces.server.api_contract.api_description import API_DOCUMENT, BYTES, PROBLEMS
+from motet.interfaces.server.api_contract.known_parameters import require_known_parameters
 from motet.interfaces.server.job_rows import ChosenJobs, jobs_document
-from motet.interfaces.server.known_parameters import require_known_parameters
 from motet.interfaces.server.logs import LogPart, log_place, read_log
 from motet.interfaces.server.machine_routes import add_machine_routes
 from motet.interfaces.server.predictions.start_predictions import StartPredictions

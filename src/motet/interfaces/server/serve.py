@@ -19,7 +19,7 @@ from motet.interfaces.ray_launcher.command import ray_launcher
 from motet.interfaces.server.access import Access
 from motet.interfaces.server.accounts.account_routes import add_account_routes
 from motet.interfaces.server.accounts.request_audit import RequestAudit
-from motet.interfaces.server.api_description import describe_token
+from motet.interfaces.server.api_contract.api_description import describe_token
 from motet.interfaces.server.app import create_app
 from motet.interfaces.server.environment import job_environment, training_program
 from motet.interfaces.server.error_pages import add_error_pages

@@ -21,7 +21,7 @@ from motet.interfaces.server.accounts.caller_of_request import (
     is_still_valid,
 )
 from motet.interfaces.server.accounts.job_access import require_use
-from motet.interfaces.server.api_description import EVENT_STREAM
+from motet.interfaces.server.api_contract.api_description import EVENT_STREAM
 from motet.interfaces.server.logs import LogPlace, log_place, logged_job
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.stories.lost_work import checkpoint_writes_us
