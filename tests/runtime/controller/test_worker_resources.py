@@ -58,13 +58,13 @@ class Arbiter:
         self.entered: Counter[SubtaskKind] = Counter()
 
     @contextmanager
-    def enter(self, kind: SubtaskKind) -> Iterator[None]:
+    def enter(self, kind: SubtaskKind) -> Iterator[bool]:
         lock = self._locks[kind]
         with lock:
             assert lock not in self._inside
             self._inside.append(lock)
             self.entered[kind] += 1
-            yield
+            yield False
             self._inside.remove(lock)
 
 

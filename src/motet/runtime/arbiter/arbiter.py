@@ -14,9 +14,17 @@ import struct
 import time
 from pathlib import Path
 
-from motet.runtime.arbiter.messages import GRANTED, PING, PONG, RELEASE, REQUESTS
+from motet.runtime.arbiter.messages import (
+    GRANTED,
+    PING,
+    PONG,
+    PROMOTED,
+    RELEASE,
+    REQUESTS,
+    SECOND,
+)
 from motet.runtime.arbiter.sharing_flag import SharingFlag
-from motet.runtime.arbiter.token_table import BadTokenRequest, TokenTable
+from motet.runtime.arbiter.token_table import BadTokenRequest, Token, TokenTable
 
 IDLE_S = 5.0
 """An arbiter without connections ends after so long."""
@@ -32,6 +40,7 @@ class Arbiter:
         self._listener, self._table, self._flag = listener, table, flag
         self._connections: dict[int, socket.socket] = {}
         self._processes: dict[int, int] = {}
+        self._primary: int | None = None
         self._poll = select.epoll()
         self._poll.register(listener.fileno(), select.EPOLLIN)
 
@@ -88,12 +97,18 @@ class Arbiter:
             self._drop(descriptor)
 
     def _tell(self, granted: list[int]) -> None:
-        for descriptor in granted:
+        messages = [(each, SECOND if self._table.is_second(each) else GRANTED) for each in granted]
+        primary = self._table.first(Token.NETWORK)
+        if primary != self._primary:
+            self._primary = primary
+            if primary is not None and primary not in granted:
+                messages.append((primary, PROMOTED))
+        for descriptor, message in messages:
             connection = self._connections.get(descriptor)
             if connection is None:  # Dropped with an answer before.
                 continue
             try:
-                connection.send(GRANTED)
+                connection.send(message)
             except OSError:  # It does not read its answers, or is gone.
                 self._drop(descriptor)
 

@@ -11,11 +11,20 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 
-from motet.runtime.arbiter.messages import GRANTED, PING, PONG, RELEASE, REQUESTS
+from motet.runtime.arbiter.messages import (
+    GRANTED,
+    PING,
+    PONG,
+    PROMOTED,
+    RELEASE,
+    REQUESTS,
+    SECOND,
+)
 from motet.runtime.arbiter.sharing_flag import SharingFlag
 from motet.runtime.arbiter.token_table import Token
 from motet.runtime.core.subtask import SubtaskKind
 from motet.runtime.worker.subtask_gate import OPEN_GATE
+from motet.transport.lanes import NO_LANE, PRIMARY, SECONDARY
 
 PATIENCE_S = 1.0
 """An arbiter that does not answer a PING within this time is taken for stopped."""
@@ -47,7 +56,12 @@ class ArbiterGate:
         """Whether the job is alone on its machine."""
         return self._flag is not None and not self._flag.is_set
 
-    def enter(self, kind: SubtaskKind) -> AbstractContextManager[None]:
+    def lane(self) -> int:
+        """The lane of what the calling thread sends: of the network token that it holds."""
+        admission: _Admission | None = getattr(self._of_thread, "admission", None)
+        return NO_LANE if admission is None else admission.lane()
+
+    def enter(self, kind: SubtaskKind) -> AbstractContextManager[bool]:
         """Wait for the token of this kind of subtask."""
         admission: _Admission | None = getattr(self._of_thread, "admission", None)
         if admission is None:
@@ -83,18 +97,22 @@ class _Admission:
     def __init__(self, connect: Callable[[], socket.socket]) -> None:
         self._connect = connect
         self._connection: socket.socket | None = None
+        self._lane = NO_LANE
         self._pause_s, self._retry_s = FIRST_PAUSE_S, 0.0
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> bool:
         try:
             if self._connection is None and time.monotonic() >= self._retry_s:
                 self._connection = self._connect()
             if self._connection is not None:
                 self._connection.send(REQUESTS[self.token])
-                self._await_grant(self._connection)
+                is_second = self._await_grant(self._connection)
+                if self.token is Token.NETWORK:
+                    self._lane = SECONDARY if is_second else PRIMARY
                 self._pause_s = FIRST_PAUSE_S
         except OSError:
             self._lose()
+        return self._lane == SECONDARY
 
     def __exit__(
         self,
@@ -102,14 +120,25 @@ class _Admission:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._lane = NO_LANE
         if self._connection is not None:
             try:
                 self._connection.send(RELEASE)
             except OSError:
                 self._lose()
 
-    def _await_grant(self, connection: socket.socket) -> None:
-        """Raises OSError if the arbiter is gone or stopped."""
+    def lane(self) -> int:
+        """Of the subtask that runs now."""
+        if self._lane == SECONDARY and self._connection is not None:
+            try:
+                if self._connection.recv(1, socket.MSG_DONTWAIT) == PROMOTED:
+                    self._lane = PRIMARY
+            except OSError:  # Nothing is there; an arbiter that is gone is noticed at the end.
+                pass
+        return self._lane
+
+    def _await_grant(self, connection: socket.socket) -> bool:
+        """Whether another one is primary. Raises OSError if the arbiter is gone or stopped."""
         is_asked = False
         while True:
             try:
@@ -120,11 +149,12 @@ class _Admission:
                 connection.send(PING)
                 is_asked = True
                 continue
-            if message == GRANTED:
-                return
-            if message != PONG:
+            if message in (GRANTED, SECOND):
+                return message == SECOND
+            if message == PONG:
+                is_asked = False
+            elif message != PROMOTED:  # In the subtask before.
                 raise ConnectionError
-            is_asked = False
 
     def _lose(self) -> None:
         if self._connection is not None:

@@ -12,4 +12,9 @@ PING = b"\x11"
 """A worker that waits long asks whether the arbiter still runs; the answer is PONG."""
 
 GRANTED = b"\x20"
+SECOND = b"\x22"
+"""The network token is granted beside a primary subtask, to which this one yields."""
+PROMOTED = b"\x23"
+"""The primary subtask has ended: a SECOND one is primary from now on. Its holder may not read it
+before its next request."""
 PONG = b"\x21"

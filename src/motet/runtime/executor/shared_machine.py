@@ -8,6 +8,7 @@ from pathlib import Path
 from motet.runtime.arbiter.arbiter_gate import ArbiterGate
 from motet.runtime.arbiter.arbiter_process import ensure_arbiter
 from motet.runtime.worker.resources import DEFAULT_RESOURCES, WorkerResources
+from motet.transport import LinkUse, SharedLink
 
 
 def resources_beside_others(arbiter: Path | None) -> WorkerResources:
@@ -15,4 +16,7 @@ def resources_beside_others(arbiter: Path | None) -> WorkerResources:
     machine is not shared."""
     if arbiter is None:
         return DEFAULT_RESOURCES
-    return WorkerResources(gate=ArbiterGate(arbiter, partial(ensure_arbiter, arbiter)))
+    gate = ArbiterGate(arbiter, partial(ensure_arbiter, arbiter))
+    arbiter.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    link = SharedLink(Path(f"{arbiter}.link"))
+    return WorkerResources(gate=gate, link_use=LinkUse(link, gate.lane))

@@ -27,8 +27,12 @@ class SubtaskGate(Protocol):
         """Whether `enter` never waits."""
         ...
 
-    def enter(self, kind: SubtaskKind) -> AbstractContextManager[None]:
-        """Wait for admission; the subtask runs inside the context and may raise."""
+    def enter(self, kind: SubtaskKind) -> AbstractContextManager[bool]:
+        """Wait for admission; the subtask runs inside the context and may raise.
+
+        The context's value: whether it yields to a subtask of another job, and so may take longer
+        than alone.
+        """
         ...
 
 
@@ -37,11 +41,11 @@ class OpenGate:
 
     is_free = True
 
-    def enter(self, kind: SubtaskKind) -> AbstractContextManager[None]:
+    def enter(self, kind: SubtaskKind) -> AbstractContextManager[bool]:
         """A context that does nothing; one object serves all threads."""
         del kind
         return _OPEN
 
 
-_OPEN = nullcontext()
+_OPEN = nullcontext(False)
 OPEN_GATE = OpenGate()
