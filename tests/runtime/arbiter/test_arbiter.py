@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from motet.runtime.arbiter.arbiter_gate import ArbiterGate
-from motet.runtime.arbiter.arbiter_process import ensure_arbiter
+from motet.runtime.arbiter.arbiter_process import SUBTASK_LIMIT_S, ensure_arbiter
 from motet.runtime.core.subtask import SubtaskKind
 from motet.transport.lanes import NO_LANE, PRIMARY, SECONDARY
 from waiting import wait_until
@@ -47,10 +47,19 @@ for _ in range(200):
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[Path]:
     """Where an arbiter listens; a subtask takes at most a second."""
-    found = tmp_path / "arbiter"
-    ensure_arbiter(found)
-    yield found
-    for each in arbiters(found):
+    yield from arbiter_at(tmp_path / "arbiter", SUBTASK_LIMIT_S)
+
+
+@pytest.fixture
+def patient_address(tmp_path: Path) -> Iterator[Path]:
+    """Where an arbiter listens that takes no token away."""
+    yield from arbiter_at(tmp_path / "patient", limit_s=1e6)
+
+
+def arbiter_at(address: Path, limit_s: float) -> Iterator[Path]:
+    ensure_arbiter(address, limit_s=limit_s)
+    yield address
+    for each in arbiters(address):
         each.kill()
 
 
@@ -107,9 +116,9 @@ def test_computing_and_communicating_exclude_each_other_not(address: Path) -> No
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_token_of_a_killed_process_is_free(address: Path, kind: SubtaskKind) -> None:
-    neighbour, *others = holders(address, kind)
-    waiting = start(HOLDER, str(address), kind.value)
+def test_the_token_of_a_killed_process_is_free(patient_address: Path, kind: SubtaskKind) -> None:
+    neighbour, *others = holders(patient_address, kind)
+    waiting = start(HOLDER, str(patient_address), kind.value)
     neighbour.kill()
     neighbour.wait()
     assert waiting.communicate()[0] == "holds\n"
