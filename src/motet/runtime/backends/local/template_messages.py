@@ -9,11 +9,13 @@ MAX_MESSAGE_BYTES = 1 << 12
 
 
 class ExecutorStart(NamedTuple):
-    """What an executor needs. `arbiter`: the address of its machine's, if it shares the machine."""
+    """What an executor needs. `arbiter`: the address of its machine's, if it shares the machine;
+    `host`: where it listens."""
 
     number: int
     secret: bytes
     arbiter: Path | None = None
+    host: str = "127.0.0.1"
 
 
 TemplateRequest = tuple[Literal["fork"], ExecutorStart] | tuple[Literal["preload"], str]
