@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 from collections.abc import Iterator
 
+import psutil
+
 from motet.testbed.hosts import Host
 from motet.testbed.layout import HostLayout
-from motet.testbed.machine import require_testbed_machine
+from motet.testbed.machine import members, require_testbed_machine
 from motet.testbed.network import DEVICE
 from motet.testbed.state import read_state
 
@@ -39,16 +42,12 @@ class HostUsage:
             yield self._cpu_s(host), self._sent_bytes(host)
 
     def _cpu_s(self, host: Host) -> float:
-        for folder in self._groups.folders(self._layout.label_of(host)):
-            if (folder / "cpuacct.usage").exists():
-                return int((folder / "cpuacct.usage").read_text()) / 1e9
-            if (folder / "cpu.stat").exists():
-                fields = dict(
-                    line.split() for line in (folder / "cpu.stat").read_text().splitlines()
-                )
-                if "usage_usec" in fields:
-                    return int(fields["usage_usec"]) / 1e6
-        return 0.0
+        """Of the processes that run, and of those that they have waited for."""
+        total = 0.0
+        for process in members(self._groups.members_files(self._layout.label_of(host))):
+            with contextlib.suppress(psutil.Error):
+                total += sum(psutil.Process(process).cpu_times()[:4])
+        return total
 
     def _sent_bytes(self, host: Host) -> int:
         command = ["ip", "-n", self._layout.label_of(host), "-s", "-j", "link", "show", DEVICE]
