@@ -9,6 +9,7 @@ Target: `auto` at most the time of the best fixed share (the source: 16 % shorte
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,16 +22,13 @@ import motet
 from motet.domain.arrays import Array
 from motet.domain.errors import BadInput, MotetError
 from motet.interfaces.training_job import TrainingJob
-from motet.live.slots.memory_groups import (
-    MemoryGroup,
-    group_parent,
-    make_memory_group,
-    remove_memory_group,
-)
 from support.figures import Figure, parser, report
 
-MEGABYTE = 1 << 20
-JOBS, EACH_MB, LIMIT_MB, WIDTH = 3, 256, 384, 64
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+
+from spilled_jobs import LimitedGroup, begun_jobs, instances, limited_group
+
+JOBS, EACH_MB, LIMIT_MB, CLUSTERS = 3, 256, 384, 16
 EPOCHS, SETTLING = 24, 4
 SHARES = (1.0, 0.9, 0.8, 0.7, 0.6)
 
@@ -48,7 +46,7 @@ def main() -> None:
     """Shares from the largest down, until the kernel kills; `auto` before and after them."""
     arguments = parser(__doc__.splitlines()[0]).parse_args()
     shares = SHARES[:2] if arguments.quick else SHARES
-    features = np.random.default_rng(0).random((EACH_MB * MEGABYTE // (8 * WIDTH), WIDTH))
+    features = instances(EACH_MB)
     first = limited_run(features, "auto")
     fixed = {share: limited_run(features, share) for share in shares}
     tuned = [first, limited_run(features, "auto")]
@@ -73,24 +71,10 @@ def main() -> None:
 def limited_run(features: Array, spill: float | str) -> LimitedRun:
     """All jobs at a time, in a group of their own."""
     with _limited_group() as group, motet.Cluster(JOBS, interleave=True) as cluster:
-        Path(group.procs).write_text(str(cluster._cluster.template_id))
-        begun = [
-            cluster.submit(
-                "kmeans",
-                features,
-                n_clusters=16,
-                workers=1,
-                servers=1,
-                epochs=EPOCHS,
-                seed=seed,
-                tol=0,
-                spill=spill,
-            )
-            for seed in range(JOBS)
-        ]
+        group.join(cluster._cluster.template_id)
+        begun = begun_jobs(cluster, features, JOBS, spill, epochs=EPOCHS, clusters=CLUSTERS)
         epochs = [_epochs(job) for job in begun]
-        lines = Path(group.events).read_text().splitlines()
-        kills = int(dict(line.split() for line in lines)["oom_kill"])
+        kills = group.kills
     found = [each for each in epochs if each is not None]
     if len(found) < JOBS:
         return LimitedRun(float("inf"), float("inf"), max(kills, 1))
@@ -108,16 +92,15 @@ def _epochs(job: TrainingJob) -> tuple[float, float] | None:
 
 
 @contextmanager
-def _limited_group() -> Iterator[MemoryGroup]:
+def _limited_group() -> Iterator[LimitedGroup]:
     """Raises BadInput."""
-    with tempfile.TemporaryDirectory() as folder:
-        made = make_memory_group(Path(folder), LIMIT_MB * MEGABYTE, group_parent())
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        limited_group(Path(folder), LIMIT_MB) as made,
+    ):
         if made is None:
             raise BadInput("control groups of memory are not permitted here; run as root")
-        try:
-            yield made
-        finally:
-            remove_memory_group(made.folder)
+        yield made
 
 
 def _text(run: LimitedRun) -> str:

@@ -117,6 +117,13 @@ def test_the_secret_of_a_gang_is_for_its_user_while_it_trains(
     assert not (gang / "secret").exists()
 
 
+def test_a_training_keeps_its_input_on_disk(client: LiveClient) -> None:
+    values = {**JOB, "app": "kmeans", "workers": 2, "epochs": 3, "spill": 1}
+    record = record_of(ended(client, client.submit(values)["id"]))
+    assert "share=1.0" in record["options"]["spill"]
+    assert record["load_s"] > 0
+
+
 def test_an_error_of_the_training_is_in_its_log_and_fails_the_job(client: LiveClient) -> None:
     with pytest.raises(BadInput, match="no such file; check the path"):
         client.submit({**JOB, "data": "no-such-file.csv"})

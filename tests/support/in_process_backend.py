@@ -169,6 +169,9 @@ class InProcessChannel:
     def receive_all(self, views: Sequence[memoryview]) -> int:
         return self._incoming.read(next(view for view in views if len(view)), self.deadline_s)
 
+    def use_lane(self, lane: int) -> None:
+        """See Channel."""
+
     def send(self, pieces: Sequence[Piece]) -> None:
         for piece in pieces:
             rest = memoryview(piece)

@@ -27,10 +27,10 @@ class RecordingGate:
         self._events.append("begin")
 
     @contextmanager
-    def enter(self, kind: SubtaskKind) -> Iterator[None]:
+    def enter(self, kind: SubtaskKind) -> Iterator[bool]:
         self._events.append(f"enter {kind.value}")
         try:
-            yield
+            yield False
         finally:
             self._events.append(f"leave {kind.value}")
 

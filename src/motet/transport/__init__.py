@@ -10,6 +10,7 @@ shared memory; all others use TCP. `channel` and `payload_memory` define the por
 """
 
 from motet.transport.backends.arena import Arena
+from motet.transport.backends.shared_link import LinkUse, SharedLink
 from motet.transport.client.call import Call, Reply
 from motet.transport.client.connection import Connection
 from motet.transport.endpoint import Endpoint, host_identity
@@ -27,9 +28,11 @@ __all__ = [
     "Connection",
     "Endpoint",
     "Handler",
+    "LinkUse",
     "Reply",
     "Request",
     "Server",
+    "SharedLink",
     "host_identity",
     "new_secret",
     "read_secret",

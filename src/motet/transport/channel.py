@@ -44,6 +44,10 @@ class Channel(ByteSource, Protocol):
         """Whether the bytes leave this host, so that others can read and change them."""
         ...
 
+    def use_lane(self, lane: int) -> None:
+        """Send in this lane (`lanes`) from now on; nothing changes where the link has none."""
+        ...
+
     def send(self, pieces: Sequence[Piece]) -> None:
         """Send the pieces in order; blocks until all of them are taken."""
         ...

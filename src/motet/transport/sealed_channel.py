@@ -73,6 +73,10 @@ class SealedChannel:
 
     # -- sending ---------------------------------------------------------------------------------
 
+    def use_lane(self, lane: int) -> None:
+        """See Channel."""
+        self._channel.use_lane(lane)
+
     def send(self, pieces: Sequence[Piece]) -> None:
         """See Channel."""
         with self._sending:

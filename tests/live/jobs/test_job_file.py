@@ -135,6 +135,10 @@ def test_a_job_with_an_application_is_a_training() -> None:
         ({"until": "improvement=0"}, "until: loss=NUMBER"),
         ({"until": "better"}, "until: loss=NUMBER, or improvement=NUMBER above 0"),
         ({"epochs": 0}, "epochs: "),
+        ({"spill": 2}, "spill: auto, or a number from 0 to 1"),
+        ({"spill": True}, "spill: auto, or a number from 0 to 1"),
+        ({"spill": "much"}, "spill: auto, or a number from 0 to 1"),
+        ({"spill_dir": "/var/tmp"}, "spill_dir: the folder of data on disk; give spill, too"),
         ({"seed": -1}, "seed: "),
     ],
 )

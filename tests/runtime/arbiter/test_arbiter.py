@@ -15,17 +15,18 @@ import psutil
 import pytest
 
 from motet.runtime.arbiter.arbiter_gate import ArbiterGate
-from motet.runtime.arbiter.arbiter_process import ensure_arbiter
+from motet.runtime.arbiter.arbiter_process import SUBTASK_LIMIT_S, ensure_arbiter
 from motet.runtime.arbiter.holding_log import log_of, read_holdings
 from motet.runtime.core.subtask import SubtaskKind
+from motet.transport.lanes import NO_LANE, PRIMARY, SECONDARY
 from waiting import wait_until
 
 KINDS = [SubtaskKind.COMP, SubtaskKind.PUSH]
+TOKENS = {SubtaskKind.COMP: 1, SubtaskKind.PUSH: 2}
 HOLDER = """
 import sys
 from pathlib import Path
 from motet.runtime.arbiter.arbiter_gate import ArbiterGate
-from motet.runtime.arbiter.holding_log import log_of, read_holdings
 from motet.runtime.core.subtask import SubtaskKind
 
 with ArbiterGate(Path(sys.argv[1])).enter(SubtaskKind(sys.argv[2])):
@@ -36,7 +37,6 @@ COUNTER = """
 import sys
 from pathlib import Path
 from motet.runtime.arbiter.arbiter_gate import ArbiterGate
-from motet.runtime.arbiter.holding_log import log_of, read_holdings
 from motet.runtime.core.subtask import SubtaskKind
 
 gate, path = ArbiterGate(Path(sys.argv[1])), Path(sys.argv[2])
@@ -49,10 +49,19 @@ for _ in range(200):
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[Path]:
     """Where an arbiter listens; a subtask takes at most a second."""
-    found = tmp_path / "arbiter"
-    ensure_arbiter(found)
-    yield found
-    for each in arbiters(found):
+    yield from arbiter_at(tmp_path / "arbiter", SUBTASK_LIMIT_S)
+
+
+@pytest.fixture
+def patient_address(tmp_path: Path) -> Iterator[Path]:
+    """Where an arbiter listens that takes no token away."""
+    yield from arbiter_at(tmp_path / "patient", limit_s=1e6)
+
+
+def arbiter_at(address: Path, limit_s: float) -> Iterator[Path]:
+    ensure_arbiter(address, limit_s=limit_s)
+    yield address
+    for each in arbiters(address):
         each.kill()
 
 
@@ -80,6 +89,11 @@ def holder(address: Path, kind: SubtaskKind) -> subprocess.Popen[str]:
     return process
 
 
+def holders(address: Path, kind: SubtaskKind) -> list[subprocess.Popen[str]]:
+    """Processes that hold all tokens of a kind."""
+    return [holder(address, kind) for _ in range(TOKENS[kind])]
+
+
 def enter(gate: ArbiterGate, kind: SubtaskKind) -> None:
     with gate.enter(kind):
         pass
@@ -104,27 +118,72 @@ def test_computing_and_communicating_exclude_each_other_not(address: Path) -> No
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_token_of_a_killed_process_is_free(address: Path, kind: SubtaskKind) -> None:
-    neighbour = holder(address, kind)
-    waiting = start(HOLDER, str(address), kind.value)
+def test_the_token_of_a_killed_process_is_free(patient_address: Path, kind: SubtaskKind) -> None:
+    neighbour, *others = holders(patient_address, kind)
+    waiting = start(HOLDER, str(patient_address), kind.value)
     neighbour.kill()
     neighbour.wait()
     assert waiting.communicate()[0] == "holds\n"
+    for each in others:
+        each.communicate()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_stopped_process_delays_others_by_the_limit_of_a_subtask(
     address: Path, kind: SubtaskKind
 ) -> None:
-    neighbour = holder(address, kind)
-    neighbour.send_signal(signal.SIGSTOP)
+    neighbours = holders(address, kind)
+    for each in neighbours:
+        each.send_signal(signal.SIGSTOP)
     gate = ArbiterGate(address)
     enter(gate, kind)
     enter(gate, kind)
-    neighbour.send_signal(signal.SIGCONT)
-    neighbour.communicate()
-    assert neighbour.returncode == 0
+    for each in neighbours:
+        each.send_signal(signal.SIGCONT)
+        each.communicate()
+        assert each.returncode == 0
     enter(gate, kind)
+
+
+def test_the_second_job_that_communicates_yields_until_the_first_has_ended(address: Path) -> None:
+    first, gate = holder(address, SubtaskKind.PUSH), ArbiterGate(address)
+    with gate.enter(SubtaskKind.PUSH) as yields:
+        assert yields
+        assert gate.lane() == SECONDARY
+        first.communicate()
+        wait_until(lambda: gate.lane() == PRIMARY)
+    assert gate.lane() == NO_LANE
+
+
+def test_a_promotion_that_nobody_read_grants_nothing(address: Path) -> None:
+    first, gate = holder(address, SubtaskKind.PUSH), ArbiterGate(address)
+    with gate.enter(SubtaskKind.PUSH):
+        first.communicate()
+        holder(address, SubtaskKind.COMP).communicate()  # The arbiter has seen the end of `first`.
+    computing = holder(address, SubtaskKind.COMP)
+    with gate.enter(SubtaskKind.COMP) as yields:
+        assert computing.poll() is None  # Over the limit.
+        assert not yields
+        assert gate.lane() == NO_LANE
+    computing.communicate()
+
+
+@pytest.mark.parametrize("kind", [SubtaskKind.PULL, SubtaskKind.PUSH])
+def test_a_job_that_communicates_while_others_only_compute_yields_to_nobody(
+    address: Path, kind: SubtaskKind
+) -> None:
+    neighbour, gate = holder(address, SubtaskKind.COMP), ArbiterGate(address)
+    with gate.enter(kind) as yields:
+        assert not yields
+        assert gate.lane() == PRIMARY
+    neighbour.communicate()
+
+
+def test_without_an_arbiter_communication_has_no_lane(tmp_path: Path) -> None:
+    gate = ArbiterGate(tmp_path / "none")
+    with gate.enter(SubtaskKind.PUSH) as yields:
+        assert not yields
+        assert gate.lane() == NO_LANE
 
 
 def test_subtasks_go_on_when_the_arbiter_is_killed(address: Path) -> None:

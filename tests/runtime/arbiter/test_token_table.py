@@ -13,11 +13,11 @@ HOLDERS = st.integers(0, 7)
 
 
 class TokensOfAMachine(RuleBasedStateMachine):
-    """Two CPU tokens and one network token against lists."""
+    """Two CPU tokens and two network tokens against lists."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.counts = {Token.CPU: 2, Token.NETWORK: 1}
+        self.counts = {Token.CPU: 2, Token.NETWORK: 2}
         self.table = TokenTable(self.counts, LIMIT_US)
         self.now_us = 0
         self.held: dict[Token, list[tuple[int, int]]] = {token: [] for token in Token}
@@ -86,6 +86,12 @@ class TokensOfAMachine(RuleBasedStateMachine):
                 if self.now_us - since_us >= LIMIT_US:
                     self.forget(holder)
         assert sorted(granted) == sorted(self.expected())
+
+    @invariant()
+    def only_the_first_holder_of_the_network_is_primary(self) -> None:
+        held = [holder for holder, _ in self.held[Token.NETWORK]]
+        assert self.table.first(Token.NETWORK) == (held[0] if held else None)
+        assert [each for each in range(8) if self.table.is_second(each)] == sorted(held[1:])
 
     @invariant()
     def nothing_expires_while_no_holder_waits(self) -> None:

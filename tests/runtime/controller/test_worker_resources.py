@@ -61,13 +61,13 @@ class Arbiter:
         """In the order of the requests."""
 
     @contextmanager
-    def enter(self, kind: SubtaskKind) -> Iterator[None]:
+    def enter(self, kind: SubtaskKind) -> Iterator[bool]:
         lock = self._locks[kind]
         with lock:
             assert lock not in self._inside
             self._inside.append(lock)
             self.entered[kind] += 1
-            yield
+            yield False
             self._inside.remove(lock)
 
 

@@ -62,6 +62,8 @@ def test_the_first_version_of_the_interface_has_other_names(kernel: Kernel) -> N
     kernel.group("memory", str(1 << 62), total_rss=700)
     kernel.group("memory/host", str(300 * MEGABYTE), total_rss=100, total_shmem=40, rss=1)
     assert kernel.state() == (300, 160)
+    (kernel.groups / "memory/host/memory.kmem.usage_in_bytes").write_text(f"{20 * MEGABYTE}\n")
+    assert kernel.state() == (300, 140)
 
 
 def test_a_group_beyond_its_limit_has_nothing_left(kernel: Kernel) -> None:

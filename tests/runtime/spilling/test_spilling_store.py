@@ -43,14 +43,23 @@ class FailingFile(SpillFile):
         super().read(place, data)
 
 
+class NoRoom(FixedShare):
+    """There is no memory to read ahead into."""
+
+    def has_room(self, nbytes: int) -> bool:
+        return False
+
+
 def section(number: int) -> Rows:
     rng = np.random.default_rng(number)
     columns = {"x": rng.random((EACH, 4)), "state": np.zeros(EACH)}
     return Rows(np.arange(EACH) + EACH * number, columns)
 
 
-def filled(share: float, file: type[SpillFile] = SpillFile) -> SpillingBlockStore:
-    store = SpillingBlockStore(Batch, ["state"], lambda: file(DISK), FixedShare(share))
+def filled(
+    share: float, file: type[SpillFile] = SpillFile, choose: type[FixedShare] = FixedShare
+) -> SpillingBlockStore:
+    store = SpillingBlockStore(Batch, ["state"], lambda: file(DISK), choose(share))
     store.will_hold(SECTIONS, 0)
     for number in range(SECTIONS):
         assert store.add(section(number)) == number
@@ -103,6 +112,28 @@ def test_only_the_next_sections_and_the_used_one_are_in_memory() -> None:
             ahead = min(SECTIONS_AHEAD, SECTIONS - 1 - number)
             wait_until(lambda ahead=ahead: in_memory(store) == 1 + ahead)
     wait_until(lambda: in_memory(store) == 0)
+    store.close()
+
+
+def test_without_room_sections_are_read_when_they_are_used() -> None:
+    store = filled(1.0, choose=NoRoom)
+    store.will_read([*range(SECTIONS), *range(SECTIONS)])
+    for number in [*range(SECTIONS), *range(SECTIONS)]:
+        with store.using(number):
+            np.testing.assert_array_equal(store.rows(number)["x"], section(number)["x"])
+        wait_until(lambda: in_memory(store) == 0)
+    store.close()
+
+
+def test_what_is_about_to_be_freed_is_neither_used_nor_used_next() -> None:
+    store = filled(0.0)
+    each = store.memory._sections[0].image.nbytes
+    store.will_read(range(SECTIONS))
+    with store.using(0), store.using(1):
+        store.memory._thread = threading.current_thread()  # Nothing is freed yet.
+        store.memory.spill(lambda number: True)
+        assert store.memory.pending_bytes == (SECTIONS - 2 - SECTIONS_AHEAD) * each
+    store.memory._thread = None
     store.close()
 
 

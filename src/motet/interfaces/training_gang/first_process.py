@@ -195,6 +195,8 @@ def training_flags(spec: TrainingSpec, environment: Mapping[str, str]) -> TrainF
         settings=spec.settings,
         seed=spec.seed,
         checkpoint_every=spec.checkpoint_every,
+        spill=None if spec.spill is None else str(spec.spill),
+        spill_dir=None if spec.spill_dir is None else Path(spec.spill_dir),
         resume=True,
         leaves_surplus=spec.is_elastic,
         auto=spec.auto,

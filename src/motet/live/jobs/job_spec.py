@@ -235,6 +235,8 @@ class TrainingSpec(_JobKeys):
     na: str | None = None
     labels: str | None = None
     test_labels: str | None = None
+    spill: Annotated[float, Field(ge=0, le=1)] | Literal["auto"] | None = None
+    spill_dir: str | None = None
 
     loses_killed_processes: ClassVar[bool] = True
 
@@ -248,6 +250,20 @@ class TrainingSpec(_JobKeys):
             ):
                 raise ValueError("loss=NUMBER, or improvement=NUMBER above 0")
         return value
+
+    @field_validator("spill", mode="before")
+    @classmethod
+    def _is_share(cls, value: object) -> object:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value in (None, "auto") or (is_number and 0 <= value <= 1):  # type: ignore[operator]
+            return value
+        raise ValueError("auto, or a number from 0 to 1")
+
+    @model_validator(mode="after")
+    def _spills_into_its_folder(self) -> Self:
+        if self.spill_dir is not None and self.spill is None:
+            raise ValueError("spill_dir: the folder of data on disk; give spill, too")
+        return self
 
     @property
     def target_loss(self) -> float | None:

@@ -23,13 +23,15 @@ from motet.runtime.arbiter.messages import (
     MOST_BYTES,
     PING,
     PONG,
+    PROMOTED,
     RELEASE,
     REQUEST,
+    SECOND,
     TOKENS,
 )
 from motet.runtime.arbiter.sharing_flag import SharingFlag
 from motet.runtime.arbiter.socket_path import short_address
-from motet.runtime.arbiter.token_table import BadTokenRequest, TokenTable
+from motet.runtime.arbiter.token_table import BadTokenRequest, Token, TokenTable
 from motet.runtime.core.subtask import SubtaskKind
 
 IDLE_S = 5.0
@@ -48,6 +50,7 @@ class Arbiter:
         self._connections: dict[int, socket.socket] = {}
         self._jobs: dict[int, str] = {}
         self._kinds: dict[int, SubtaskKind] = {}
+        self._primary: int | None = None
         self._poll = select.epoll()
         self._poll.register(listener.fileno(), select.EPOLLIN)
 
@@ -127,12 +130,18 @@ class Arbiter:
             self._count_jobs()
 
     def _tell(self, granted: list[int]) -> None:
-        for descriptor in granted:
+        messages = [(each, SECOND if self._table.is_second(each) else GRANTED) for each in granted]
+        primary = self._table.first(Token.NETWORK)
+        if primary != self._primary:
+            self._primary = primary
+            if primary is not None and primary not in granted:
+                messages.append((primary, PROMOTED))
+        for descriptor, message in messages:
             connection = self._connections.get(descriptor)
             if connection is None:  # Dropped with an answer before.
                 continue
             try:
-                connection.send(GRANTED)
+                connection.send(message)
             except OSError:  # It does not read its answers, or is gone.
                 self._drop(descriptor)
 

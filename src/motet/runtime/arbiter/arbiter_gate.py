@@ -17,13 +17,18 @@ from motet.runtime.arbiter.messages import (
     HELLO,
     PING,
     PONG,
+    PROMOTED,
     RELEASE,
     REQUEST,
+    SECOND,
+    TOKENS,
 )
 from motet.runtime.arbiter.sharing_flag import SharingFlag
 from motet.runtime.arbiter.socket_path import short_address
+from motet.runtime.arbiter.token_table import Token
 from motet.runtime.core.subtask import SubtaskKind, monotonic_us
 from motet.runtime.worker.subtask_gate import OPEN_GATE
+from motet.transport.lanes import NO_LANE, PRIMARY, SECONDARY
 
 PATIENCE_S = 1.0
 """An arbiter that does not answer a PING within this time is taken for stopped."""
@@ -61,7 +66,12 @@ class ArbiterGate:
         """A mini-batch begins: its subtasks come after those of mini-batches that began before."""
         self._began_us = monotonic_us()
 
-    def enter(self, kind: SubtaskKind) -> AbstractContextManager[None]:
+    def lane(self) -> int:
+        """The lane of what the calling thread sends: of the network token that it holds."""
+        admission: _Admission | None = getattr(self._of_thread, "admission", None)
+        return NO_LANE if admission is None else admission.lane()
+
+    def enter(self, kind: SubtaskKind) -> AbstractContextManager[bool]:
         """Wait for the token of this kind of subtask."""
         admission: _Admission | None = getattr(self._of_thread, "admission", None)
         if admission is None:
@@ -69,6 +79,7 @@ class ArbiterGate:
             self._of_thread.admission = admission
         elif self.is_free:
             return OPEN_GATE.enter(kind)
+        admission.token = TOKENS[kind]
         admission.request = REQUEST.pack(CODES[kind], self._began_us)
         return admission
 
@@ -94,23 +105,27 @@ class ArbiterGate:
 class _Admission:
     """One thread's connection, used as the context of one subtask after the other."""
 
-    request = b""
+    token, request = Token.CPU, b""
 
     def __init__(self, connect: Callable[[], socket.socket]) -> None:
         self._connect = connect
         self._connection: socket.socket | None = None
+        self._lane = NO_LANE
         self._pause_s, self._retry_s = FIRST_PAUSE_S, 0.0
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> bool:
         try:
             if self._connection is None and time.monotonic() >= self._retry_s:
                 self._connection = self._connect()
             if self._connection is not None:
                 self._connection.send(self.request)
-                self._await_grant(self._connection)
+                is_second = self._await_grant(self._connection)
+                if self.token is Token.NETWORK:
+                    self._lane = SECONDARY if is_second else PRIMARY
                 self._pause_s = FIRST_PAUSE_S
         except OSError:
             self._lose()
+        return self._lane == SECONDARY
 
     def __exit__(
         self,
@@ -118,14 +133,25 @@ class _Admission:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._lane = NO_LANE
         if self._connection is not None:
             try:
                 self._connection.send(RELEASE)
             except OSError:
                 self._lose()
 
-    def _await_grant(self, connection: socket.socket) -> None:
-        """Raises OSError if the arbiter is gone or stopped."""
+    def lane(self) -> int:
+        """Of the subtask that runs now."""
+        if self._lane == SECONDARY and self._connection is not None:
+            try:
+                if self._connection.recv(1, socket.MSG_DONTWAIT) == PROMOTED:
+                    self._lane = PRIMARY
+            except OSError:  # Nothing is there; an arbiter that is gone is noticed at the end.
+                pass
+        return self._lane
+
+    def _await_grant(self, connection: socket.socket) -> bool:
+        """Whether another one is primary. Raises OSError if the arbiter is gone or stopped."""
         is_asked = False
         while True:
             try:
@@ -136,11 +162,12 @@ class _Admission:
                 connection.send(PING)
                 is_asked = True
                 continue
-            if message == GRANTED:
-                return
-            if message != PONG:
+            if message in (GRANTED, SECOND):
+                return message == SECOND
+            if message == PONG:
+                is_asked = False
+            elif message != PROMOTED:  # In the subtask before.
                 raise ConnectionError
-            is_asked = False
 
     def _lose(self) -> None:
         if self._connection is not None:

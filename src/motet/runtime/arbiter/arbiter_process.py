@@ -64,7 +64,8 @@ def _main() -> None:
     given = parser.parse_args()
     if os.fork():  # The arbiter is no child of the job that started it.
         os._exit(0)
-    table = TokenTable({Token.CPU: given.cpus, Token.NETWORK: 1}, round(given.limit_s * 1e6))
+    counts = {Token.CPU: given.cpus, Token.NETWORK: 2}  # A primary and a secondary one.
+    table = TokenTable(counts, round(given.limit_s * 1e6))
     run_arbiter(given.address, table, given.ready)
 
 

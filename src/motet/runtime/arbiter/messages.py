@@ -26,6 +26,11 @@ HELLO = b"\x12"
 """The first packet of a connection, followed by the name of its job; has no answer."""
 
 GRANTED = b"\x20"
+SECOND = b"\x22"
+"""The network token is granted beside a primary subtask, to which this one yields."""
+PROMOTED = b"\x23"
+"""The primary subtask has ended: a SECOND one is primary from now on. Its holder may not read it
+before its next request."""
 PONG = b"\x21"
 MOST_BYTES = 256
 """Of a packet."""

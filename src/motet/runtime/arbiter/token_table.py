@@ -8,7 +8,7 @@ from enum import IntEnum
 
 
 class Token(IntEnum):
-    """`CPU`: for COMP. `NETWORK`: for PULL and PUSH."""
+    """`CPU`: for COMP. `NETWORK`: for PULL and PUSH; its first holder is the primary one."""
 
     CPU = 0
     NETWORK = 1
@@ -75,6 +75,15 @@ class TokenTable:
             line.free += 1
         line.waiting.pop(holder, None)
         return self._grant(line, now_us)
+
+    def first(self, token: Token) -> int | None:
+        """Of the holders of this kind, the one that got its token first; None: there is none."""
+        return next(iter(self._lines[token].since_us), None)
+
+    def is_second(self, holder: int) -> bool:
+        """Whether it holds a network token that another one got before."""
+        line = self._lines[Token.NETWORK]
+        return holder in line.since_us and holder != self.first(Token.NETWORK)
 
     def expire(self, now_us: int) -> list[int]:
         """Take tokens from those over the limit while others wait; who gets them."""

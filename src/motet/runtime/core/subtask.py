@@ -64,6 +64,37 @@ class Transfer(NamedTuple):
 
 
 @dataclass
+class CommTimes:
+    """What COMM of one kind takes while it yields to no other job."""
+
+    busy_us: int = 0
+    payload_bytes: int = 0
+    count: int = 0
+
+    def add(self, subtask: Subtask) -> None:
+        """A subtask that did not yield; half of what was known before `_COMM_SAMPLES` is kept."""
+        if self.count == _COMM_SAMPLES:
+            self.busy_us, self.payload_bytes = self.busy_us // 2, self.payload_bytes // 2
+            self.count //= 2
+        self.busy_us += subtask.busy_us
+        self.payload_bytes += subtask.payload_bytes
+        self.count += 1
+
+    def expected_us(self, subtask: Subtask) -> int:
+        """What it would have taken without yielding, by its bytes; never more than it took."""
+        if not self.count:
+            return subtask.busy_us
+        if self.payload_bytes:
+            known = self.busy_us * subtask.payload_bytes // self.payload_bytes
+        else:
+            known = self.busy_us // self.count
+        return min(known, subtask.busy_us)
+
+
+_COMM_SAMPLES = 64
+
+
+@dataclass
 class HelpedWorker:
     """What was computed for another worker: in how many mini-batches, how many instances."""
 
@@ -84,7 +115,7 @@ class SubtaskLog:
 
     `first`: the first mini-batch of the epoch that this worker computed; `wait_us`: for other
     workers; `load_us`: for spilled data; `instances`: how many COMP took in; `helped`: what of them
-    belonged to other workers' parts, by worker.
+    belonged to other workers' parts, by worker; `comm_times`: of this and earlier epochs.
     """
 
     first: int = 0
@@ -97,10 +128,26 @@ class SubtaskLog:
     instances: int = 0
     batch_us: list[int] = field(default_factory=list)
     helped: dict[int, HelpedWorker] = field(default_factory=dict)
+    comm_times: dict[SubtaskKind, CommTimes] = field(
+        default_factory=lambda: {kind: CommTimes() for kind in SubtaskKind}
+    )
 
     def add_help(self, worker: int, clock: int, instances: int) -> None:
         """Count instances of another worker's part of the mini-batch at `clock`."""
         self.helped.setdefault(worker, HelpedWorker()).add(clock, instances)
+
+    def add_comm(self, subtask: Subtask, *, yields: bool) -> None:
+        """Count a COMM; of one that yields to another job, what it would take alone.
+
+        So that profiles of jobs do not depend on their neighbours.
+        """
+        times = self.comm_times[subtask.kind]
+        if yields:
+            excess_us = subtask.busy_us - times.expected_us(subtask)
+            self.busy_us[subtask.kind] -= excess_us
+        else:
+            times.add(subtask)
+        self.add(subtask)
 
     def add(self, subtask: Subtask) -> None:
         """Count one subtask."""

@@ -46,7 +46,8 @@ class Executor:
             **dict.fromkeys(TABLE_KINDS, self._handle_table),
             **{kind: handler.handle for kind, handler in CONTROL_HANDLERS.items()},
         }
-        self._server = Server(self._handle, secret, host=host)
+        link = None if resources.link_use is None else resources.link_use.link
+        self._server = Server(self._handle, secret, host=host, link=link)
 
     @property
     def endpoint(self) -> Endpoint:

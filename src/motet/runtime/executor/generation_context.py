@@ -49,7 +49,7 @@ class GenerationContext:
         self.assignment = assignment
         self.number = assignment.generation
         self.ended = threading.Event()
-        self.peers = ExecutorPeers(assignment.endpoints, secret, arena)
+        self.peers = ExecutorPeers(assignment.endpoints, secret, arena, link_use=resources.link_use)
         self.carriers = ExecutorPeers(assignment.endpoints, secret, arena)
         app, spill = assignment.app, assignment.spill
         self.data = DataBlocks(

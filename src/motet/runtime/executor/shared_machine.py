@@ -12,6 +12,7 @@ from typing import NamedTuple
 from motet.runtime.arbiter.arbiter_gate import ArbiterGate
 from motet.runtime.arbiter.arbiter_process import ensure_arbiter
 from motet.runtime.worker.resources import DEFAULT_RESOURCES, WorkerResources
+from motet.transport import LinkUse, SharedLink
 
 _NAME_CHARACTERS = 10
 
@@ -38,7 +39,10 @@ def resources_beside_others(shared: SharedMachine | None) -> WorkerResources:
     ensure = partial(ensure_arbiter, shared.arbiter, shared.cpus)
     # The first subtask would wait for the start; it reports the error, too.
     threading.Thread(target=_quietly, args=(ensure,), name="arbiter", daemon=True).start()
-    return WorkerResources(gate=ArbiterGate(shared.arbiter, ensure, shared.job))
+    gate = ArbiterGate(shared.arbiter, ensure, shared.job)
+    shared.arbiter.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    link = SharedLink(Path(f"{shared.arbiter}.link"))
+    return WorkerResources(gate=gate, link_use=LinkUse(link, gate.lane))
 
 
 def _quietly(ensure: partial[None]) -> None:

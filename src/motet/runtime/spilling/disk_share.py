@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from motet.runtime.core.subtask import Clock, monotonic_us
-from motet.runtime.spilling.machine_memory import MachineMemory
+from motet.runtime.spilling.memory_watch import MemoryWatch
 from motet.runtime.spilling.section_memory import SECTIONS_AHEAD
 from motet.runtime.spilling.share_tuner import (
     EpochLoads,
@@ -15,11 +15,13 @@ from motet.runtime.spilling.share_tuner import (
     after_epoch,
     enough_free,
     first_share,
+    least_free,
     relieved,
 )
 
-LOOK_EVERY_US = 100_000
-"""Between two looks at the memory."""
+LOOK_EVERY_US, LOOK_AT_ONCE_US = 100_000, 10_000
+"""Between two looks at the least free memory in the meantime; and between looks whether the memory
+is about to end."""
 
 
 class DiskShare(Protocol):
@@ -37,12 +39,23 @@ class DiskShare(Protocol):
         """All sections were added, and so many of them were spilled."""
         ...
 
-    def now(self) -> int | None:
-        """Another number, after a look at the memory; None: as before. Called after every use."""
+    def has_room(self, nbytes: int) -> bool:
+        """Whether so much may be read before it is needed."""
+        ...
+
+    def now(self, pending_bytes: int) -> int | None:
+        """Another number, after a look at the memory; None: as before. Called after every use.
+
+        `pending_bytes`: of sections that are about to be freed.
+        """
         ...
 
     def after_epoch(self, loads: EpochLoads) -> int | None:
         """Another number; None: as before."""
+        ...
+
+    def close(self) -> None:
+        """The store is closed."""
         ...
 
 
@@ -65,8 +78,14 @@ class FixedShare:
     def filled(self, on_disk: int) -> None:
         """Nothing depends on it."""
 
-    def now(self) -> int | None:
+    def has_room(self, nbytes: int) -> bool:
+        """Always."""
+        del nbytes
+        return True
+
+    def now(self, pending_bytes: int) -> int | None:
         """As before."""
+        del pending_bytes
         return None
 
     def after_epoch(self, loads: EpochLoads) -> int | None:
@@ -74,13 +93,18 @@ class FixedShare:
         del loads
         return None
 
+    def close(self) -> None:
+        """Nothing is open."""
+
 
 class TunedShare:
     """A DiskShare that follows the memory of the machine and the time of epochs."""
 
-    def __init__(self, memory: MachineMemory, now_us: Clock = monotonic_us) -> None:
+    def __init__(self, memory: MemoryWatch, now_us: Clock = monotonic_us) -> None:
+        """`memory`: closed with this."""
         self._memory, self._now_us = memory, now_us
-        self._state, self._look_us = SpillState(0, 1.0, 0), 0
+        self._state = SpillState(0, 1.0, 0)
+        self._look_us = self._urgent_look_us = 0
 
     def begin(self, sections: int, data_bytes: int) -> int:
         """See DiskShare."""
@@ -99,21 +123,38 @@ class TunedShare:
 
     def filled(self, on_disk: int) -> None:
         """See DiskShare."""
+        self._memory.lowest()
         self._state = replace(self._state, on_disk=on_disk)
 
-    def now(self) -> int | None:
+    def has_room(self, nbytes: int) -> bool:
+        """See DiskShare. Many jobs that read ahead at a time need more than is kept free."""
+        memory = self._memory.state()
+        return memory.free_bytes - nbytes >= least_free(memory)
+
+    def now(self, pending_bytes: int) -> int | None:
         """See DiskShare."""
         now_us = self._now_us()
-        if now_us < self._look_us or not self._state.sections:
+        if now_us < self._urgent_look_us or not self._state.sections:
+            return None
+        self._urgent_look_us = now_us + LOOK_AT_ONCE_US
+        memory = self._memory.state()
+        is_urgent = memory.free_bytes + pending_bytes < least_free(memory) / 2
+        if now_us < self._look_us and not is_urgent:
             return None
         self._look_us = now_us + LOOK_EVERY_US
-        return self._changed_to(relieved(self._state, self._memory.state()))
+        memory = self._memory.lowest()
+        memory = replace(memory, free_bytes=memory.free_bytes + pending_bytes)
+        return self._changed_to(relieved(self._state, memory))
 
     def after_epoch(self, loads: EpochLoads) -> int | None:
         """See DiskShare."""
         if not self._state.sections:
             return None
-        return self._changed_to(after_epoch(self._state, self._memory.state(), loads))
+        return self._changed_to(after_epoch(self._state, self._memory.lowest(), loads))
+
+    def close(self) -> None:
+        """See DiskShare."""
+        self._memory.close()
 
     def _changed_to(self, state: SpillState) -> int | None:
         before, self._state = self._state, state

@@ -14,7 +14,8 @@ _GROUPS, _OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 _MEMORY = Path("/proc/meminfo")
 _NO_LIMIT = 1 << 60
 _COUNTED_1: tuple[str, ...] = ("total_rss", "total_shmem")
-_COUNTED_2 = ("anon", "shmem", "kernel_stack", "pagetables")
+_COUNTED_2 = ("anon", "shmem", "kernel_stack", "pagetables", "slab_unreclaimable", "sock")
+_KERNEL_1 = "memory.kmem.usage_in_bytes"
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,14 @@ class _Level:
     def used_bytes(self) -> int:
         """Of all processes of the group."""
         fields = dict(_table(self.folder / "memory.stat", " "))
-        return sum(fields.get(name, 0) for name in self.counted)
+        return sum(fields.get(name, 0) for name in self.counted) + self._kernel_bytes()
+
+    def _kernel_bytes(self) -> int:
+        """What memory.stat of the first version leaves out: page tables and the like."""
+        try:
+            return int((self.folder / _KERNEL_1).read_text())
+        except OSError:
+            return 0
 
 
 def _levels(groups: Path, own_groups: Path) -> Iterator[_Level]:

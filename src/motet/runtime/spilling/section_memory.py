@@ -45,11 +45,14 @@ class SectionMemory:
         self,
         make_target: Callable[[], SpillTarget],
         forget: Callable[[int], None],
+        has_room: Callable[[int], bool] = lambda nbytes: True,
         now_us: Clock = monotonic_us,
     ) -> None:
         """`make_target`: called once a section is to be spilled. `forget`: called before a section
-        is freed; drops the caller's views of it."""
+        is freed; drops the caller's views of it. `has_room`: whether so many bytes may be read
+        before they are needed; otherwise a section is read when a worker waits for it."""
         self._make_target, self._forget, self._now_us = make_target, forget, now_us
+        self._has_room = has_room
         self._opened: SpillTarget | None = None
         self._sections: list[_Section] = []
         self._upcoming: deque[int] = deque()
@@ -67,6 +70,14 @@ class SectionMemory:
     def on_disk(self) -> int:
         """How many sections are spilled."""
         return sum(each.is_spilled for each in self._sections)
+
+    @property
+    def pending_bytes(self) -> int:
+        """Of the spilled sections in memory that are neither in use nor used next."""
+        with self._changed:
+            ahead = self._ahead()
+            found = [self._sections[number] for number in self._loaded if number not in ahead]
+            return sum(each.image.nbytes for each in found if not each.users)
 
     @property
     def mean_read_s(self) -> float:
@@ -199,7 +210,8 @@ class SectionMemory:
         return None
 
     def _due(self) -> tuple[int, Callable[[_Section], None]] | None:
-        """First what a worker waits for, then what is to be freed, then what comes next."""
+        """First what a worker waits for, then what is to be freed, then what comes next if there is
+        room for it; without room the next use or its end looks again."""
         for number in self._awaited:
             if self._sections[number].buffer is None:
                 return number, self._read
@@ -208,8 +220,9 @@ class SectionMemory:
             if number not in ahead and not self._sections[number].users and self._is_left(number):
                 return number, self._spill
         for number in ahead:
-            if self._sections[number].buffer is None:
-                return number, self._read
+            section = self._sections[number]
+            if section.buffer is None:
+                return (number, self._read) if self._has_room(section.image.nbytes) else None
         return None
 
     def _is_left(self, number: int) -> bool:

@@ -9,6 +9,7 @@ from motet.runtime.core.options import SpillOptions
 from motet.runtime.core.rows import Rows
 from motet.runtime.spilling.disk_share import FixedShare, TunedShare
 from motet.runtime.spilling.machine_memory import MachineMemory
+from motet.runtime.spilling.memory_watch import MemoryWatch
 from motet.runtime.spilling.parked_rows import ParkedRows
 from motet.runtime.spilling.spill_file import SpillFile
 from motet.runtime.spilling.spilling_store import SpillingBlockStore
@@ -46,8 +47,14 @@ class SpillingStores:
     def __call__(self, make_batch: MakeBatch) -> SpillingBlockStore:
         """A MakeStore."""
         fixed = self._options.share
-        share = TunedShare(MachineMemory()) if fixed is None else FixedShare(fixed)
+        share = _tuned_share() if fixed is None else FixedShare(fixed)
         return SpillingBlockStore(make_batch, self._state_columns, self._target, share)
 
     def _target(self) -> SpillFile:
         return SpillFile(self._options.folder)
+
+
+def _tuned_share() -> TunedShare:
+    watch = MemoryWatch(MachineMemory())
+    watch.start()
+    return TunedShare(watch)

@@ -43,7 +43,7 @@ class SpillingBlockStore:
         self._first = 0
         self._rows: dict[int, Rows] = {}
         self._batches: dict[int, dict[tuple[int, int], Batch]] = {}
-        self.memory = SectionMemory(make_target, self._forget)
+        self.memory = SectionMemory(make_target, self._forget, share.has_room)
         self._epoch_began_us: int | None = None
         self._used_us = self._uses = 0
 
@@ -98,7 +98,7 @@ class SpillingBlockStore:
         finally:
             self.memory.leave(section, has_written=writes and bool(self._state_columns))
             if writes:
-                self._spill(self._share.now())
+                self._spill(self._share.now(self.memory.pending_bytes))
 
     def rows(self, section: int) -> Rows:
         """See BlockStore."""
@@ -123,6 +123,7 @@ class SpillingBlockStore:
 
     def close(self) -> None:
         """See BlockStore."""
+        self._share.close()
         self.memory.close()
 
     def _spill(self, on_disk: int | None) -> None:

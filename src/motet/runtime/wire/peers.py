@@ -10,7 +10,7 @@ import numpy as np
 
 from motet.domain.arrays import Array
 from motet.domain.errors import ConnectionLost
-from motet.transport import Arena, Connection, Endpoint
+from motet.transport import Arena, Connection, Endpoint, LinkUse
 
 RETRY_FOR_S = 20.0
 
@@ -25,13 +25,16 @@ class ExecutorPeers:
         arena: Arena,
         retry_for_s: float = RETRY_FOR_S,
         shared_memory: bool = True,
+        link_use: LinkUse | None = None,
     ) -> None:
-        """`shared_memory`: use it with peers on this host (False: TCP with all peers)."""
+        """`shared_memory`: use it with peers on this host (False: TCP with all peers); `link_use`:
+        how requests use a link that jobs share."""
         self._endpoints = dict(endpoints)
         self._secret = secret
         self._arena = arena
         self._retry_for_s = retry_for_s
         self._shared_memory = shared_memory
+        self._link_use = link_use
         self._lock = threading.Lock()
         self._connections: dict[int, Connection] = {}
         self._is_closed = False
@@ -53,6 +56,7 @@ class ExecutorPeers:
                     arena=self._arena,
                     retry_for_s=self._retry_for_s,
                     shared_memory=self._shared_memory,
+                    use=self._link_use,
                 )
             return self._connections[executor]
 

@@ -50,9 +50,10 @@ class BatchSubtasks:
 
     def fetch(self, read: Callable[[], tuple[Array, Transfer]]) -> tuple[Array, Transfer]:
         """Another PULL of a mini-batch that has begun."""
-        with self._gate.enter(SubtaskKind.PULL):
+        with self._gate.enter(SubtaskKind.PULL) as yields:
             values, transfer = read()
-        self.log.add(transfer.subtask(SubtaskKind.PULL, self.step.clock))
+        done = transfer.subtask(SubtaskKind.PULL, self.step.clock)
+        self.log.add_comm(done, yields=yields)
         return values, transfer
 
     @contextmanager
@@ -88,6 +89,7 @@ class BatchSubtasks:
 
     def contribute(self, send: Callable[[], Transfer]) -> None:
         """PUSH by `send`."""
-        with self._gate.enter(SubtaskKind.PUSH):
+        with self._gate.enter(SubtaskKind.PUSH) as yields:
             transfer = send()
-        self.log.add(transfer.subtask(SubtaskKind.PUSH, self.step.clock))
+        done = transfer.subtask(SubtaskKind.PUSH, self.step.clock)
+        self.log.add_comm(done, yields=yields)

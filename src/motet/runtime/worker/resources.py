@@ -6,17 +6,20 @@ from dataclasses import dataclass
 
 from motet.runtime.worker.block_store import MakeStore, MemoryBlockStore
 from motet.runtime.worker.subtask_gate import OPEN_GATE, SubtaskGate
+from motet.transport import LinkUse
 
 
 @dataclass(frozen=True)
 class WorkerResources:
     """The same for all generations of an executor.
 
-    `make_store`: makes the store of each share of the data; `gate`: admits the subtasks.
+    `make_store`: makes the store of each share of the data; `gate`: admits the subtasks;
+    `link_use`: how what a subtask sends uses the machine's link; None: no other job is there.
     """
 
     make_store: MakeStore = MemoryBlockStore
     gate: SubtaskGate = OPEN_GATE
+    link_use: LinkUse | None = None
 
 
 DEFAULT_RESOURCES = WorkerResources()

@@ -31,8 +31,12 @@ class SubtaskGate(Protocol):
         """The worker's next mini-batch begins; called unless `is_free`."""
         ...
 
-    def enter(self, kind: SubtaskKind) -> AbstractContextManager[None]:
-        """Wait for admission; the subtask runs inside the context and may raise."""
+    def enter(self, kind: SubtaskKind) -> AbstractContextManager[bool]:
+        """Wait for admission; the subtask runs inside the context and may raise.
+
+        The context's value: whether it yields to a subtask of another job, and so may take longer
+        than alone.
+        """
         ...
 
 
@@ -44,11 +48,11 @@ class OpenGate:
     def begin(self) -> None:
         """Does nothing."""
 
-    def enter(self, kind: SubtaskKind) -> AbstractContextManager[None]:
+    def enter(self, kind: SubtaskKind) -> AbstractContextManager[bool]:
         """A context that does nothing; one object serves all threads."""
         del kind
         return _OPEN
 
 
-_OPEN = nullcontext()
+_OPEN = nullcontext(False)
 OPEN_GATE = OpenGate()

@@ -56,10 +56,12 @@ class Worker:
         self._now_us = now_us
         self._on_batch = on_batch
         self._gate = gate
+        self._comm_times = SubtaskLog().comm_times
 
     def run_epoch(self, epoch: int, first: int = 0) -> SubtaskLog:
         """Train one epoch from mini-batch `first` on; the times and bytes of its subtasks."""
-        log, order = SubtaskLog(first), self._schedule.order(epoch)
+        log = SubtaskLog(first, comm_times=self._comm_times)
+        order = self._schedule.order(epoch)
         told: DataShare | None = None
         for position, number in enumerate(order[first:], start=first):
             began = self._now_us()

@@ -8,9 +8,12 @@ import socket
 import time
 from collections.abc import Sequence
 
+from motet.transport.backends.lane_sender import LaneSender
+from motet.transport.backends.shared_link import SharedLink
 from motet.transport.backends.spin_policy import SpinPolicy
 from motet.transport.channel import DeadlinePassed
 from motet.transport.framing import IOV_MAX, Piece, advance
+from motet.transport.lanes import NO_LANE
 from motet.transport.payload_memory import MemoryLender, PeerMemory
 
 # Operations on the enumeration's own members cost two microseconds each.
@@ -26,10 +29,18 @@ class SocketChannel:
     """
 
     def __init__(
-        self, sock: socket.socket, spin_policy: SpinPolicy, *, is_exposed: bool = False
+        self,
+        sock: socket.socket,
+        spin_policy: SpinPolicy,
+        *,
+        is_exposed: bool = False,
+        link: SharedLink | None = None,
     ) -> None:
+        """`link`: that leads to the peer, if it has lanes; only of TCP."""
         sock.settimeout(None)
         self.is_exposed = is_exposed
+        self._lanes = None if link is None else LaneSender(sock, link)
+        self._has_lane = False
         self._sock = sock
         self._spin_policy = spin_policy
         self._poll = select.poll()
@@ -46,19 +57,32 @@ class SocketChannel:
         """See ServerChannel."""
         return None
 
+    def use_lane(self, lane: int) -> None:
+        """See Channel."""
+        if self._lanes is None:
+            return
+        if self._has_lane:
+            self._lanes.end()
+        self._has_lane = lane != NO_LANE
+        if self._has_lane:
+            self._lanes.begin(lane)
+
     def send(self, pieces: Sequence[Piece]) -> None:
         """See Channel."""
-        if len(pieces) == 1:
+        if len(pieces) == 1 and not self._has_lane:
             self._sock.sendall(pieces[0])
             return
         index, first = advance(pieces, 0, 0)
         while index < len(pieces):
-            sent_bytes = self._sock.sendmsg([first, *pieces[index + 1 : index + IOV_MAX]])
+            rest = [first, *pieces[index + 1 : index + IOV_MAX]]
+            sent_bytes = self.send_some(rest, may_block=True) or 0
             done_bytes = len(pieces[index]) - len(first)
             index, first = advance(pieces, index, done_bytes + sent_bytes)
 
     def send_some(self, pieces: Sequence[Piece], *, may_block: bool) -> int | None:
         """See Channel."""
+        if self._lanes is not None and self._has_lane:
+            return self._lanes.send_some(pieces, may_block=may_block)
         flags = 0 if may_block else DONT_WAIT
         try:
             if len(pieces) == 1:

@@ -7,6 +7,7 @@ import socket
 from dataclasses import replace
 
 from motet.domain.errors import BadInput
+from motet.transport.backends.shared_link import SharedLink
 from motet.transport.backends.socket_channel import SocketChannel, SocketListener
 from motet.transport.backends.spin_policy import SpinPolicy
 from motet.transport.endpoint import Endpoint
@@ -21,24 +22,28 @@ _SILENCE_MS = 15_000
 class TcpConnector:
     """Connects to a host and port. Its connections share one spin policy."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, link: SharedLink | None = None) -> None:
+        """`link`: of this machine, if several jobs share it."""
         self._address = (host, port)
+        self._link = link
         self._spin_policy = SpinPolicy()
 
     def connect(self, timeout_s: float) -> SocketChannel:
         """See Connector."""
         sock = socket.create_connection(self._address, timeout_s)
         _configure(sock)
-        return SocketChannel(sock, self._spin_policy, is_exposed=_leaves_host(sock))
+        return _channel(sock, self._spin_policy, self._link)
 
 
 class TcpListener(SocketListener):
     """Listens on a host's address; port 0 selects a free one.
 
-    Raises BadInput if the address is not available.
+    `link`: of this machine, if several jobs share it. Raises BadInput if the address is not
+    available.
     """
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, link: SharedLink | None = None) -> None:
+        self._link = link
         try:
             family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
             sock = socket.create_server((host, port), family=family, backlog=BACKLOG)
@@ -58,7 +63,12 @@ class TcpListener(SocketListener):
         if sock is None:
             return None
         _configure(sock)
-        return SocketChannel(sock, SpinPolicy(), is_exposed=_leaves_host(sock))
+        return _channel(sock, SpinPolicy(), self._link)
+
+
+def _channel(sock: socket.socket, policy: SpinPolicy, link: SharedLink | None) -> SocketChannel:
+    is_exposed = _leaves_host(sock)
+    return SocketChannel(sock, policy, is_exposed=is_exposed, link=link if is_exposed else None)
 
 
 def _configure(sock: socket.socket) -> None:

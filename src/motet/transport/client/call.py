@@ -10,6 +10,7 @@ import numpy as np
 from motet.domain.errors import MotetError
 from motet.transport.frame_reader import Frame
 from motet.transport.framing import ERROR, SHARED_PAYLOAD, Header, decode_error, new_tuple
+from motet.transport.lanes import NO_LANE
 from motet.transport.payload_memory import PayloadLease
 
 _NOTHING = memoryview(b"")
@@ -51,6 +52,7 @@ class Call:
         "into_bytes",
         "is_done",
         "kind",
+        "lane",
         "lease",
         "meta",
         "payload_bytes",
@@ -64,9 +66,11 @@ class Call:
         meta: bytes | memoryview,
         views: list[memoryview],
         into: list[memoryview] | None,
+        lane: int = NO_LANE,
     ) -> None:
         self._waiter = waiter
         self.kind = kind
+        self.lane = lane
         self.meta = meta
         self.views = views
         self.payload_bytes = sum(map(len, views)) if views else 0

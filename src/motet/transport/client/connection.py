@@ -16,6 +16,7 @@ from typing import Self
 from motet.transport.authentication import MAX_CLIENT_ID_BYTES, SESSION_BYTES, Identity
 from motet.transport.backends.arena import Arena
 from motet.transport.backends.selection import connectors_to
+from motet.transport.backends.shared_link import LinkUse
 from motet.transport.channel import Connector, DeadlinePassed
 from motet.transport.client.call import Call, Reply
 from motet.transport.client.dialler import Dialler
@@ -24,6 +25,7 @@ from motet.transport.client.session import Session
 from motet.transport.endpoint import Endpoint
 from motet.transport.frame_reader import BUFFER_BYTES
 from motet.transport.framing import Buffer, ProtocolError, byte_view, check_limits
+from motet.transport.lanes import NO_LANE
 
 RETRY_FOR_S = 10.0
 _LARGE_READ_AHEAD = 1 << 12
@@ -37,7 +39,8 @@ class Connection:
     own. `shared_memory=False` disables the same-host backend. `retry_for_s`: how long to try to
     reconnect after the connection breaks; requests may then arrive twice (see `client.session`).
     `connectors`: other ways to reach the server, the fastest first, instead of the built-in
-    backends. Raises Unreachable if no server answers now, AuthenticationFailed.
+    backends. `use`: of the machine's link, if several jobs share it; every request travels in the
+    lane that it names. Raises Unreachable if no server answers now, AuthenticationFailed.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class Connection:
         shared_memory: bool = True,
         retry_for_s: float = RETRY_FOR_S,
         connectors: Sequence[Connector] | None = None,
+        use: LinkUse | None = None,
     ) -> None:
         identity = Identity(_client_id(client_id), os.urandom(SESSION_BYTES))
         self._endpoint = endpoint
@@ -57,7 +61,11 @@ class Connection:
         self._arena = Arena() if arena is None else arena
         self._owns_arena = arena is None
         if connectors is None:
-            connectors = connectors_to(endpoint, self._arena, shared_memory=shared_memory)
+            link = None if use is None else use.link
+            connectors = connectors_to(
+                endpoint, self._arena, shared_memory=shared_memory, link=link
+            )
+        self._lane = None if use is None else use.lane
         self._election = ReaderElection()
         self._session = Session(
             Dialler(endpoint, secret, identity, connectors), retry_for_s, self._election.notify
@@ -103,7 +111,8 @@ class Connection:
         """
         views = [byte_view(buffer) for buffer in buffers] if buffers else []
         targets = None if into is None else [_writable(buffer) for buffer in into]
-        call = Call(self, kind, meta, views, targets)
+        lane = NO_LANE if self._lane is None else self._lane()
+        call = Call(self, kind, meta, views, targets, lane)
         check_limits(kind, len(meta), call.payload_bytes)
         self._session.send(call)
         return call

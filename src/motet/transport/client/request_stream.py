@@ -12,6 +12,7 @@ from motet.transport.framing import (
     encode_header,
     encode_references,
 )
+from motet.transport.lanes import NO_LANE
 from motet.transport.payload_memory import MemoryLender
 from motet.transport.sealed_channel import SealedChannel
 
@@ -51,11 +52,17 @@ class RequestStream:
                 self._send_references(lender, operation, call, is_lent)
                 return
         meta = call.meta
-        header = encode_header(call.kind, 0, operation, 0, len(meta), call.payload_bytes)
+        header = encode_header(call.kind, call.lane, operation, 0, len(meta), call.payload_bytes)
         if call.payload_bytes <= JOIN_BYTES:
             self.channel.send((b"".join((header, meta, *call.views)),))
-        else:
+        elif not call.lane:
             self.channel.send([b"".join((header, meta)), *call.views])
+        else:
+            self.channel.use_lane(call.lane)
+            try:
+                self.channel.send([b"".join((header, meta)), *call.views])
+            finally:
+                self.channel.use_lane(NO_LANE)
 
     def _send_references(
         self, lender: MemoryLender, operation: int, call: Call, is_lent: bool

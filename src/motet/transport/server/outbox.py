@@ -14,18 +14,23 @@ from collections.abc import Callable
 
 from motet.transport.channel import Channel
 from motet.transport.framing import IOV_MAX, Piece, advance
+from motet.transport.lanes import NO_LANE
 
 _LOG = logging.getLogger(__name__)
 
 OnSent = Callable[[], None]
+_NOT_CHOSEN = -1
 
 
 class _Outgoing:
     """One frame to send: its unsent pieces and the callback for when its buffers are free."""
 
-    __slots__ = ("on_sent", "pieces", "total_bytes")
+    __slots__ = ("lane", "on_sent", "pieces", "total_bytes")
 
-    def __init__(self, pieces: list[Piece], total_bytes: int, on_sent: OnSent | None) -> None:
+    def __init__(
+        self, pieces: list[Piece], total_bytes: int, on_sent: OnSent | None, lane: int
+    ) -> None:
+        self.lane = lane
         self.pieces = pieces
         self.total_bytes = total_bytes
         self.on_sent = on_sent
@@ -56,6 +61,8 @@ class Outbox:
         self._channel = channel
         self._name = name
         self._queue: deque[_Outgoing] = deque()
+        self._has_lanes = False
+        self._lane = _NOT_CHOSEN
         self._send_lock = threading.Lock()
         self._lock = threading.Lock()
         self._is_closed = False
@@ -63,12 +70,21 @@ class Outbox:
         self._writer_has_send_lock = False
         self._work = threading.Semaphore(0)
 
-    def post(self, pieces: list[Piece], total_bytes: int, on_sent: OnSent | None = None) -> None:
+    def post(
+        self,
+        pieces: list[Piece],
+        total_bytes: int,
+        on_sent: OnSent | None = None,
+        lane: int = NO_LANE,
+    ) -> None:
         """Send a frame without blocking; the writer thread sends what the channel does not take.
 
-        `on_sent` is called once the frame's buffers are free, also if the frame is lost.
+        `on_sent` is called once the frame's buffers are free, also if the frame is lost. `lane`:
+        of the link; frames of a connection keep their order, whatever their lanes.
         """
-        self._queue.append(_Outgoing(pieces, total_bytes, on_sent))
+        if lane != NO_LANE:
+            self._has_lanes = True
+        self._queue.append(_Outgoing(pieces, total_bytes, on_sent, lane))
         self._drain()
 
     def close(self) -> None:
@@ -97,6 +113,8 @@ class Outbox:
         while queue:
             pieces = queue[0].pieces if len(queue) == 1 else self._batch()
             try:
+                if self._has_lanes:
+                    self._choose_lane()
                 sent_bytes = self._channel.send_some(pieces, may_block=may_block)
             except OSError:
                 self._channel.shutdown()
@@ -105,7 +123,16 @@ class Outbox:
             if sent_bytes is None:
                 return False
             self._account(sent_bytes)
+        if self._has_lanes:
+            self._channel.use_lane(NO_LANE)
         return True
+
+    def _choose_lane(self) -> None:
+        """The most urgent lane of all frames, since the first one delays those behind it."""
+        lane = min(entry.lane for entry in self._queue.copy())
+        if lane != self._lane:
+            self._lane = lane
+            self._channel.use_lane(lane)
 
     def _batch(self) -> list[Piece]:
         """Return the next pieces to send, of as many frames as one system call takes."""
@@ -122,6 +149,7 @@ class Outbox:
         while queue and sent_bytes >= queue[0].total_bytes:
             entry = queue.popleft()
             sent_bytes -= entry.total_bytes
+            self._lane = _NOT_CHOSEN
             if entry.on_sent is not None:
                 entry.release()
         if sent_bytes:

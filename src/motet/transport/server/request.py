@@ -18,6 +18,7 @@ from motet.transport.framing import (
     encode_error,
     encode_header,
 )
+from motet.transport.lanes import LANES
 from motet.transport.payload_memory import ReplyTarget
 from motet.transport.server.buffer_pool import BufferPool
 from motet.transport.server.outbox import OnSent
@@ -35,7 +36,12 @@ class ReplyPath(Protocol):
         ...
 
     def send(
-        self, head: tuple[Piece, ...], views: list[memoryview], size: int, on_sent: OnSent | None
+        self,
+        head: tuple[Piece, ...],
+        views: list[memoryview],
+        size: int,
+        on_sent: OnSent | None,
+        lane: int,
     ) -> None:
         """Send a reply (`size` bytes in `views`), or drop it if the connection is lost."""
         ...
@@ -53,6 +59,7 @@ class Request:
         "_buffer",
         "_deferred_s",
         "_is_answered",
+        "_lane",
         "_operation",
         "_path",
         "_target",
@@ -70,6 +77,7 @@ class Request:
         header = frame.header
         self._path = path
         self._operation = header.operation
+        self._lane = header.flags & LANES
         self._buffer = buffer
         self._target = target
         self._is_answered = False
@@ -148,7 +156,7 @@ class Request:
         inline_bytes = size if views else 0
         if inline_bytes > JOIN_BYTES and self.payload:
             on_sent = self._keep_payload_until(on_sent)
-        self._path.send((header, meta), views, inline_bytes, on_sent)
+        self._path.send((header, meta), views, inline_bytes, on_sent, self._lane)
         if self._buffer is not None:
             self._path.pool.give_back(self._buffer)
             self._buffer = None

@@ -16,6 +16,7 @@ from typing import Self
 from motet.domain.errors import AuthenticationFailed
 from motet.transport.authentication import accept_client, verify_client
 from motet.transport.backends.selection import listeners_at
+from motet.transport.backends.shared_link import SharedLink
 from motet.transport.channel import Listener, ServerChannel
 from motet.transport.endpoint import Endpoint
 from motet.transport.sealed_channel import SealedChannel
@@ -35,7 +36,8 @@ class Server:
     `handler(request)` runs on the connection's thread. It must not block for long: it delays
     later requests of the same connection, and only those. `host` is the address that clients use;
     port 0 selects a free one. `listeners`: other ways to reach this server, instead of the built-in
-    backends. Raises BadInput if the address is not available.
+    backends. `link`: of this machine, if several jobs share it; replies travel in the lanes of
+    their requests. Raises BadInput if the address is not available.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Server:
         port: int = 0,
         *,
         listeners: Sequence[Listener] | None = None,
+        link: SharedLink | None = None,
     ) -> None:
         self._handler = handler
         self._secret = secret
@@ -54,7 +57,8 @@ class Server:
         self._connections: dict[bytes, ServerConnection] = {}
         self._unauthenticated: dict[ServerChannel, threading.Thread] = {}
         self._closing = threading.Event()
-        self._listeners = listeners_at(host, port) if listeners is None else list(listeners)
+        found = listeners_at(host, port, link) if listeners is None else listeners
+        self._listeners = list(found)
         self._endpoint = Endpoint(host, port)
         for listener in self._listeners:
             self._endpoint = listener.announce(self._endpoint)

@@ -84,12 +84,18 @@ class ServerConnection:
         self._reader.keep()
 
     def send(
-        self, head: tuple[Piece, ...], views: list[memoryview], size: int, on_sent: OnSent | None
+        self,
+        head: tuple[Piece, ...],
+        views: list[memoryview],
+        size: int,
+        on_sent: OnSent | None,
+        lane: int,
     ) -> None:
-        """Send a reply. A small one from this connection's thread waits for the next flush."""
+        """Send a reply. A small one has no lane, and waits for the next flush if it comes from
+        this connection's thread."""
         if size > JOIN_BYTES:
             joined = b"".join(head)
-            self._outbox.post([joined, *views], len(joined) + size, on_sent)
+            self._outbox.post([joined, *views], len(joined) + size, on_sent, lane)
             return
         data = b"".join((*head, *views))
         if on_sent is not None:

@@ -27,7 +27,7 @@ def run_executor(descriptor: int, start: ExecutorStart) -> None:
     connection = Connection(descriptor)
     try:
         resources = resources_beside_others(start.shared)
-        executor = Executor(start.number, start.secret, resources=resources)
+        executor = Executor(start.number, start.secret, start.host, resources)
     except Exception as error:
         connection.send((READY, False, one_line(error)))
         os._exit(1)

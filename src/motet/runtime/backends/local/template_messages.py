@@ -11,11 +11,13 @@ MAX_MESSAGE_BYTES = 1 << 12
 
 
 class ExecutorStart(NamedTuple):
-    """What an executor needs. `shared`: if other jobs use its machine, too."""
+    """What an executor needs. `shared`: if other jobs use its machine, too; `host`: where it
+    listens."""
 
     number: int
     secret: bytes
     shared: SharedMachine | None = None
+    host: str = "127.0.0.1"
 
 
 TemplateRequest = tuple[Literal["fork"], ExecutorStart] | tuple[Literal["preload"], str]

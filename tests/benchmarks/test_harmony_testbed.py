@@ -1,0 +1,45 @@
+"""What Harmony's benchmark on a testbed computes from what it measures."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from harmony_testbed import GroupPrediction, by_chance
+from motet.estimate.colocation.subtask_profile import SubtaskProfile
+from motet.harmony.problem import GroupingProblem
+from motet.runtime.core.reporting.reports import EpochReport
+from support.testbed_jobs import EpochLog
+
+
+def epoch(number: int, batches_s: tuple[float, ...], comp_s: float, comm_s: float) -> EpochReport:
+    return EpochReport(
+        number, 0.0, {}, sum(batches_s), comp_s, comm_s, 0.0, 0, 0, 1, batch_s=batches_s
+    )
+
+
+def test_only_epochs_within_the_window_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, now_s = EpochLog(), [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
+    for number, (end_s, wall_s) in enumerate([(1.0, 1.0), (3.0, 2.0), (4.0, 1.0), (9.0, 5.0)]):
+        now_s[0] = end_s
+        log.epoch_done(epoch(number, (wall_s / 2, wall_s / 2), wall_s / 4, wall_s / 8))
+    found = log.between(1.0, 4.5)
+    assert found is not None
+    assert found.batches == 4
+    assert found.iteration_s == pytest.approx(3.0 / 4)
+    assert found.times.comp_s == pytest.approx(3.0 / 4 / 4)
+    assert found.times.comm_s == pytest.approx(3.0 / 8 / 4)
+    assert log.between(4.5, 8.0) is None
+
+
+def test_groups_by_chance_have_all_jobs_and_machines() -> None:
+    problem = GroupingProblem.of([SubtaskProfile.of(1, 1.0, 1.0)] * 12, 8)
+    found = by_chance(problem)
+    assert found.jobs == tuple(range(12))
+    assert [group.machines for group in found.groups] == [3, 3, 2]
+
+
+def test_an_error_is_relative_to_what_was_measured() -> None:
+    assert GroupPrediction("a+b", 0.9, 1.1, 1.0).errors == pytest.approx((-0.1, 0.1))

@@ -1,0 +1,32 @@
+"""Job files of trainings as options of `motet train`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from motet.interfaces.training_gang.first_process import training_flags
+from motet.live.jobs.job_file import job_spec
+from motet.live.jobs.job_spec import TrainingSpec
+
+JOB = {"name": "fit", "app": "mlr", "data": "digits", "workdir": "/work"}
+ENVIRONMENT = {"MOTET_WORLD_SIZE": "2", "MOTET_WORKERS": "1", "MOTET_SERVERS": "1"}
+
+
+@pytest.mark.parametrize("spill", [0, 0.5, 1, "auto"])
+def test_a_training_may_keep_input_on_disk(spill: float | str) -> None:
+    spec = job_spec({**JOB, "spill": spill, "spill_dir": "/var/tmp"})
+    assert isinstance(spec, TrainingSpec)
+    flags = training_flags(spec, ENVIRONMENT)
+    assert flags.spill is not None
+    assert flags.spill == spill or float(flags.spill) == spill
+    assert flags.spill_dir == Path("/var/tmp")
+    assert job_spec(spec.model_dump(mode="json")) == spec
+
+
+def test_without_the_keys_nothing_is_on_disk() -> None:
+    spec = job_spec(JOB)
+    assert isinstance(spec, TrainingSpec)
+    flags = training_flags(spec, ENVIRONMENT)
+    assert flags.spill is flags.spill_dir is None
