@@ -21,6 +21,7 @@ from motet.runtime.backends.local.template_process import TemplateProcess
 from motet.runtime.controller.ports import ExecutorHandle, LaunchRequest
 from motet.runtime.core.machine import Machine
 from motet.runtime.executor.pickling import pickle_by_value
+from motet.runtime.executor.shared_machine import SharedMachine, job_label
 from motet.testbed.hosts import FRONT_HOST, Host
 from motet.testbed.layout import HostLayout
 from motet.testbed.machine import NAMESPACES, require_testbed_machine
@@ -84,8 +85,12 @@ class HostCluster:
         try:
             for place in request.machines:
                 number = self._numbers[place]
-                arbiter = self._hosts.arbiter(number) if self._interleaves else None
-                start = ExecutorStart(place, request.secret, arbiter, self._hosts.addresses[number])
+                start = ExecutorStart(
+                    place,
+                    request.secret,
+                    self._shared(number, request),
+                    self._hosts.addresses[number],
+                )
                 process = self._hosts.templates[number].fork(start, request.is_given_up)
                 started.append(LocalExecutor(place, process))
             for warm in [executor.warm_up(request.app) for executor in started]:
@@ -95,6 +100,11 @@ class HostCluster:
                 executor.kill()
             raise
         return {executor.number: executor for executor in started if executor.endpoint()}
+
+    def _shared(self, number: int, request: LaunchRequest) -> SharedMachine | None:
+        if not self._interleaves:
+            return None
+        return SharedMachine(self._hosts.arbiter(number), job_label(request.job, request.secret))
 
 
 @contextmanager
