@@ -93,3 +93,13 @@ def test_a_job_attains_none_after_its_processes_have_ended(
     row = state.table.row(3)
     assert (row["executed_us"], row["attained_gpu_us"]) == (executed_us, 2 * executed_us)
     assert row["executed_us"] + row["waiting_us"] == 190
+
+
+def test_a_job_loses_no_service_of_the_gpus_that_it_held_before_a_resize() -> None:
+    state = running_since(40, heard_us=100)
+    state.advance(190)
+    state.started(3, Placement((0,), (4,)), 4, 0, runs=True)
+    state.advance(200)
+    state.ran_until(3, 150)
+    row = state.table.row(3)
+    assert (row["executed_us"], row["attained_gpu_us"]) == (150, 2 * 150)

@@ -13,9 +13,10 @@ from motet.live.launcher.messages import AttemptEnded, AttemptRunning, RankExit,
 from motet.live.master.intake import Change
 from motet.live.master.job_updates import UpdateJob
 from scripted_cluster import SECOND_US, ScriptedCluster
+from scripted_launcher import JUST_NOW_S
 
-STOPPED = RankExit(None, 15, "stopped", 0.0, 1.0)
-SAVED = RankExit(0, None, "stopped", 0.0, 1.0)
+STOPPED = RankExit(None, 15, "stopped", 0.0, JUST_NOW_S)
+SAVED = RankExit(0, None, "stopped", 0.0, JUST_NOW_S)
 GRACE = {"preempt": {"signal": "SIGUSR1", "grace_s": 20}}
 
 
@@ -136,7 +137,7 @@ def test_time_in_line_and_suspended_does_not_count_and_that_of_earlier_attempts_
     assert found.reason == "it has reached its max_duration, 100s, in 2 attempts"
 
 
-@pytest.mark.parametrize("end", [SAVED, RankExit(1, None, "exited", 0.0, 1.0)])
+@pytest.mark.parametrize("end", [SAVED, RankExit(1, None, "exited", 0.0, JUST_NOW_S)])
 def test_an_attempt_that_ends_without_time_left_is_the_last_one(
     cluster: ScriptedCluster, end: RankExit
 ) -> None:
@@ -152,6 +153,20 @@ def test_an_attempt_that_ends_without_time_left_is_the_last_one(
     assert cluster.job(job).state is JobState.FAILED
     assert cluster.job(job).reason.endswith("it has reached its max_duration, 100s")
     cluster.until_started(cluster.submit(processes=4))
+
+
+def test_time_after_the_end_of_the_processes_does_not_count(cluster: ScriptedCluster) -> None:
+    job = cluster.submit(max_duration=100, retry={"max_attempts": 9}, **GRACE)
+    since_us = running(cluster, job)
+    cluster.now_us = since_us + 20 * SECOND_US
+    cluster.ask(Change(job, "suspend", "ann"))
+    cluster.now_us = since_us + 1000 * SECOND_US  # So long nobody told the master of the end.
+    ends(cluster, job, RankExit(0, None, "stopped", 0.0, since_us / SECOND_US + 30))
+    assert cluster.job(job).state is JobState.SUSPENDED
+    cluster.begin()
+    cluster.ask(Change(job, "resume", "ann"))
+    since_us = running(cluster, job)
+    assert cluster.master.recheck_at_us == since_us + 50 * SECOND_US
 
 
 def test_while_it_is_stopped_a_job_can_be_cancelled_but_not_kept(

@@ -112,6 +112,17 @@ def test_a_failed_trial_fails_all_jobs_of_its_array(cluster: ScriptedCluster) ->
     assert states(cluster, later) == [JobState.CANCELLED]
 
 
+def test_the_trial_of_another_job_is_a_dependency_like_any_other(cluster: ScriptedCluster) -> None:
+    trial = cluster.submit(**JOB) - 1
+    other = cluster.submit(after=[trial])
+    tried = cluster.submit(**JOB, after=[trial])
+    cluster.until_started(trial)
+    end(cluster, trial, 1)
+    assert states(cluster, other, tried) == [JobState.CANCELLED] * 2
+    assert cluster.job(other).reason == f"it waits for job {trial} to succeed, which is FAILED"
+    assert cluster.job(other).failed_trial == 0
+
+
 def test_a_record_of_an_earlier_version_cancels_the_job(cluster: ScriptedCluster) -> None:
     job = cluster.submit(**JOB)
     state = cluster.master.state

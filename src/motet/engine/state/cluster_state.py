@@ -219,8 +219,10 @@ class ClusterState:
         """The processes of a job have ended at this time, of which the state hears now."""
         if until_us is None or number not in self.placements:
             return
-        since_us = int(self.table.column("running_since_us")[self.table.row_of(number)])
-        if since_us != UNKNOWN:
+        row = self.table.row_of(number)
+        since_us = int(self.table.column("running_since_us")[row])
+        if since_us != UNKNOWN:  # Before its last move it held other GPUs.
+            since_us = max(since_us, int(self.table.jobs.last_start_us[row]))
             self.table.move_time(number, -max(self.now_us - max(until_us, since_us), 0))
 
     def vacated(self, number: int) -> None:

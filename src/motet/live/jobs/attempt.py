@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from motet.domain.snapshot import Placement
+from motet.domain.units import SECOND_US
 from motet.live.launcher.messages import RankExit, first_failure
 from motet.live.slots.devices import Devices
 
@@ -86,6 +87,19 @@ class Attempt:
     def has_ended(self) -> bool:
         """Whether none of its processes is left."""
         return self.phase is AttemptPhase.ENDED
+
+    @property
+    def ran_until_us(self) -> int | None:
+        """When its last process ended, by the shepherds, of which the master may have heard much
+        later; None: one is left."""
+        if self.ended_us is None:
+            return None
+        return min(self.ended_us, last_end_us(self.exits)) if self.exits else self.ended_us
+
+
+def last_end_us(exits: tuple[RankExit, ...]) -> int:
+    """When the last of these processes ended, Unix time."""
+    return round(max(each.ended_s for each in exits) * SECOND_US)
 
 
 def outcome_of(

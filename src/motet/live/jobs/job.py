@@ -93,7 +93,7 @@ class LiveJob:
     def ran_us(self, now_us: int) -> int:
         """For how long all processes of one of its attempts ran, until now."""
         spans_us = (
-            (now_us if each.ended_us is None else each.ended_us) - each.running_us
+            (now_us if each.ran_until_us is None else each.ran_until_us) - each.running_us
             for each in self.attempts
             if each.running_us is not None
         )

@@ -31,6 +31,7 @@ from motet.live.jobs.attempt import (
     AttemptOutcome,
     AttemptPhase,
     StopCause,
+    last_end_us,
     outcome_of,
 )
 from motet.live.jobs.failure_class import FailureClass
@@ -270,9 +271,9 @@ def _ended(state: LiveState, now_us: int, report: AttemptEnded) -> Intake:
     attempt = job.attempts[number - 1]
     if attempt.has_ended:
         return Intake()
-    outcome, end, reason, failure = _judged(state, now_us, job, report)
+    until_us = min(last_end_us(report.exits), now_us)
+    outcome, end, reason, failure = _judged(state, until_us, job, report)
     fact = AttemptOver(job.number, number, outcome, report.exits, end, reason, failure)
-    until_us = min(round(max(each.ended_s for each in report.exits) * SECOND_US), now_us)
     events = _events_of_end(job, number, end, reason, until_us)
     if failure and end is None and job.end is None:
         delay_us = microseconds(delay_s(job, failure, now_us))
@@ -285,10 +286,10 @@ def _ended(state: LiveState, now_us: int, report: AttemptEnded) -> Intake:
 
 
 def _judged(
-    state: LiveState, now_us: int, job: LiveJob, report: AttemptEnded
+    state: LiveState, until_us: int, job: LiveJob, report: AttemptEnded
 ) -> tuple[AttemptOutcome, JobState | None, str, str]:
     """How the attempt counts, how the job ends with it (None: it goes on, or has ended before), a
-    reason and the class of a failure."""
+    reason and the class of a failure. `until_us`: the end of its last process."""
     attempt = job.attempts[-1]
     loses_killed = job.spec.loses_killed_processes
     outcome = outcome_of(report.exits, attempt.stop_cause, loses_killed=loses_killed)
@@ -302,7 +303,7 @@ def _judged(
         end = JobState.FAILED if found.is_end else None
     if job.end is not None:
         return outcome, None, reason, failure
-    if end is None and (job.is_timed_out or has_used_up(job, now_us)):
+    if end is None and (job.is_timed_out or has_used_up(job, until_us)):
         reason = "; ".join(filter(None, (reason, time_limit_words(job))))
         return outcome, JobState.FAILED, reason, failure or FailureClass.TIME_LIMIT.key
     return outcome, end, reason, failure

@@ -40,6 +40,11 @@ def after_trial(spec: JobSpec, trial: int) -> JobSpec:
     return spec.model_copy(update={"after": (*spec.after, trial)})
 
 
+def is_trial_of(number: int, spec: JobSpec) -> bool:
+    """Whether this job is the trial of a job that waits, not another one that it waits for."""
+    return needs_trial(spec) and spec.after[-1:] == (number,)
+
+
 def _smallest(spec: JobSpec) -> JobSpec:
     if isinstance(spec, CommandSpec):
         return spec.model_copy(update={"processes": 1})

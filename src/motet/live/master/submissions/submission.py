@@ -29,7 +29,7 @@ from motet.live.master.policy_choice import LEAST_US, check_duration
 from motet.live.master.state import LiveState
 from motet.live.master.submissions.repeated_request import check_repeated
 from motet.live.queues.queue_changes import check_size
-from motet.live.trials.trial_spec import EndTrial, after_trial, needs_trial, trial_of
+from motet.live.trials.trial_spec import EndTrial, after_trial, is_trial_of, needs_trial, trial_of
 from motet.placement.room import ResourceDemand, gpus_of_empty
 
 _NO_MODEL = -1
@@ -122,8 +122,9 @@ def release_held(state: LiveState, now_us: int) -> Intake:
     facts: list[Fact] = []
     events: list[Event] = []
     for job, failed in state.held.doomed:
-        reason = _why_doomed(failed)
-        trial = failed.number if failed.trial_s and failed.state is JobState.FAILED else 0
+        is_trial = is_trial_of(failed.number, job.spec)
+        reason = _why_doomed(failed, is_trial=is_trial)
+        trial = failed.number if is_trial and failed.state is JobState.FAILED else 0
         facts.append(DependencyFailed(job.number, reason, trial))
     for job in state.held.ready:
         facts.append(JobReleased(job.number))
@@ -131,8 +132,8 @@ def release_held(state: LiveState, now_us: int) -> Intake:
     return Intake(tuple(facts), tuple(events))
 
 
-def _why_doomed(failed: LiveJob) -> str:
-    if failed.trial_s:
+def _why_doomed(failed: LiveJob, *, is_trial: bool) -> str:
+    if is_trial:
         return f"its trial, job {failed.number}, is {failed.state}: {failed.reason or 'by a user'}"
     return f"it waits for job {failed.number} to succeed, which is {failed.state}"
 
