@@ -124,10 +124,14 @@ def test_time_in_line_and_suspended_does_not_count_and_that_of_earlier_attempts_
     since_us = running(cluster, job)
     assert cluster.master.recheck_at_us == since_us + 30 * SECOND_US
     cluster.begin()  # The master was killed, and reads its journal.
+    cluster.handle(AttemptRunning(f"{job}.2", 0.0))  # The launcher reports it again.
     assert cluster.master.recheck_at_us == since_us + 30 * SECOND_US
     cluster.replay()  # While it is away, the time comes.
     cluster.now_us = since_us + 500 * SECOND_US
     cluster.go_on()
+    cluster.handle(AttemptRunning(f"{job}.2", 0.0))
+    assert stops_of(cluster, job) == []  # Its end may be reported, too.
+    pass_until(cluster, cluster.master.recheck_at_us)
     assert stops_of(cluster, job) == [(10, 20)]
     cluster.begin()
     assert stops_of(cluster, job) == [(10, 20)]
@@ -199,3 +203,21 @@ def test_a_trial_has_only_its_own_limit(cluster: ScriptedCluster) -> None:
     job = cluster.submit(processes=2, trial=True, max_duration=20)
     since_us = running(cluster, job - 1)
     assert cluster.master.recheck_at_us == since_us + 60 * SECOND_US
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_a_job_that_ended_while_the_server_was_away_is_judged_by_its_end(
+    cluster: ScriptedCluster, steps: int
+) -> None:
+    job = cluster.submit(max_duration=100, retry={"max_attempts": 9})
+    since_us = running(cluster, job)
+    cluster.replay()
+    cluster.now_us = since_us + 500 * SECOND_US  # The limit has passed.
+    cluster.go_on()
+    cluster.handle()
+    failed = RankExit(1, None, "exited", 0.0, since_us / SECOND_US + 5)
+    reports = [AttemptRunning(f"{job}.1", 0.0), AttemptEnded(f"{job}.1", (failed,))]
+    for each in [reports] if steps == 1 else [[report] for report in reports]:
+        cluster.handle(*each)
+    assert not cluster.job(job).state.is_final
+    assert cluster.job(job).attempts[0].outcome == "failed"

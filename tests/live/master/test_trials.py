@@ -67,6 +67,10 @@ def test_a_trial_that_runs_on_has_passed_after_its_limit(cluster: ScriptedCluste
     assert states(cluster, trial) == [JobState.RUNNING]
     cluster.begin()  # The master was killed, and reads its journal.
     cluster.handle()
+    assert states(cluster, trial) == [JobState.RUNNING]  # It may have ended meanwhile.
+    cluster.handle(AttemptRunning(f"{trial}.1", 0.0))
+    cluster.now_us = cluster.master.recheck_at_us
+    cluster.handle()
     assert states(cluster, trial, job) == [JobState.SUCCEEDED, JobState.PENDING]
     attempt = cluster.job(trial).attempts[0]
     assert (attempt.phase, attempt.stop_cause) == ("stopping", "trial_passed")
@@ -151,3 +155,16 @@ def test_the_jobs_of_an_array_have_one_trial(cluster: ScriptedCluster) -> None:
     cluster.until_started(trial)
     end(cluster, trial, 0)
     assert states(cluster, jobs[1].number, jobs[2].number) == [JobState.STARTING] * 2
+
+
+def test_a_trial_that_failed_while_the_server_was_away_has_failed(cluster: ScriptedCluster) -> None:
+    job = cluster.submit(**JOB)
+    trial = job - 1
+    cluster.until_started(trial)
+    cluster.handle(AttemptRunning(f"{trial}.1", 0.0))
+    cluster.replay()
+    cluster.now_us += 500 * SECOND_US
+    cluster.go_on()
+    cluster.handle(AttemptRunning(f"{trial}.1", 0.0))
+    end(cluster, trial, 1)
+    assert states(cluster, trial, job) == [JobState.FAILED, JobState.FAILED]

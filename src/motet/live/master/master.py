@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -45,6 +45,7 @@ from motet.live.master.submissions.submission import release_held
 from motet.live.queues.queue_changes import DefineQueues
 from motet.live.slots.devices import Devices, devices_text
 from motet.live.time_limits.time_limit import EndAtLimit
+from motet.live.time_limits.unheard_jobs import UnheardJobs
 from motet.live.trials.trial_spec import EndTrial
 
 _OF_JOBS = get_args(JobFact)
@@ -111,6 +112,7 @@ class Master:
         self._store, self._workplace, self._clock_us = store, workplace, clock_us
         for record in () if first is None else chain((first,), records):
             self._replayed.replay(record)
+        self._unheard = UnheardJobs(self.state.active)
         if first is None:
             self._begin(cluster)
 
@@ -122,9 +124,8 @@ class Master:
     @property
     def recheck_at_us(self) -> int:
         """When `handle` is due even without inputs."""
-        state = self.state
-        others = state.drains.next_due_us, state.trials.next_due_us, state.limits.next_due_us
-        return min(self._engine.recheck_at_us, *others)
+        ends = (at_us for at_us, _ in self._ends_of_jobs())
+        return min(self._engine.recheck_at_us, self.state.drains.next_due_us, *ends)
 
     @property
     def pending_requests(self) -> list[LauncherRequest]:
@@ -172,8 +173,7 @@ class Master:
         if now_us - _LATEST_TICK_US <= due_us < now_us:
             touched |= self._record_step(due_us, [], [Tick()])
         due: list[Input] = [BeginDrain(name) for name in self.state.drains.due(now_us)]
-        due += [EndTrial(job) for job in self.state.trials.due(now_us)]
-        due += [EndAtLimit(job) for job in self.state.limits.due(now_us)]
+        due += [end for at_us, end in self._ends_of_jobs() if at_us <= now_us]
         facts, events, replies = self._take_in(now_us, [*due, *inputs])
         del replies[: len(due)]
         if now_us >= self._engine.recheck_at_us:
@@ -184,6 +184,14 @@ class Master:
         return replies, [
             request for job in jobs for request in requests_of_job(self.state, job, self._workplace)
         ]
+
+    def _ends_of_jobs(self) -> Iterator[tuple[int, EndTrial | EndAtLimit]]:
+        """When trials and jobs with a limit have run long enough."""
+        later = self._unheard.not_before_us
+        for job, at_us in self.state.trials.ends():
+            yield max(at_us, later(job)), EndTrial(job)
+        for job, at_us in self.state.limits.ends():
+            yield max(at_us, later(job)), EndAtLimit(job)
 
     def take_changed(self) -> list[LiveJob]:
         """The jobs that facts and decisions have changed since the last call."""
@@ -263,6 +271,7 @@ class Master:
         for each in inputs:
             try:
                 found = intake(self.state, now_us, each)
+                self._unheard.hear(each, now_us)
                 if found.facts and isinstance(each, ChoosePolicy):
                     self._try_policy(now_us, each)
             except MotetError as error:

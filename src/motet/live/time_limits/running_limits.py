@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from motet.domain.units import NEVER_US
 from motet.live.jobs.job import LiveJob
 from motet.live.time_limits.time_limit import signal_after_us
@@ -23,11 +25,6 @@ class RunningLimits:
         """Its processes are being stopped, or have ended."""
         self._due_us.pop(job.number, None)
 
-    def due(self, now_us: int) -> list[int]:
-        """Jobs that have run long enough."""
-        return [number for number, due_us in self._due_us.items() if due_us <= now_us]
-
-    @property
-    def next_due_us(self) -> int:
-        """When the next job has run long enough."""
-        return min(self._due_us.values(), default=NEVER_US)
+    def ends(self) -> Iterator[tuple[int, int]]:
+        """Every job, and when it has run long enough."""
+        yield from self._due_us.items()

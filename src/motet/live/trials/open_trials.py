@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from motet.domain.units import NEVER_US, SECOND_US
+from motet.domain.units import SECOND_US
 from motet.live.jobs.attempt import AttemptPhase
 from motet.live.jobs.job import LiveJob
 
@@ -28,16 +28,8 @@ class OpenTrials:
         numbers = {number for job in jobs for number in job.spec.after}
         return [self._open[number] for number in sorted(numbers & self._open.keys())]
 
-    def due(self, now_us: int) -> list[int]:
-        """Trials that have run long enough."""
-        return [number for number, due_us in self._ends() if due_us <= now_us]
-
-    @property
-    def next_due_us(self) -> int:
-        """When the next trial has run long enough."""
-        return min((due_us for _, due_us in self._ends()), default=NEVER_US)
-
-    def _ends(self) -> Iterator[tuple[int, int]]:
+    def ends(self) -> Iterator[tuple[int, int]]:
+        """Every trial that runs, and when it has run long enough."""
         for number, job in self._open.items():
             attempt = job.attempt
             if attempt is None or attempt.phase is not AttemptPhase.RUNNING:
