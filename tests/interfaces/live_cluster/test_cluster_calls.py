@@ -13,6 +13,8 @@ import pytest
 import motet
 from live_server import LiveServer, running_server
 from motet.domain.errors import AuthenticationFailed, BadInput, NotFound
+from motet.runtime.arbiter.holding_log import Holding, HoldingLog
+from motet.runtime.core.subtask import SubtaskKind
 from webhook_receiver import Receiver
 
 pytestmark = pytest.mark.cluster
@@ -49,6 +51,20 @@ def test_a_machine_is_drained_now_or_later_and_resumed(cluster: motet.Client) ->
         cluster.drain_machine("m7", "x")
     with pytest.raises(BadInput, match="at='soon': give a time as 18:30"):
         cluster.drain_machine("m1", "x", at="soon")
+
+
+def test_the_subtasks_of_jobs_that_share_a_machine_are_rows(
+    cluster: motet.Client, server: LiveServer
+) -> None:
+    assert cluster.machine_subtasks("m0").empty
+    (server.folder / "arbiters").mkdir()
+    log = HoldingLog(server.folder / "arbiters" / "m0")
+    log.add(Holding(1_000_000, 1_600_000, SubtaskKind.COMP, "1"))
+    found = cluster.machine_subtasks("m0", seconds=0.5)
+    start, end = (datetime.fromtimestamp(at_s, UTC) for at_s in (1.1, 1.6))
+    assert found.to_dict("records") == [{"job": "1", "kind": "comp", "start": start, "end": end}]
+    with pytest.raises(NotFound, match="unknown machine 'm7'"):
+        cluster.machine_subtasks("m7")
 
 
 def test_a_queue_is_created_limited_held_drained_and_deleted(cluster: motet.Client) -> None:

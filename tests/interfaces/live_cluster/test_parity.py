@@ -27,6 +27,7 @@ METHODS = {
     "machine list": "machines",
     "machine drain": "drain_machine",
     "machine resume": "resume_machine",
+    "machine subtasks": "machine_subtasks",
     "queue list": "queues",
     "queue describe": "queue",
     "queue create": "create_queue",

@@ -48,6 +48,9 @@ class NetworkGate:
         self._network, self._job = network, job
         self._pulls: Counter[int] = Counter()
 
+    def begin(self) -> None:
+        """Does nothing: the order is that of the requests."""
+
     @contextmanager
     def enter(self, kind: SubtaskKind) -> Iterator[bool]:
         here = machine()

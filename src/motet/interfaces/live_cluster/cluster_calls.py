@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 from motet.domain.errors import BadInput
 from motet.engine.policy_loading.setting_texts import setting_text
 from motet.interfaces.client import LiveClient
-from motet.interfaces.live_cluster.arguments import queue_limits, require_text, require_texts
+from motet.interfaces.live_cluster.arguments import (
+    queue_limits,
+    require_seconds,
+    require_text,
+    require_texts,
+)
 from motet.interfaces.live_cluster.cluster_answers import (
     MACHINE_COLUMNS,
     QUEUE_COLUMNS,
@@ -20,7 +25,7 @@ from motet.interfaces.live_cluster.cluster_answers import (
     machine_row,
 )
 from motet.interfaces.live_cluster.forecast_answers import PolicyReplay
-from motet.interfaces.live_cluster.frames import accounting_frame, indexed_frame
+from motet.interfaces.live_cluster.frames import accounting_frame, indexed_frame, turns_frame
 from motet.interfaces.live_cluster.moments import Moment, period_begin, time_to_come
 from motet.interfaces.live_cluster.policy_request import policy_request
 from motet.interfaces.python_messages import python_methods
@@ -50,6 +55,14 @@ class ClusterCalls:
         """Let a drained machine take jobs again, or cancel a planned drain."""
         require_text("name", name)
         return ClusterMachine.of(self._live.resume_machine(name))
+
+    def machine_subtasks(self, name: str, seconds: float = 1.0) -> pd.DataFrame:
+        """What jobs that share a machine held its CPU and network for: a row per turn with `job`,
+        `kind` (comp, pull or push), `start` and `end`. `seconds`: of the record, up to its end; at
+        most 60. Without rows: no job has shared the machine."""
+        require_text("name", name)
+        require_seconds("seconds", seconds)
+        return turns_frame(self._live.machine_subtasks(name, seconds)["turns"])
 
     def queues(self) -> pd.DataFrame:
         """A row per queue, indexed by `name`: the fields of `ClusterQueue`."""

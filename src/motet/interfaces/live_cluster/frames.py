@@ -41,6 +41,16 @@ def jobs_frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     return found
 
 
+def turns_frame(turns: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """A row per turn at the CPU or the network of a machine; times are in UTC."""
+    from pandas import DataFrame, to_datetime
+
+    found = DataFrame([*turns], columns=["job", "kind", "start_us", "end_us"])
+    for name in ("start", "end"):
+        found[name] = to_datetime(found.pop(f"{name}_us").astype("int64"), unit="us", utc=True)
+    return found
+
+
 def accounting_frame(lines: Iterable[str]) -> pd.DataFrame:
     """Of accounting records in the form of sacct: a row per attempt, the texts of sacct, but times
     in UTC (NaT where it is `Unknown`) and seconds as numbers."""

@@ -47,6 +47,7 @@ def test_all_jobs_succeed_and_fifo_is_compared(
     assert "digits has succeeded" in told
 
 
+@pytest.mark.soak
 def test_jobs_of_harmony_share_machines(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     out, demo = RunFolder(tmp_path / "out"), DEMONSTRATIONS["harmony"]
     jobs = shared_workload(tmp_path)[:3]
