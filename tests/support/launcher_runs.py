@@ -14,6 +14,7 @@ from motet.live.launcher.message_lines import message_line
 from motet.live.launcher.messages import (
     ClusterSeen,
     LauncherRequest,
+    MachineExamined,
     RankTask,
     Report,
     StartAttempt,
@@ -58,9 +59,10 @@ class Launchers:
         """The next one about an attempt."""
         assert self.process is not None
         assert self.process.stdout is not None
-        while isinstance(found := parse_message(self.process.stdout.readline()), ClusterSeen):
-            pass
-        return found
+        while True:
+            found = parse_message(self.process.stdout.readline())
+            if not isinstance(found, ClusterSeen | MachineExamined):
+                return found
 
     def gang(self, script: str, size: int = 2, number: int = 1) -> StartAttempt:
         """An attempt of `size` processes that run a shell script."""

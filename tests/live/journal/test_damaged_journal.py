@@ -87,13 +87,18 @@ def test_the_message_says_what_to_do(tmp_path: Path, content: bytes) -> None:
     assert len(str(caught.value)) < 500
 
 
-def test_a_refused_journal_is_left_closed(tmp_path: Path, whole: bytes) -> None:
+@pytest.mark.parametrize(
+    ("version", "told"), [("x", "its format is no number"), (-124, "its format is -124")]
+)
+def test_a_refused_journal_is_left_closed(
+    tmp_path: Path, whole: bytes, version: object, told: str
+) -> None:
     path = tmp_path / "journal.db"
     path.write_bytes(whole)
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE journal SET format_version = 'x'")
+        connection.execute("UPDATE journal SET format_version = ?", (version,))
         connection.commit()
-    with pytest.raises(MotetError, match="its format is no number") as caught:
+    with pytest.raises(MotetError, match=told) as caught:
         JournalStore(str(path))
     files = [os.readlink(each) for each in Path("/proc/self/fd").iterdir() if each.exists()]
     assert not [each for each in files if each.startswith(str(path))], caught.value

@@ -84,7 +84,7 @@ def _format_of(journal: Path) -> int | None:
     damages = (sqlite3.Error, UnicodeDecodeError)
     with suppress(*damages), closing(_reading(journal)) as connection:
         found = connection.execute("SELECT format_version FROM journal").fetchone()
-        if found is not None and isinstance(found[0], int):
+        if found is not None and isinstance(found[0], int) and found[0] >= 1:
             return found[0]
     return None
 

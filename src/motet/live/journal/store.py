@@ -138,6 +138,8 @@ class JournalStore:
                 return 1
             if not isinstance(found.format_version, int) or not isinstance(found.epoch, int):
                 raise TypeError("its format is no number")
+            if found.format_version < 1:
+                raise TypeError(f"its format is {found.format_version}")
             require_known(found.format_version)
             migrate(self._connection, found.format_version)
             epoch: int = found.epoch + 1
