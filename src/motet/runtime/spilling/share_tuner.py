@@ -118,25 +118,36 @@ def after_epoch(state: SpillState, memory: MemoryState, loads: EpochLoads) -> Sp
 
 def _climbed(state: SpillState, memory: MemoryState, loads: EpochLoads) -> SpillState:
     if state.before is not None:
-        return _judged(state, loads, *state.before)
+        return _judged(state, memory, loads, *state.before)
     if state.pause:
         return replace(state, pause=state.pause - 1)
     size = max(1, state.sections // _CLIMB_STEPS)
-    room = (memory.free_bytes - least_free(memory)) / state.section_bytes
-    change = max(-size, -int(room), -state.on_disk) if state.step < 0 else size
+    if state.step < 0:
+        change = -min(size, _room(state, memory), state.on_disk)
+    else:  # More free memory than enough would be taken back.
+        unfreed = (enough_free(memory) - memory.free_bytes) / state.section_bytes
+        change = min(size, int(unfreed))
     on_disk = min(state.on_disk + change, most_on_disk(state.sections, loads))
     if on_disk == state.on_disk:
         return replace(state, step=-state.step, pause=state.next_pause)
     return replace(state, on_disk=on_disk, before=(loads.wall_s, state.on_disk))
 
 
-def _judged(state: SpillState, loads: EpochLoads, wall_s: float, on_disk: int) -> SpillState:
-    """The end of a trial: keep the number and go on, or go back and turn."""
+def _room(state: SpillState, memory: MemoryState) -> int:
+    """How many sections more memory has room for."""
+    return int((memory.free_bytes - least_free(memory)) / state.section_bytes)
+
+
+def _judged(
+    state: SpillState, memory: MemoryState, loads: EpochLoads, wall_s: float, on_disk: int
+) -> SpillState:
+    """The end of a trial: keep the number and go on, or go back, as far as there is room, and
+    turn."""
     if loads.wall_s <= wall_s * (1 - _IMPROVEMENT):
         return replace(state, before=None, pause=0, next_pause=1)
     return replace(
         state,
-        on_disk=on_disk,
+        on_disk=max(on_disk, state.on_disk - _room(state, memory)),
         before=None,
         step=-state.step,
         pause=state.next_pause,
