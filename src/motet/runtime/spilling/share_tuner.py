@@ -109,8 +109,7 @@ def after_epoch(state: SpillState, memory: MemoryState, loads: EpochLoads) -> Sp
         fewer = min(max(int(spare / 2 / state.section_bytes), 1), state.on_disk)
         return replace(state, on_disk=state.on_disk - fewer, before=None)
     if state.on_disk > (most := most_on_disk(state.sections, loads)):
-        room = memory.free_bytes - least_free(memory)
-        fewer = min(state.on_disk - most, int(room / state.section_bytes))
+        fewer = min(state.on_disk - most, _room(state, memory))
         if fewer > 0:
             return replace(state, on_disk=state.on_disk - fewer, before=None)
     return _climbed(state, memory, loads)
