@@ -8,7 +8,7 @@ job grows only by at least half of what it lacks: every growth costs a restart, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -94,7 +94,7 @@ def looking_again(decision: Decision, snapshot: Snapshot, proposals: Proposals) 
 
 
 class _Granting:
-    """`_sizes`: of the jobs whose size changes, by row."""
+    """`_sizes`: of the jobs whose size changes, by row. `_held`: GPUs of each queue with these."""
 
     def __init__(
         self, decision: Decision, snapshot: Snapshot, proposals: Proposals, staying: StayingJobs
@@ -112,6 +112,7 @@ class _Granting:
         }
         self._sizes: dict[int, JobSize] = {}
         self._refused: dict[int, SizeRefusal] = {}
+        self._held: dict[int, int] = {}
 
     def shrink(self) -> None:
         """A job that proposes less than it would get gets that."""
@@ -128,12 +129,14 @@ class _Granting:
         ]
         closed_by = closed_by or self._closed_by()
         room = 0 if closed_by else self._room()
+        self._held = self._held_by_queue()
         for row in growing:
-            if row in self._staying or closed_by:
-                closed = closed_by or SizeRefusal.DRAINED
-                self._refused[row] = SizeRefusal.DRAINED if row in self._staying else closed
-                continue
-            room -= self._grow(row, room)
+            if row in self._staying:
+                self._refused[row] = SizeRefusal.DRAINED
+            elif closed_by:
+                self._refused[row] = closed_by
+            else:
+                room -= self._grow(row, room)
 
     def result(self) -> Decision:
         """The decision about all jobs."""
@@ -160,11 +163,12 @@ class _Granting:
         if more <= 0 or (runs and 2 * more < wanted.gpus - decided.gpus):
             return 0
         self._sizes[row] = size
+        self._held[int(self._jobs.queue[row])] += more
         return more
 
     def _within_queue(self, row: int, room: int) -> tuple[int, SizeRefusal]:
         """How many of these GPUs the job's queue may get, and what stands against more."""
-        limits, held = self._snapshot.queues.limits, self._held_by_queue()
+        limits, held = self._snapshot.queues.limits, self._held
         own = int(self._jobs.queue[row])
         kept = sum(
             max(each.kept - held.get(number, 0), 0)
@@ -181,7 +185,7 @@ class _Granting:
         least, reason = min(rooms, key=lambda each: each[0])
         return max(least, 0), reason
 
-    def _held_by_queue(self) -> Mapping[int, int]:
+    def _held_by_queue(self) -> dict[int, int]:
         held: dict[int, int] = {}
         for row in np.flatnonzero(self._decision.gpus).tolist():
             queue = int(self._jobs.queue[row])
