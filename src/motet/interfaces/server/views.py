@@ -99,7 +99,9 @@ def job_page(state: LiveState, number: int, workplace: Workplace) -> dict[str, A
         **job_line(state, job),
         "results": str(workplace.results_folder(job.number)) if has_results else None,
         "working_folder": str(workplace.working_folder(job)),
-        "ran_s": seconds(sum(_ran_us(each) for each in job.attempts)),
+        "ran_s": seconds(
+            sum(each.ran_us(each.ended_us) for each in job.attempts if each.ended_us is not None)
+        ),
         "proposal": proposed_size(state, job),
         "spec": job.spec.model_dump(mode="json"),
         "attempt_list": [
@@ -160,16 +162,9 @@ def _first_start_us(job: LiveJob) -> int | None:
     return next((each.running_us for each in job.attempts if each.running_us is not None), None)
 
 
-def _ran_us(attempt: Attempt) -> int:
-    if attempt.running_us is None or attempt.ended_us is None:
-        return 0
-    return attempt.ended_us - attempt.running_us
-
-
 def _roles(job: LiveJob, attempt: Attempt) -> dict[str, int]:
     """A training on machines has a server beside each worker."""
-    is_by_machine = isinstance(job.spec, TrainingSpec) and job.spec.machines is not None
-    servers = attempt.workers if is_by_machine else attempt.servers
+    servers = attempt.workers if job.spec.is_by_machine else attempt.servers
     return {"workers": attempt.workers, "servers": servers}
 
 

@@ -96,6 +96,13 @@ class Attempt:
             return None
         return min(self.ended_us, last_end_us(self.exits)) if self.exits else self.ended_us
 
+    def ran_us(self, now_us: int) -> int:
+        """For how long all of its processes ran, until now."""
+        if self.running_us is None:
+            return 0
+        until_us = self.ran_until_us
+        return max((now_us if until_us is None else until_us) - self.running_us, 0)
+
 
 def last_end_us(exits: tuple[RankExit, ...]) -> int:
     """When the last of these processes ended, Unix time."""

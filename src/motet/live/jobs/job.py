@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from motet.live.jobs.attempt import Attempt, AttemptOutcome, AttemptPhase, StopCause
 from motet.live.jobs.failure_class import FailureClass
-from motet.live.jobs.job_spec import JobSpec, TrainingSpec
+from motet.live.jobs.job_spec import JobSpec
 from motet.live.jobs.job_state import JobState
 
 
@@ -78,7 +78,7 @@ class LiveJob:
 
     def ranks_of(self, attempt: Attempt) -> int:
         """Processes of one of its attempts: one for each slot, or for each machine."""
-        is_by_machine = isinstance(self.spec, TrainingSpec) and self.spec.machines is not None
+        is_by_machine = self.spec.is_by_machine
         return len(attempt.placement.machines) if is_by_machine else attempt.processes
 
     @property
@@ -92,12 +92,7 @@ class LiveJob:
 
     def ran_us(self, now_us: int) -> int:
         """For how long all processes of one of its attempts ran, until now."""
-        spans_us = (
-            (now_us if each.ran_until_us is None else each.ran_until_us) - each.running_us
-            for each in self.attempts
-            if each.running_us is not None
-        )
-        return sum(max(span_us, 0) for span_us in spans_us)
+        return sum(each.ran_us(now_us) for each in self.attempts)
 
     @property
     def has_timed_out(self) -> bool:

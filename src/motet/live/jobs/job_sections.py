@@ -5,9 +5,51 @@ from __future__ import annotations
 import signal
 from typing import Annotated, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    WithJsonSchema,
+    field_validator,
+)
+
+from motet.domain.errors import BadInput
+from motet.domain.units import DURATION_PATTERN, duration_s
 
 _SIGNALS = {"SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP"}
+LONGEST_S = 1e9
+"""Of every duration in a job file."""
+
+
+def _seconds(value: object) -> object:
+    """A duration that is written with a unit."""
+    if isinstance(value, bool):
+        raise ValueError("give seconds, or a time as 90s, 30m, 2h or 1d")
+    if not isinstance(value, str):
+        return value
+    try:
+        return duration_s(value)
+    except BadInput as error:
+        raise ValueError(str(error)) from None
+
+
+Duration: TypeAlias = Annotated[
+    float,
+    BeforeValidator(_seconds),
+    Field(gt=0, le=LONGEST_S),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST_S},
+                {"type": "string", "pattern": f"^{DURATION_PATTERN}$"},
+            ]
+        }
+    ),
+]
+"""Seconds, or a text with a unit such as `2h`."""
 
 
 class JobSection(BaseModel):

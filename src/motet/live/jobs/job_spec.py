@@ -8,20 +8,18 @@ from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ByteSize,
     Discriminator,
     Field,
     Tag,
-    WithJsonSchema,
     field_validator,
     model_validator,
 )
 
-from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import RoleCounts
-from motet.domain.units import DURATION_PATTERN, duration_s
 from motet.live.jobs.job_sections import (
+    LONGEST_S,
+    Duration,
     FlagOrTrial,
     JobSection,
     PreemptOptions,
@@ -34,7 +32,6 @@ MOST_PROCESSES = 100_000
 ANY_MACHINES = "any"
 """`machines` of a training that runs on any number of them."""
 MOST_DEPENDENCIES = 1000
-LONGEST_S = 1e9
 MOST_CPUS = 100_000
 LEAST_MEMORY_BYTES, MOST_MEMORY_BYTES = 1_000_000, 2**44
 NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$"
@@ -46,33 +43,6 @@ PATTERNS: Mapping[str, str] = {
 """Patterns of keys in words, for error messages."""
 _Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
 _JobId: TypeAlias = Annotated[int, Field(ge=1, lt=2**63)]
-
-
-def _seconds(value: object) -> object:
-    """A duration that is written with a unit."""
-    if isinstance(value, bool):
-        raise ValueError("give seconds, or a time as 90s, 30m, 2h or 1d")
-    if not isinstance(value, str):
-        return value
-    try:
-        return duration_s(value)
-    except BadInput as error:
-        raise ValueError(str(error)) from None
-
-
-_Duration: TypeAlias = Annotated[
-    float,
-    BeforeValidator(_seconds),
-    Field(gt=0, le=LONGEST_S),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST_S},
-                {"type": "string", "pattern": f"^{DURATION_PATTERN}$"},
-            ]
-        }
-    ),
-]
 
 
 class _JobKeys(JobSection):
@@ -99,7 +69,7 @@ class _JobKeys(JobSection):
     retry: Retry = Retry()
     trial: FlagOrTrial = False
     duration_s: Annotated[float, Field(gt=0, le=LONGEST_S)] | None = None
-    max_duration: _Duration | None = None
+    max_duration: Duration | None = None
     after: Annotated[tuple[_JobId, ...], Field(max_length=MOST_DEPENDENCIES)] = ()
     cpus: Annotated[int, Field(ge=1, le=MOST_CPUS)] | None = None
     memory: Annotated[ByteSize, Field(ge=LEAST_MEMORY_BYTES, le=MOST_MEMORY_BYTES)] | None = None
@@ -125,6 +95,11 @@ class _JobKeys(JobSection):
                 "job would never finish"
             )
         return self
+
+    @property
+    def is_by_machine(self) -> bool:
+        """Whether it has one process on each machine, however many slots it holds there."""
+        return False
 
     @property
     def trial_s(self) -> float:
@@ -291,6 +266,11 @@ class TrainingSpec(_JobKeys):
         if self.is_elastic and "worker_batch_size" in self.set:
             raise ValueError("set.worker_batch_size: not with bounds; give batch_size")
         return self
+
+    @property
+    def is_by_machine(self) -> bool:
+        """See _JobKeys."""
+        return self.machines is not None
 
     @property
     def is_elastic(self) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from motet.live.jobs.attempt import Attempt, AttemptPhase, StopCause
 from motet.live.jobs.job import LiveJob
-from motet.live.jobs.job_spec import CommandSpec, TrainingSpec
+from motet.live.jobs.job_spec import CommandSpec
 from motet.live.launcher.leftovers import MARK
 from motet.live.launcher.messages import LauncherRequest, RankTask, StartAttempt, StopAttempt
 from motet.live.launcher.rank_files import ARBITER
@@ -101,7 +101,7 @@ def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplac
     machines = [
         state.cluster.names[machine]
         for machine, count in zip(*attempt.placement, strict=True)
-        for _ in range(1 if _is_by_machine(job) else count)
+        for _ in range(1 if job.spec.is_by_machine else count)
     ]
     preempt, checkpoints = job.spec.preempt, workplace.checkpoint_folder(job.number)
     argv, env = _program(job, attempt, workplace)
@@ -143,7 +143,7 @@ def _program(
     if isinstance(spec, CommandSpec):
         return spec.argv, {}
     machines = len(attempt.placement.machines)
-    roles = (machines, machines) if _is_by_machine(job) else (attempt.workers, attempt.servers)
+    roles = (machines, machines) if job.spec.is_by_machine else (attempt.workers, attempt.servers)
     variables = {
         "MOTET_ATTEMPT_DIR": str(workplace.attempt_folder(job.number, attempt.number)),
         "MOTET_RESULTS_DIR": str(workplace.results_folder(job.number)),
@@ -154,13 +154,8 @@ def _program(
     return argv, {**workplace.training.env, **variables}
 
 
-def _is_by_machine(job: LiveJob) -> bool:
-    """Whether it has one process on each machine, however many slots it holds there."""
-    return isinstance(job.spec, TrainingSpec) and job.spec.machines is not None
-
-
 def _arbiter_variable(job: LiveJob, machine: str, workplace: Workplace) -> dict[str, str]:
-    return {ARBITER: str(workplace.arbiter(machine))} if _is_by_machine(job) else {}
+    return {ARBITER: str(workplace.arbiter(machine))} if job.spec.is_by_machine else {}
 
 
 def _variables(

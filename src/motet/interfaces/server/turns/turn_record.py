@@ -22,7 +22,5 @@ def turns_of(
 def job_names(state: LiveState) -> dict[str, str]:
     """Of all trainings that may share machines, by id."""
     return {
-        str(number): job.spec.name
-        for number, job in state.jobs.items()
-        if getattr(job.spec, "machines", None) is not None
+        str(number): job.spec.name for number, job in state.jobs.items() if job.spec.is_by_machine
     }

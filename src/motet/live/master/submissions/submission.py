@@ -182,7 +182,7 @@ def _check_size(state: LiveState, spec: JobSpec) -> None:
     columns = _request_of(state, spec, _slots_of(state, queue))
     wanted, size = columns["gpus"], _size_of(spec)
     if not state.cluster.names:
-        if isinstance(spec, TrainingSpec) and spec.machines is not None:
+        if spec.is_by_machine:
             raise BadInput("machines: the cluster has none yet; submit the job when it has")
         return
     if wanted > slots:
@@ -195,8 +195,7 @@ def _check_size(state: LiveState, spec: JobSpec) -> None:
 
 def _processes_of(spec: JobSpec, columns: Mapping[str, int]) -> int:
     """Of the request in these columns."""
-    is_by_machine = isinstance(spec, TrainingSpec) and spec.machines is not None
-    return columns["workers" if is_by_machine else "gpus"]
+    return columns["workers" if spec.is_by_machine else "gpus"]
 
 
 def _demand_of(spec: JobSpec, processes: int) -> dict[str, int]:
