@@ -2,7 +2,7 @@
 
 Large payloads travel in the lane that the request names, replies in that of their request. The
 secondary lane is used while no process of the machine sends in the primary one
-(`backends.shared_link`). Whatever has no lane is sent at once and delays nobody.
+(`backends.shared_link`). Whatever has no lane is sent at once and delays no other sender.
 """
 
 NO_LANE = 0

@@ -49,8 +49,9 @@ class TokenTable:
         self._of: dict[int, Token] = {}
 
     def request(self, holder: int, token: Token, now_us: int, began_us: int) -> list[int]:
-        """Who gets a token by this: nobody, or the one that asks. `began_us`: the beginning of the
-        mini-batch. Raises BadTokenRequest.
+        """Holders that get a token by this: none, or the one that asks.
+
+        `began_us`: the beginning of the mini-batch. Raises BadTokenRequest.
         """
         if holder in self._of:
             raise BadTokenRequest

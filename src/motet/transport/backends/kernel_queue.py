@@ -23,7 +23,7 @@ def unacknowledged_bytes(sock: socket.socket) -> int:
 class DrainWindow:
     """Limits what the kernel holds to what the connection drains in `HELD_S`. Pure.
 
-    Bytes in the kernel yield to nobody, and TCP itself fills the queue of a link.
+    Bytes in the kernel do not yield, and TCP itself fills the queue of a link.
     """
 
     def __init__(self) -> None:
