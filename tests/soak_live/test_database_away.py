@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kill_rounds import SERVER_OPTIONS, check, job_of
+from kill_rounds import SERVER_OPTIONS, check, submit_some
 from live_server import LiveServer
 from live_trainings import FINAL
-from motet.domain.errors import MotetError
-from motet.interfaces.client import LiveClient
 from private_postgresql import PrivatePostgresql, private_postgresql
 
 KILLS, JOBS, STEPS = 15, 20, 200
@@ -46,29 +44,15 @@ def test_what_was_acknowledged_is_there_when_the_database_is_back(
     accepted: dict[str, int] = {}
     left = [(f"j{number}", draw.randint(1, 3)) for number in range(JOBS)]
     for _ in range(KILLS):
-        submit_some(client, left, accepted, draw)
+        submit_some(client, left, accepted, draw.randint(1, 2), STEPS)
         database.kill()
         assert server.process is not None
         assert server.process.wait(timeout=200) == 1
         database.start()
         client = server.start()
     while left:
-        submit_some(client, left, accepted, draw)
+        submit_some(client, left, accepted, draw.randint(1, 2), STEPS)
     for job in accepted:
         while client.wait(job, 30.0)["state"] not in FINAL:
             pass
     check(server, client, accepted, STEPS, journal=url)
-
-
-def submit_some(
-    client: LiveClient, left: list[tuple[str, int]], accepted: dict[str, int], draw: random.Random
-) -> None:
-    """A job whose answer was lost is submitted again later, with the same key."""
-    for _ in range(min(draw.randint(1, 2), len(left))):
-        name, processes = left[0]
-        try:
-            job = client.submit(job_of(name, processes, STEPS), key=name)
-        except MotetError:
-            return
-        accepted[job["id"]] = processes
-        left.pop(0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kill_rounds import SERVER_OPTIONS, await_steps, check, job_of
+from kill_rounds import SERVER_OPTIONS, await_steps, check, submit_some
 from live_server import LiveServer
 from live_trainings import FINAL
 from motet.domain.errors import MotetError
@@ -44,7 +44,7 @@ def test_what_was_acknowledged_is_there_when_the_disk_has_room_again(
     accepted: dict[str, int] = {}
     left = [(f"j{number}", draw.randint(1, 3)) for number in range(JOBS)]
     for time in range(1, TIMES + 1):
-        submit_some(client, left, accepted, draw.randint(2, 3))
+        submit_some(client, left, accepted, draw.randint(2, 3), STEPS)
         await_steps(server, client, draw.randint(0, 100))
         disk.fill()
         fill_journal(client)
@@ -54,7 +54,7 @@ def test_what_was_acknowledged_is_there_when_the_disk_has_room_again(
         disk.enlarge(DISK_KB + time * MORE_KB)
         client = server.start()
     while left:
-        submit_some(client, left, accepted, len(left))
+        submit_some(client, left, accepted, len(left), STEPS)
     jobs = {job["id"]: job["name"] for job in client.jobs()}
     assert {name for name in jobs.values() if name != "filler"} == {f"j{n}" for n in range(JOBS)}
     for job in jobs:
@@ -62,20 +62,6 @@ def test_what_was_acknowledged_is_there_when_the_disk_has_room_again(
             pass
     fillers = {job: 1 for job, name in jobs.items() if name == "filler"}
     check(server, client, {**accepted, **fillers}, STEPS, journal=f"{disk.path}/journal.db")
-
-
-def submit_some(
-    client: LiveClient, left: list[tuple[str, int]], accepted: dict[str, int], count: int
-) -> None:
-    """A job whose answer was lost is submitted again later, with the same key."""
-    for _ in range(min(count, len(left))):
-        name, processes = left[0]
-        try:
-            job = client.submit(job_of(name, processes, STEPS), key=name)
-        except MotetError:
-            return
-        accepted[job["id"]] = processes
-        left.pop(0)
 
 
 def fill_journal(client: LiveClient) -> None:

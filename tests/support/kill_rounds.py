@@ -29,6 +29,27 @@ def job_of(name: str, processes: int, steps: int) -> dict[str, object]:
     return {"name": name, "run": run, "processes": processes, "workdir": "/"}
 
 
+def submit_some(
+    client: LiveClient,
+    left: list[tuple[str, int]],
+    accepted: dict[str, int],
+    count: int,
+    steps: int,
+) -> None:
+    """Submit so many of the names and processes that are left.
+
+    A job whose answer was lost is submitted again later, with the same key.
+    """
+    for _ in range(min(count, len(left))):
+        name, processes = left[0]
+        try:
+            job = client.submit(job_of(name, processes, steps), key=name)
+        except MotetError:
+            return
+        accepted[job["id"]] = processes
+        left.pop(0)
+
+
 def training_of(name: str) -> dict[str, object]:
     """A training whose epochs take a while, on two slots."""
     return {
