@@ -5,8 +5,6 @@ Blocks of printed tables keep their columns, so on a narrow screen these scroll 
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,10 +13,11 @@ from typing import Any
 
 import pytest
 
+from chromium import running_chromium
+
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]  # The build runs the notebooks.
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
 NARROW_PX, WIDE_PX = 400, 1300
 SCROLLS_WHEN_NARROW = ("PRE", "DIV.table-wrapper", "DIV.output text_html")
 
@@ -43,14 +42,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def page() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    if PROGRAM is None:
-        pytest.skip("needs Chromium: tools/test_packages.sh installs it")
-    options = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=PROGRAM, args=options)
+    with running_chromium() as browser:
         yield browser.new_page()
-        browser.close()
 
 
 def scrolling(page: Any, site: Path, width: int) -> list[tuple[str, str]]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from chromium import running_chromium
 from live_server import LiveServer
 from live_trainings import ended
 from motet.interfaces.client import LiveClient
@@ -16,7 +15,6 @@ from motet.interfaces.server_address import ServerAddress
 from waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
-PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
 LIMIT_MS = 100_000
 CONTRAST_AA = 4.5
 
@@ -70,14 +68,8 @@ def client(server: LiveServer) -> Iterator[LiveClient]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    if PROGRAM is None:
-        pytest.skip("needs Chromium: tools/test_packages.sh installs it")
-    options = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=PROGRAM, args=options)
+    with running_chromium() as browser:
         yield browser
-        browser.close()
 
 
 class Window:
