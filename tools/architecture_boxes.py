@@ -52,6 +52,7 @@ PACKAGES = {
     "report": Box(16, 28, INTERFACES, "tables, figures and documents from results"),
     "apps": Box(14, 24, TRAINING, "one model per file: NMF, MLR, LDA, Lasso, ..."),
     "datasets": Box(20, 24, TRAINING, "readers, samples"),
+    "aggregation": Box(21, 25, TRAINING, "plans of AutoPS", ("AutoPS",)),
     "runtime": Box(
         12, 20, TRAINING, "tables, workers, servers, controller", ("Cruise's elastic runtime",)
     ),

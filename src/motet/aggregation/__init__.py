@@ -1,0 +1,1 @@
+"""AutoPS: one elastic pool of Aggregators that applies the gradients of many training jobs."""

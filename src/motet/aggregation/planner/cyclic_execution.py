@@ -1,0 +1,105 @@
+"""Cyclic execution: how often jobs run in the cycle of an Aggregator, and what that costs them.
+
+The cycle C of an Aggregator is the longest iteration of the jobs with tensors there. A job with
+iterations of D runs r = floor(C / D) times in it, so its iterations take C / r there: it loses
+1 - D r / C of its speed. Each run takes the CPU time of its tensors there, and what the runs of all
+jobs leave of the cycle is free. Source: the seed's section 4.3.3.2 and Pseudocode 3, in which r is
+kept as an integer and the loss of the arriving job counts too (spec 06).
+
+Departure: when the job with the longest iteration leaves, a shorter cycle may slow others down:
+iterations of 2 and 3 lose nothing in a cycle of 6, but those of 2 lose a third in a cycle of 3. The
+Aggregator then keeps its cycle.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from motet.domain.arrays import Bools, Ints
+
+LOSS_LIMIT = 0.1
+"""The default of LossLimit: the share of its speed that no job loses."""
+
+
+class Loads(NamedTuple):
+    """A row per job and Aggregator that holds tensors of it, in any order.
+
+    `aggregator`: position in the pool. `iteration_ns`: D_j. `work_ns`: CPU time of the job's
+    tensors there in an iteration.
+    """
+
+    aggregator: Ints
+    iteration_ns: Ints
+    work_ns: Ints
+
+
+class Cycles(NamedTuple):
+    """A row per Aggregator. `cycle_ns`: C_n. `free_ns`: F_n, CPU time of the cycle without work,
+    negative where the Aggregator is overloaded. `is_within`: no job loses LossLimit or more there.
+    """
+
+    cycle_ns: Ints
+    free_ns: Ints
+    is_within: Bools
+
+
+def cycles(loads: Loads, kept_ns: Ints, loss_limit: float, arriving_ns: int = 0) -> Cycles:
+    """The cycles of all Aggregators. `kept_ns`: by Aggregator, the least cycle. `arriving_ns`: D_k
+    of a job that would have tensors on each of them (0: as they are); its own work is not in
+    `free_ns` unless it is in `loads`.
+    """
+    return Cycles(*_cycles(*loads, kept_ns, loss_limit, arriving_ns))
+
+
+def kept_cycles(loads: Loads, before_ns: Ints) -> Ints:
+    """The least cycles after jobs have left: those before where a shorter one costs more speed."""
+    natural_ns = np.zeros_like(before_ns)
+    np.maximum.at(natural_ns, loads.aggregator, loads.iteration_ns)
+    largest = []
+    for cycle_ns in (natural_ns, before_ns):
+        own = cycle_ns[loads.aggregator]
+        lost = np.zeros(len(before_ns))
+        np.maximum.at(lost, loads.aggregator, own % loads.iteration_ns / own)
+        largest.append(lost)
+    return np.where(largest[0] > largest[1], before_ns, 0)
+
+
+def loss(cycle_ns: int, iteration_ns: int) -> float:
+    """The share of its speed that a job loses on an Aggregator: (d - D) / d with d = C / r."""
+    return 1 - iteration_ns * (cycle_ns // iteration_ns) / cycle_ns
+
+
+@njit(cache=True)
+def _exceeds(cycle_ns: int, iteration_ns: int, limit: float) -> bool:
+    """Whether the loss is the limit or more, without a division: C - D r >= LossLimit C."""
+    return cycle_ns % iteration_ns >= limit * cycle_ns
+
+
+@njit(cache=True)
+def _cycles(
+    aggregator: Ints,
+    iteration_ns: Ints,
+    work_ns: Ints,
+    kept_ns: Ints,
+    loss_limit: float,
+    arriving_ns: int,
+) -> tuple[Ints, Ints, Bools]:
+    aggregators = len(kept_ns)
+    cycle_ns = np.maximum(kept_ns, arriving_ns)
+    for row in range(len(aggregator)):
+        n = aggregator[row]
+        cycle_ns[n] = max(cycle_ns[n], iteration_ns[row])
+    is_within = np.ones(aggregators, np.bool_)
+    if arriving_ns > 0:
+        for n in range(aggregators):
+            is_within[n] = not _exceeds(cycle_ns[n], arriving_ns, loss_limit)
+    free_ns = cycle_ns.copy()
+    for row in range(len(aggregator)):
+        n = aggregator[row]
+        free_ns[n] -= cycle_ns[n] // iteration_ns[row] * work_ns[row]
+        if _exceeds(cycle_ns[n], iteration_ns[row], loss_limit):
+            is_within[n] = False
+    return cycle_ns, free_ns, is_within

@@ -1,0 +1,105 @@
+"""The pool of Aggregators: which of them holds each tensor of each job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+
+from motet.aggregation.planner.cyclic_execution import Cycles, Loads, cycles, kept_cycles, loss
+from motet.aggregation.planner.job_profile import AggregationProfile
+from motet.domain.arrays import Bools, Ints
+
+UNPLACED = -1
+"""The home of a tensor that is on its way to another Aggregator."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedJob:
+    """A job of the pool. `homes`: `(tensors,)`, the number of each tensor's Aggregator."""
+
+    profile: AggregationProfile
+    homes: Ints
+
+    @cached_property
+    def work(self) -> tuple[Ints, Ints]:
+        """Its Aggregators, ascending, and the CPU time in ns of its tensors on each of them."""
+        is_placed = self.homes != UNPLACED
+        aggregators, position = np.unique(self.homes[is_placed], return_inverse=True)
+        work = np.bincount(position, self.profile.tensor_ns[is_placed], len(aggregators))
+        return aggregators, work.astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class AggregatorPool:
+    """A value; changes make new pools.
+
+    `aggregators`: numbers, ascending; a number is never used again while the pool exists. `jobs`:
+    by number. `kept_ns`: by Aggregator, the cycle that it keeps for the jobs there, or 0.
+    """
+
+    aggregators: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    jobs: Mapping[int, PlacedJob] = field(default_factory=lambda: MappingProxyType({}))
+    next_number: int = 0
+    kept_ns: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @cached_property
+    def loads(self) -> Loads:
+        """A row per job and Aggregator that holds tensors of it."""
+        if not self.jobs:
+            empty = np.zeros(0, np.int64)
+            return Loads(empty, empty, empty)
+        placed = self.jobs.values()
+        numbers = np.concatenate([job.work[0] for job in placed])
+        iterations = np.array([job.profile.iteration_ns for job in placed])
+        return Loads(
+            self.positions(numbers),
+            np.repeat(iterations, [len(job.work[0]) for job in placed]),
+            np.concatenate([job.work[1] for job in placed]),
+        )
+
+    def positions(self, numbers: Ints) -> Ints:
+        """The positions of Aggregators in the pool."""
+        return np.searchsorted(self.aggregators, numbers)
+
+    def cycles(self, loss_limit: float, arriving_ns: int = 0) -> Cycles:
+        """The cycles of all Aggregators; `arriving_ns`: with tensors of one more job on each."""
+        return cycles(self.loads, self.kept_ns, loss_limit, arriving_ns)
+
+    def losses(self) -> Mapping[int, float]:
+        """The predicted loss of speed of each job: the largest over its Aggregators (L_j)."""
+        cycle_ns = self.cycles(1.0).cycle_ns
+        return {
+            number: max(
+                loss(int(cycle), job.profile.iteration_ns)
+                for cycle in cycle_ns[self.positions(job.work[0])]
+            )
+            for number, job in self.jobs.items()
+        }
+
+    def with_job(self, number: int, profile: AggregationProfile, homes: Ints) -> AggregatorPool:
+        """With a job whose tensors have these homes; new numbers are new Aggregators."""
+        before = self.without_job(number) if number in self.jobs else self
+        known = np.union1d(self.aggregators, homes[homes != UNPLACED])
+        kept_ns = np.zeros(len(known), np.int64)
+        kept_ns[np.searchsorted(known, self.aggregators)] = before.kept_ns
+        jobs = MappingProxyType({**self.jobs, number: PlacedJob(profile, homes)})
+        return AggregatorPool(known, jobs, max(self.next_number, int(homes.max()) + 1), kept_ns)
+
+    def without_job(self, number: int) -> AggregatorPool:
+        """Without a job; its Aggregators stay."""
+        jobs = {other: job for other, job in self.jobs.items() if other != number}
+        left = replace(self, jobs=MappingProxyType(jobs))
+        return replace(left, kept_ns=kept_cycles(left.loads, self.cycles(1.0).cycle_ns))
+
+    def without_aggregators(self, released: Ints) -> AggregatorPool:
+        """Without Aggregators that hold no tensor."""
+        is_kept = ~np.isin(self.aggregators, released)
+        return replace(self, aggregators=self.aggregators[is_kept], kept_ns=self.kept_ns[is_kept])
+
+    def is_empty(self) -> Bools:
+        """By position: whether the Aggregator holds no tensor."""
+        return ~np.isin(np.arange(len(self.aggregators)), self.loads.aggregator)

@@ -1,0 +1,64 @@
+"""Best fit in cycles: Pseudocode 3 line by line, and what no input may lead to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregation_cases import arrived, assert_sound, profile, profiles, random_jobs
+from aggregation_oracle import pseudocode_3
+from motet.aggregation.planner.assignment import assign
+from motet.aggregation.planner.job_profile import AggregationProfile
+from motet.aggregation.planner.pool import AggregatorPool
+
+LIMITS = st.sampled_from([0.05, 0.1, 0.3])
+
+
+@given(st.lists(profiles(), min_size=1, max_size=6), LIMITS)
+def test_the_assignment_is_that_of_pseudocode_3(
+    jobs: list[AggregationProfile], limit: float
+) -> None:
+    pool = arrived(jobs, limit, repacked=0)
+    assert [job.homes.tolist() for job in pool.jobs.values()] == pseudocode_3(jobs, limit)
+    assert_sound(pool, limit)
+
+
+def test_a_tensor_goes_to_the_fullest_aggregator_with_room() -> None:
+    pool = AggregatorPool()
+    for number, (job, home) in enumerate([(profile(10, 4), 0), (profile(10, 7), 1)]):
+        pool = pool.with_job(number, job, np.array([home]))
+    for tensor, home in ((3, 1), (4, 0), (7, 2)):
+        found = assign(pool, profile(10, tensor))
+        assert found is not None
+        assert found.homes.tolist() == [home]
+
+
+@given(st.integers(0, 10_000))
+def test_the_order_of_equal_tensors_does_not_matter(seed: int) -> None:
+    *present, arriving = random_jobs(seed)
+    pool = arrived(present, 0.1, repacked=0)
+    order = np.random.default_rng(seed).permutation(arriving.tensors)
+    one = assign(pool, arriving)
+    other = assign(pool, profile(arriving.iteration_ns, *arriving.tensor_ns[order]))
+    assert one is not None
+    assert other is not None
+    pairs = [
+        sorted(zip(each.homes.tolist(), job.tolist(), strict=True))
+        for each, job in ((one, arriving.tensor_ns), (other, arriving.tensor_ns[order]))
+    ]
+    assert pairs[0] == pairs[1]
+
+
+@pytest.mark.parametrize("most_new", [0, 1])
+def test_no_more_new_aggregators_than_allowed(most_new: int) -> None:
+    assert assign(AggregatorPool(), profile(10, 6, 6), most_new=most_new) is None
+    assert assign(AggregatorPool(), profile(10, 6, 6), most_new=2) is not None
+
+
+def test_excluded_aggregators_get_no_tensor() -> None:
+    pool = arrived([profile(10, 1)], 0.1, repacked=0)
+    found = assign(pool, profile(10, 1), excluded=np.array([0]))
+    assert found is not None
+    assert found.homes.tolist() == [1]

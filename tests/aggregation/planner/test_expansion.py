@@ -1,0 +1,37 @@
+"""A job that measures a loss gets further Aggregators, in the end as many as it had alone."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregation_cases import arrived, assert_sound, profile, profiles
+from motet.aggregation.planner.cyclic_execution import LOSS_LIMIT
+from motet.aggregation.planner.expansion import with_one_more
+from motet.aggregation.planner.job_profile import AggregationProfile
+
+
+@given(st.lists(profiles(), min_size=1, max_size=6), st.data())
+def test_repeated_expansion_leaves_a_job_alone(
+    jobs: list[AggregationProfile], data: st.DataObject
+) -> None:
+    pool = arrived(jobs, LOSS_LIMIT, repacked=0)
+    number = data.draw(st.integers(0, len(jobs) - 1))
+    shared, added = pool.aggregators, np.zeros(0, np.int64)
+    while len(added) < min(jobs[number].servers, jobs[number].tensors):
+        others = pool.without_job(number).jobs
+        pool = with_one_more(pool, number, added)
+        added = np.setdiff1d(pool.aggregators, shared)
+        assert_sound(pool, LOSS_LIMIT)
+        assert all(pool.jobs[other] is job for other, job in others.items())
+    assert np.isin(pool.jobs[number].homes, added).all()
+    assert pool.losses()[number] == 0
+
+
+def test_the_added_aggregator_takes_tensors_of_the_fuller_one() -> None:
+    pool = arrived([profile(10, 5), profile(10, 2, 2, servers=3)], LOSS_LIMIT, repacked=0)
+    assert pool.jobs[1].homes.tolist() == [0, 0]
+    grown = with_one_more(pool, 1, np.zeros(0, np.int64))
+    assert grown.jobs[1].homes.tolist() == [1, 1]
+    assert grown.jobs[0].homes.tolist() == [0]

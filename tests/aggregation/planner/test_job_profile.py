@@ -1,0 +1,29 @@
+"""Profiles that no Aggregator could serve are refused; tensors have an order."""
+
+from __future__ import annotations
+
+import pytest
+
+from aggregation_cases import profile
+from motet.domain.errors import BadInput
+
+
+@pytest.mark.parametrize(
+    ("iteration_ns", "tensor_ns", "servers", "message"),
+    [
+        (0, [1], 1, "iteration_ns is 0; it must be positive"),
+        (5, [], 1, "tensor_ns is empty"),
+        (5, [1, 6], 1, r"tensor_ns\[1\] is 6; it must be above 0 and at most iteration_ns=5"),
+        (5, [0], 1, r"tensor_ns\[0\] is 0"),
+        (5, [1], 0, "servers is 0"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(
+    iteration_ns: int, tensor_ns: list[int], servers: int, message: str
+) -> None:
+    with pytest.raises(BadInput, match=message):
+        profile(iteration_ns, *tensor_ns, servers=servers)
+
+
+def test_equal_tensors_are_taken_by_number() -> None:
+    assert profile(9, 3, 5, 3, 5).longest_first.tolist() == [1, 3, 0, 2]

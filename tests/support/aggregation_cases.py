@@ -1,0 +1,57 @@
+"""Random jobs for the planner of Aggregators."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from motet.aggregation.planner.job_profile import AggregationProfile
+from motet.aggregation.planner.pool import AggregatorPool
+from motet.aggregation.planner.scaling import pool_after_arrival
+
+ITERATIONS = (20, 21, 40, 42, 60, 61, 100, 105, 120)
+"""Some fit into the cycles of others nearly or exactly a whole number of times."""
+
+
+def profile(iteration_ns: int, *tensor_ns: int, servers: int = 1) -> AggregationProfile:
+    return AggregationProfile(iteration_ns, np.array(tensor_ns), servers)
+
+
+def random_jobs(seed: int, most_jobs: int = 5, most_tensors: int = 4) -> list[AggregationProfile]:
+    random = np.random.default_rng(seed)
+    jobs = []
+    for _ in range(random.integers(2, most_jobs + 1)):
+        iteration_ns = int(random.choice(ITERATIONS))
+        shares = random.uniform(0.05, 0.6, random.integers(1, most_tensors + 1))
+        jobs.append(profile(iteration_ns, *np.maximum(1, shares * iteration_ns).astype(int)))
+    return jobs
+
+
+@st.composite
+def profiles(draw: st.DrawFn, most_tensors: int = 8) -> AggregationProfile:
+    iteration_ns = draw(st.integers(1, 1_000))
+    tensor = st.integers(1, iteration_ns)
+    return profile(
+        iteration_ns,
+        *draw(st.lists(tensor, min_size=1, max_size=most_tensors)),
+        servers=draw(st.integers(1, 3)),
+    )
+
+
+def arrived(jobs: list[AggregationProfile], loss_limit: float, repacked: int) -> AggregatorPool:
+    pool = AggregatorPool()
+    for number, job in enumerate(jobs):
+        grown = pool_after_arrival(pool, number, job, loss_limit=loss_limit, repacked_jobs=repacked)
+        assert grown is not None
+        pool = grown
+    return pool
+
+
+def assert_sound(pool: AggregatorPool, loss_limit: float) -> None:
+    """No Aggregator has more work than its cycle (IV.2), and no job loses LossLimit."""
+    state = pool.cycles(loss_limit)
+    assert (state.free_ns >= 0).all()
+    assert state.is_within.all()
+    assert all(lost < loss_limit for lost in pool.losses().values())
+    for job in pool.jobs.values():
+        assert np.isin(job.homes, pool.aggregators).all()
