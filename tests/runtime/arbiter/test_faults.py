@@ -1,10 +1,15 @@
-"""Real jobs on one machine, one of which has a fault while it holds the CPU token."""
+"""Real jobs on one machine, one of which has a fault while it holds a token.
+
+Where a process dies, the arbiter takes no token away, so a neighbour that goes on has got the token
+of a dead process, not one that was over the limit.
+"""
 
 from __future__ import annotations
 
 import resource
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +30,7 @@ from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 EPOCHS, BATCH_SIZE = 12, 20
+NEVER_S = 1e6
 OPTIONS = TrainOptions(machines=1, workers=1, servers=1, epochs=EPOCHS, lost_after_s=600.0)
 
 
@@ -56,6 +62,13 @@ class AfterNeighbour(TrainObserver):
 @pytest.fixture
 def machine() -> Iterator[LocalCluster]:
     with LocalCluster(1, interleaves=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def patient_machine() -> Iterator[LocalCluster]:
+    """One whose arbiter takes no token away."""
+    with LocalCluster(1, interleaves=True, subtask_limit_s=NEVER_S) as cluster:
         yield cluster
 
 
@@ -120,13 +133,28 @@ def test_a_job_that_never_ends_its_subtask_delays_a_neighbour_by_the_limit_once(
 
 
 @pytest.mark.parametrize("fault", ["crash", "out of memory"])
-def test_a_job_that_crashes_returns_its_token_and_goes_on(
-    machine: LocalCluster, tmp_path: Path, fault: str, little_memory: str
+def test_the_token_of_a_job_that_crashes_is_free_at_once(
+    patient_machine: LocalCluster, tmp_path: Path, fault: str, little_memory: str
 ) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    faulty = FaultyJob(machine, Faulty(fault, str(tmp_path), little_memory))
-    train_neighbour(machine, tmp_path)
+    faulty = FaultyJob(patient_machine, Faulty(fault, str(tmp_path), little_memory))
+    train_neighbour(patient_machine, tmp_path)
     faulty.end()
     (result,) = faulty.results
     assert_as_alone(result)
     assert len(result.recoveries) == 1
+
+
+def test_a_job_killed_in_an_endless_comp_returns_its_token(
+    patient_machine: LocalCluster, tmp_path: Path
+) -> None:
+    """The neighbour stands still until the kill: nothing else frees the token."""
+    faulty = FaultyJob(patient_machine, Faulty("endless loop", str(tmp_path)))
+    with ThreadPoolExecutor() as pool:
+        neighbour = pool.submit(train_neighbour, patient_machine, tmp_path)
+        wait_until((tmp_path / "process").exists)
+        faulty.process.kill()
+        neighbour.result()
+    faulty.end()
+    (result,) = faulty.results
+    assert_as_alone(result)

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Self
 
 from motet.domain.errors import JobFailed
+from motet.runtime.arbiter.arbiter_process import SUBTASK_LIMIT_S
 from motet.runtime.backends.local.executors import LocalExecutor
 from motet.runtime.backends.local.template_client import TemplateClient
 from motet.runtime.backends.local.template_messages import ExecutorStart
@@ -41,11 +42,14 @@ class LocalCluster:
         template: TemplateProcess | None = None,
         *,
         interleaves: bool = False,
+        subtask_limit_s: float = SUBTASK_LIMIT_S,
     ) -> None:
         """`template`: one that was started before; the cluster ends it. `interleaves`: jobs take
-        turns on every machine, subtask by subtask (`motet.runtime.arbiter`)."""
+        turns on every machine, subtask by subtask (`motet.runtime.arbiter`), each of them for at
+        most `subtask_limit_s` while others wait."""
         self._arbiters = TemporaryDirectory(prefix="motet-arbiters-") if interleaves else None
         self._machines = tuple(Machine(number, f"m{number}") for number in range(machines))
+        self._subtask_limit_s = subtask_limit_s
         self._template = TemplateClient(template)
 
     @property
@@ -99,7 +103,9 @@ class LocalCluster:
         if self._arbiters is None:
             return None
         return SharedMachine(
-            Path(self._arbiters.name) / f"m{machine}", job_label(request.job, request.secret)
+            Path(self._arbiters.name) / f"m{machine}",
+            job_label(request.job, request.secret),
+            limit_s=self._subtask_limit_s,
         )
 
     def __enter__(self) -> Self:
