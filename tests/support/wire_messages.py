@@ -25,6 +25,7 @@ from motet.runtime.wire.control_messages import (
     LoadRows,
     Meet,
     MoveBlocks,
+    PauseWork,
     Ping,
     PrepareWork,
     ReadState,
@@ -41,7 +42,7 @@ from motet.runtime.wire.stealing_messages import (
     ReturnState,
     StealRequest,
 )
-from motet.runtime.wire.worker_reports import BatchDone, EpochAnswer, EpochDone
+from motet.runtime.wire.worker_reports import BatchDone, EpochAnswer, EpochDone, WorkIsPaused
 from motet.transport import Endpoint
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
@@ -136,6 +137,8 @@ MESSAGES: Mapping[type, st.SearchStrategy[Any]] = {
     BatchDone: st.builds(
         BatchDone, NUMBERS, NUMBERS, NUMBERS, NUMBERS, st.booleans(), FLOAT_ARRAYS
     ),
+    WorkIsPaused: st.builds(WorkIsPaused, NUMBERS, NUMBERS, NUMBERS),
+    PauseWork: st.builds(PauseWork, NUMBERS, NUMBERS, NUMBERS),
     EpochDone: st.builds(EpochDone, *[NUMBERS] * 9, sums=FLOAT_ARRAYS, batch_us=FLOAT_ARRAYS),
     EpochAnswer: st.builds(EpochAnswer, st.sampled_from(["continue", "stop"])),
 }

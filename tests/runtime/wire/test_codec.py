@@ -26,7 +26,7 @@ from motet.runtime.wire.errors import BadMessage
 from motet.runtime.wire.messages import TABLE_KINDS, RequestKind
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.stealing_messages import AskWork
-from motet.runtime.wire.worker_reports import BatchDone, EpochAnswer, EpochDone
+from motet.runtime.wire.worker_reports import BatchDone, EpochAnswer, EpochDone, WorkIsPaused
 from wire_messages import MESSAGES, plain
 
 KINDS = st.sampled_from(list(MESSAGES))
@@ -171,7 +171,7 @@ def test_an_unknown_directive_is_refused() -> None:
 
 def test_every_kind_of_request_has_one_message_and_one_handler() -> None:
     """Table requests have a form of their own; reports go to the controller."""
-    reports = {BatchDone.kind, EpochDone.kind}
+    reports = {BatchDone.kind, EpochDone.kind, WorkIsPaused.kind}
     assert {*CONTROL_HANDLERS, *TABLE_KINDS, *reports} == set(RequestKind)
 
 

@@ -1,4 +1,4 @@
-"""Signals that ask a training to stop: it ends after the present epoch, with a checkpoint."""
+"""Signals that ask a training to stop: it ends after the present mini-batch, with a checkpoint."""
 
 from __future__ import annotations
 
@@ -32,4 +32,4 @@ class StopRequests:
                 if self._suspend is None:
                     os._exit(self._status)
                 self._suspend()
-            echo_note(f"motet: {name}: training ends after this epoch, with a checkpoint")
+            echo_note(f"motet: {name}: training ends after this mini-batch, with a checkpoint")

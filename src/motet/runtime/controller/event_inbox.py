@@ -17,7 +17,13 @@ from motet.runtime.wire.codec import decode
 from motet.runtime.wire.errors import BadMessage
 from motet.runtime.wire.exchange import answer
 from motet.runtime.wire.messages import ReplyStatus
-from motet.runtime.wire.worker_reports import BatchDone, Directive, EpochAnswer, EpochDone
+from motet.runtime.wire.worker_reports import (
+    BatchDone,
+    Directive,
+    EpochAnswer,
+    EpochDone,
+    WorkIsPaused,
+)
 from motet.transport import Endpoint, Request, Server
 
 
@@ -48,6 +54,15 @@ class BatchProgress:
     batch: int
     leads: bool
     costs: tuple[BatchCost, ...]
+
+
+@dataclass(frozen=True)
+class WorkerPaused:
+    """A worker begins no mini-batch from `clock` on."""
+
+    generation: int
+    rank: int
+    clock: int
 
 
 @dataclass(frozen=True)
@@ -83,6 +98,7 @@ class ObserverFailed:
 ControllerEvent: TypeAlias = (
     WorkerReport
     | BatchProgress
+    | WorkerPaused
     | ExecutorEnded
     | CancelRequested
     | SuspensionRequested
@@ -98,6 +114,7 @@ class EventInbox:
         self._handlers: dict[int, Callable[[Request], None]] = {
             BatchDone.kind: self._batch_done,
             EpochDone.kind: self._epoch_done,
+            WorkIsPaused.kind: self._paused,
         }
         self._server = Server(self._handle, secret, host=host, port=port)
 
@@ -122,6 +139,11 @@ class EventInbox:
         self.events.put(
             BatchProgress(done.generation, done.rank, done.epoch, done.batch, done.leads, costs)
         )
+        request.reply(ReplyStatus.OK)
+
+    def _paused(self, request: Request) -> None:
+        paused = decode(WorkIsPaused, request.meta, request.payload)
+        self.events.put(WorkerPaused(paused.generation, paused.rank, paused.clock))
         request.reply(ReplyStatus.OK)
 
     def _epoch_done(self, request: Request) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from motet.domain.errors import Unreachable
+from motet.domain.errors import MotetError, Unreachable
 from motet.runtime.controller.checkpoints.folder import CheckpointFolder
 from motet.runtime.controller.event_inbox import EventInbox, ExecutorEnded
 from motet.runtime.controller.executor_pool import ExecutorPool
@@ -124,7 +125,17 @@ class GenerationRun:
             job.folder,
             job.observer,
             job.queue.epochs_done,
+            self._pause,
         )
+
+    def _pause(self) -> None:
+        """On a thread of its own: a change of the work may be in progress."""
+        threading.Thread(target=self._pause_work, name="motet-pause", daemon=True).start()
+
+    def _pause_work(self) -> None:
+        # A generation that is lost or over meanwhile ends the job in any case.
+        with contextlib.suppress(MotetError, TimeoutError):
+            self._operations.pause()
 
     def _launch(self, executor: int) -> ExecutorHandle:
         return self._job.pool.launch_one(executor, self._is_over.is_set)

@@ -100,10 +100,11 @@ class Job:
         self._recovery.cancel()
 
     def suspend(self) -> None:
-        """End the job after the epoch in progress, with a checkpoint; `run` raises Interrupted.
+        """End the job soon, with a checkpoint; `run` raises Interrupted.
 
-        If that epoch is the last one, `run` returns. Under SSP and async the job ends at the next
-        epoch that all workers wait for.
+        Under BSP all workers stop after the PUSH of the mini-batch in progress, or of the next one.
+        Under SSP and async the job ends at the next epoch that all workers wait for. If training
+        ends there, `run` returns.
         """
         self._recovery.suspend()
 

@@ -75,7 +75,7 @@ class RecoveryLoop:
         self._post(CancelRequested())
 
     def suspend(self) -> None:
-        """End after the epoch in progress, with a checkpoint; `run` raises Interrupted.
+        """End with a checkpoint, see `Job.suspend`; `run` raises Interrupted.
 
         Without a running generation the last checkpoint remains, and `run` ends soon.
         """

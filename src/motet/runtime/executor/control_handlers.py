@@ -21,6 +21,7 @@ from motet.runtime.wire.control_messages import (
     LoadRows,
     Meet,
     MoveBlocks,
+    PauseWork,
     Ping,
     PrepareWork,
     ReadState,
@@ -94,6 +95,11 @@ def _hold(context: GenerationContext, message: Hold, request: Request) -> None:
     answer(request, Held(context.step_gate.hold(message.number)))
 
 
+def _pause_work(context: GenerationContext, message: PauseWork, request: Request) -> None:
+    context.step_gate.pause(message.number, message.clock)
+    request.reply(ReplyStatus.OK)
+
+
 def _change_work(context: GenerationContext, message: ChangeWork, request: Request) -> None:
     context.change(message.change, request)
 
@@ -129,6 +135,7 @@ _HANDLERS: tuple[ControlHandler[Any], ...] = (
     ControlHandler(Settle, _settle),
     ControlHandler(Hold, _hold),
     ControlHandler(PrepareWork, GenerationContext.prepare),
+    ControlHandler(PauseWork, _pause_work),
     ControlHandler(ChangeWork, _change_work),
     ControlHandler(SetWorkers, _set_workers),
     ControlHandler(Dismiss, _dismiss),

@@ -12,7 +12,13 @@ from motet.runtime.executor.generation_context import GenerationContext
 from motet.runtime.wire.assignment import CONTROLLER
 from motet.runtime.wire.errors import StaleGeneration
 from motet.runtime.wire.exchange import answer_of, submit
-from motet.runtime.wire.worker_reports import BatchDone, Directive, EpochAnswer, EpochDone
+from motet.runtime.wire.worker_reports import (
+    BatchDone,
+    Directive,
+    EpochAnswer,
+    EpochDone,
+    WorkIsPaused,
+)
 
 _PROGRESS_EVERY_US = 200_000
 # More workers report more rarely, so that the controller gets some 80 reports a second at most.
@@ -44,6 +50,11 @@ class Reporter:
                 self._controller,
                 BatchDone(context.number, context.executor, epoch, batch, leads, costs),
             )
+
+    def paused(self, clock: int) -> None:
+        """Report that no mini-batch from `clock` on will begin, without waiting."""
+        context = self._context
+        submit(self._controller, WorkIsPaused(context.number, context.executor, clock))
 
     def epoch_done(self, epoch: int, log: SubtaskLog, sums: Array) -> Directive:
         """Report an epoch; returns the controller's directive."""

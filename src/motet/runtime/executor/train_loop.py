@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from motet.domain.arrays import Array
 from motet.runtime.client.remote_model import RemoteModel
 from motet.runtime.core.subtask import monotonic_us
@@ -12,9 +14,11 @@ from motet.runtime.stealing.batch_runner import StealingBatchRunner
 from motet.runtime.stealing.messages import StealMessenger
 from motet.runtime.stealing.thief import Thief
 from motet.runtime.wire.control_messages import WorkChanged
+from motet.runtime.wire.errors import StaleGeneration
 from motet.runtime.wire.ownership import WorkChange
 from motet.runtime.worker.plain_batch_runner import PlainBatchRunner
 from motet.runtime.worker.share import DataShare
+from motet.runtime.worker.step_gate import WorkPaused
 from motet.runtime.worker.worker import BatchRunner, Worker
 
 
@@ -87,10 +91,19 @@ class TrainLoop:
         return StealingBatchRunner(app, self._model, context.victim, thief, lambda: self._workers)
 
     def _share_at(self, clock: int) -> DataShare:
-        change = self._context.step_gate.begin(clock)
+        try:
+            change = self._context.step_gate.begin(clock)
+        except WorkPaused:
+            self._wait_for_end(clock)
         if change is not None:
             self._carry_out(change)
         return self._context.data.share
+
+    def _wait_for_end(self, clock: int) -> NoReturn:
+        """The controller reads the state from here, and then ends the generation."""
+        self._reporter.paused(clock)
+        self._context.ended.wait()
+        raise StaleGeneration("the job was paused")
 
     def _carry_out(self, change: WorkChange) -> None:
         """Use the prepared data and the new place among the workers."""

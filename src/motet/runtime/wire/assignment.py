@@ -22,7 +22,8 @@ class Assignment:
     """An executor's part of one generation of a job.
 
     A generation ends when an executor is lost; its messages are refused in the next generation.
-    The executors in `sync.workers` begin as workers. `helps`: idle workers help late ones.
+    The executors in `sync.workers` begin as workers. `first_batch`: of the first epoch; the
+    mini-batches before it were done by an earlier run. `helps`: idle workers help late ones.
     `spill`: input that is kept on disk; None: none is.
     """
 
@@ -36,11 +37,12 @@ class Assignment:
     first_epoch: int
     helps: bool = False
     spill: SpillOptions | None = None
+    first_batch: int = 0
 
     @property
     def first_clock(self) -> int:
         """The clock of the first mini-batch to train."""
-        return self.first_epoch * self.schedule.batch_count
+        return self.first_epoch * self.schedule.batch_count + self.first_batch
 
 
 @dataclass(frozen=True)

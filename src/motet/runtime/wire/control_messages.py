@@ -157,6 +157,15 @@ class Held:
 
 
 @dataclass(frozen=True, eq=False)
+class PauseWork(ControlRequest):
+    """Change `number` is the end of the work: begin no mini-batch from `clock` on."""
+
+    kind = RequestKind.PAUSE_WORK
+    number: int
+    clock: int
+
+
+@dataclass(frozen=True, eq=False)
 class ChangeWork(ControlRequest):
     """The change is this one; answered by WorkChanged once it is carried out."""
 

@@ -18,11 +18,13 @@ class RequestKind(IntEnum):
     READ_STATE = 11
     EPOCH_DONE = 20
     BATCH_DONE = 21
+    WORK_PAUSED = 22
     MEET = 30
     LEARN_OWNERS = 31
     MOVE_BLOCKS = 32
     TAKE_BLOCK = 33
     HOLD = 34
+    PAUSE_WORK = 35
     CHANGE_WORK = 36
     SET_WORKERS = 37
     DISMISS = 38

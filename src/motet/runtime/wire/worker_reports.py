@@ -53,6 +53,15 @@ class EpochDone(ControlRequest):
     helped: Floats
 
 
+@dataclass(frozen=True, eq=False)
+class WorkIsPaused(ControlRequest):
+    """Executor `rank` has done all mini-batches before `clock`, and begins no other one."""
+
+    kind = RequestKind.WORK_PAUSED
+    rank: int
+    clock: int
+
+
 @dataclass(frozen=True)
 class EpochAnswer:
     """Whether the worker goes on with the next epoch."""

@@ -18,6 +18,10 @@ HOLD_TIMEOUT_S = 120.0
 _SLACK = 1
 
 
+class WorkPaused(Exception):
+    """This worker begins no further mini-batch: the job ends here for now, with a checkpoint."""
+
+
 class StepGate:
     """One worker's gate; `begin` is for the worker's thread, the rest for any thread."""
 
@@ -27,6 +31,7 @@ class StepGate:
         self._hold_at: int | None = None
         self._decided = 0
         self._change: WorkChange | None = None
+        self._pause_at: int | None = None
         self._has_ended = False
 
     def hold(self, number: int) -> int:
@@ -43,10 +48,18 @@ class StepGate:
                 self._decided, self._hold_at, self._change = change.number, None, change
                 self._changed.notify_all()
 
+    def pause(self, number: int, clock: int) -> None:
+        """As decided by change `number`, continue up to a mini-batch that will never begin."""
+        with self._changed:
+            if number > self._decided:
+                self._decided, self._hold_at, self._pause_at = number, None, clock
+                self._changed.notify_all()
+
     def begin(self, clock: int) -> WorkChange | None:
         """Begin a mini-batch; returns the change that happens with it, if any.
 
-        Raises StaleGeneration after `end`, JobFailed when the controller does not decide in time.
+        Raises StaleGeneration after `end`, WorkPaused at the end of the work, JobFailed when the
+        controller does not decide in time.
         """
         with self._changed:
             if not self._changed.wait_for(lambda: self._may_begin(clock), HOLD_TIMEOUT_S):
@@ -54,6 +67,8 @@ class StepGate:
                     f"mini-batch {clock} was held for {HOLD_TIMEOUT_S:.0f} s without a decision"
                 )
             self._require_life()
+            if self._pause_at is not None and clock >= self._pause_at:
+                raise WorkPaused
             self._next_clock = clock + 1
             if self._change is None or clock < self._change.clock:
                 return None

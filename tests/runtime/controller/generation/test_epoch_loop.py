@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from motet.runtime.controller.event_inbox import (
     ExecutorEnded,
     ObserverFailed,
     SuspensionRequested,
+    WorkerPaused,
     WorkerReport,
 )
 from motet.runtime.controller.generation.epoch_loop import EpochLoop, GenerationLost
@@ -58,11 +59,15 @@ class FixedValues:
         del model, earlier
         return Evaluation(float(sums[0]), residual=float(sums[0]))
 
-    def read_model(self, epoch_count: int) -> Array:
-        return np.array([float(epoch_count)])
+    def workers_before(self, clock: int) -> tuple[int, ...]:
+        del clock
+        return (0, 1)
 
-    def read_state(self, epoch_count: int) -> Rows:
-        del epoch_count
+    def read_model(self, clock: int) -> Array:
+        return np.array([clock / self.batch_count])
+
+    def read_state(self, clock: int) -> Rows:
+        del clock
         return TWO_INSTANCES
 
 
@@ -88,6 +93,7 @@ def run(
     folder: CheckpointFolder | None = None,
     observer: TrainObserver | None = None,
     epochs_done: list[int] | None = None,
+    pause: Callable[[], None] = lambda: None,
     **options: Any,
 ) -> Checkpoint:
     fields = {"machines": 2, "workers": 2, "servers": 1, "epochs": 2, **options}
@@ -99,6 +105,7 @@ def run(
         folder,
         observer or TrainObserver(),
         (epochs_done if epochs_done is not None else []).append,
+        pause,
     ).run()
 
 
@@ -238,6 +245,22 @@ def test_a_suspended_job_ends_after_its_epoch_with_a_checkpoint() -> None:
     assert (progress.checkpoint.epoch_count, progress.losses) == (2, [11.0, 11.0])
 
 
+def test_a_suspended_job_ends_where_all_workers_have_paused() -> None:
+    progress = Progress(Checkpoint(0, np.zeros(1), NO_ROWS))
+    pauses: list[str] = []
+    suspended = [SuspensionRequested(), SuspensionRequested()]
+    paused = [WorkerPaused(0, 0, 5), WorkerPaused(0, 1, 5)]
+    with pytest.raises(Interrupted, match="after 1 epochs and 2 of 3 mini-batches"):
+        run(
+            [*epoch(0), *suspended, *paused, *epoch(1)],
+            progress,
+            pause=lambda: pauses.append("pause"),
+        )
+    found = progress.checkpoint.read()
+    assert (found.epoch_count, found.batches, found.model.tolist()) == (1, 2, [5 / 3])
+    assert (pauses, progress.losses) == (["pause"], [11.0])
+
+
 def test_a_suspension_during_the_last_epoch_does_not_prevent_the_end() -> None:
     assert run([SuspensionRequested(), *epoch(0)], epochs=1).epoch_count == 1
 
@@ -245,9 +268,17 @@ def test_a_suspension_during_the_last_epoch_does_not_prevent_the_end() -> None:
 def test_a_suspension_waits_for_an_epoch_at_which_all_workers_wait() -> None:
     progress = Progress(Checkpoint(0, np.zeros(1), NO_ROWS))
     events = [SuspensionRequested(), *(each for number in range(4) for each in epoch(number))]
+    pauses: list[str] = []
     with pytest.raises(Interrupted, match="after 3 epochs"):
-        run(events, progress, epochs=9, consistency=Async(), checkpoint_every=3)
-    assert progress.checkpoint.epoch_count == 3
+        run(
+            events,
+            progress,
+            epochs=9,
+            consistency=Async(),
+            checkpoint_every=3,
+            pause=lambda: pauses.append("pause"),
+        )
+    assert (progress.checkpoint.epoch_count, pauses) == (3, [])
 
 
 def test_only_the_final_state_stays_in_memory_where_checkpoints_are_on_disk(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_state_is_read_from_the_workers_and_ordered_by_id() -> None:
         return InstanceState(made.rows.take(ids).select(["visits"]))
 
     with controlled_generation({ReadState: state}) as made:
-        assert made.generation.read_state(epoch_count=4).ids.tolist() == [0, 1, 3, 4]
+        assert made.generation.read_state(clock=44).ids.tolist() == [0, 1, 3, 4]
         asked = plain(ReadState(GENERATION))
         assert made.asked() == {0: [asked], 1: [asked], 2: [], 3: []}
 

@@ -38,11 +38,11 @@ class WatchedClient:
         (Async(), "as it is", 0.0),
     ],
 )
-def test_the_model_is_read_after_its_epochs(consistency: Any, read: Any, model: float) -> None:
+def test_the_model_is_read_before_a_mini_batch(consistency: Any, read: Any, model: float) -> None:
     plan: Any = SimpleNamespace(
         sync=SimpleNamespace(consistency=consistency), schedule=SimpleNamespace(batch_count=5)
     )
     client: Any = WatchedClient()
     nobody: Any = None
-    assert Loader(0, plan, nobody, client).read_model(3).tolist() == [model, model]
+    assert Loader(0, plan, nobody, client).read_model(15).tolist() == [model, model]
     assert client.reads == [read]

@@ -13,7 +13,7 @@ from motet.runtime.core.rows import Rows
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """Training after `epoch_count` epochs.
+    """Training after `epoch_count` epochs, and `batches` mini-batches of the next one.
 
     `state`: all instances' state columns; `spent_s`: seconds of the run until it was written.
     """
@@ -23,6 +23,7 @@ class Checkpoint:
     state: Rows
     reports: tuple[EpochReport, ...] = ()
     spent_s: float = 0.0
+    batches: int = 0
 
     def read(self) -> Checkpoint:
         """Itself."""
@@ -35,6 +36,10 @@ class KeptCheckpoint(Protocol):
     @property
     def epoch_count(self) -> int:
         """Number of epochs before it."""
+
+    @property
+    def batches(self) -> int:
+        """Mini-batches of the next epoch before it."""
 
     @property
     def reports(self) -> tuple[EpochReport, ...]:

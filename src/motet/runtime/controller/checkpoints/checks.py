@@ -17,6 +17,7 @@ def implausible(checkpoint: Checkpoint, folder: str, job: JobIdentity) -> str:
     """Why the checkpoint in a folder of this name is not one of the job; "" if nothing is wrong."""
     problems = (
         _wrong_epochs(checkpoint, folder),
+        _wrong_batches(checkpoint.batches, job),
         _wrong_array("the model", checkpoint.model, job.model.shape, job.model.dtype),
         _wrong_state(checkpoint.state, job.first_state()),
     )
@@ -25,8 +26,9 @@ def implausible(checkpoint: Checkpoint, folder: str, job: JobIdentity) -> str:
 
 def _wrong_epochs(checkpoint: Checkpoint, folder: str) -> str:
     count = checkpoint.epoch_count
-    if folder != folder_name(count):
-        return f"it says that {count} epochs are done"
+    if folder != folder_name(count, checkpoint.batches):
+        more = f" and {checkpoint.batches} mini-batches" if checkpoint.batches else ""
+        return f"it says that {count} epochs{more} are done"
     epochs = [report.epoch for report in checkpoint.reports]
     if len(epochs) != count or epochs != list(range(count)):
         return f"it has no report of each of its {count} epochs"
@@ -37,9 +39,18 @@ def _wrong_epochs(checkpoint: Checkpoint, folder: str) -> str:
     return ""
 
 
-def folder_name(epoch_count: int) -> str:
-    """The folder of the checkpoint after so many epochs; names sort by epoch."""
-    return f"epoch-{epoch_count:06d}"
+def _wrong_batches(batches: int, job: JobIdentity) -> str:
+    count = job.fingerprint.get("batches")
+    if batches and not 0 < batches < (count if isinstance(count, int) else 0):
+        return f"it says that {batches} mini-batches of an epoch of {count} are done"
+    return ""
+
+
+def folder_name(epoch_count: int, batches: int = 0) -> str:
+    """The folder of the checkpoint after so many epochs, and mini-batches of the next one; names
+    sort by both."""
+    within = f"-batch-{batches:06d}" if batches else ""
+    return f"epoch-{epoch_count:06d}{within}"
 
 
 def _wrong_state(state: Rows, expected: Rows) -> str:

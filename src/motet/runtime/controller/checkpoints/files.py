@@ -4,6 +4,9 @@
     epoch-000010/arrays.npz      model, ids, state columns
     epoch-000010/SHA256SUMS      digests of both, as `sha256sum --check SHA256SUMS` reads them
 
+One within an epoch also has the number of its mini-batches that are done in manifest and name, as
+in epoch-000010-batch-000003: versions of Motet that do not know these pass over it.
+
 The digests are verified before a file is parsed. Version 1 had no SHA256SUMS; its manifest has the
 digest of the arrays, and the manifest itself is protected by the checks of `checks` only.
 """
@@ -48,6 +51,7 @@ def write_files(
         "format_version": FORMAT_VERSION,
         "fingerprint": fingerprint,
         "epoch_count": checkpoint.epoch_count,
+        **({"batches": checkpoint.batches} if checkpoint.batches else {}),
         "spent_s": spent_s,
         "reports": [asdict(report) for report in checkpoint.reports],
     }
@@ -71,8 +75,9 @@ def read_files(folder: Path) -> tuple[Mapping[str, Any], Checkpoint]:
         raise Damaged(f"{_MANIFEST} is incomplete")
     _require_digest(folder / _ARRAYS, digests.get(_ARRAYS) or str(manifest.get("sha256")))
     model, state = _read_arrays(folder / _ARRAYS)
-    spent_s = _number(manifest.get("spent_s", 0.0))
-    return fingerprint, Checkpoint(epoch_count, model, state, _reports(manifest), spent_s)
+    spent_s, batches = _number(manifest.get("spent_s", 0.0)), _count(manifest.get("batches", 0))
+    reports = _reports(manifest)
+    return fingerprint, Checkpoint(epoch_count, model, state, reports, spent_s, batches)
 
 
 def flush_folder(path: Path) -> None:

@@ -1,7 +1,8 @@
 """The checkpoints of one job: the newest two, of which the newest whole one is resumed.
 
-A checkpoint is written at an epoch's end, when no mini-batch is in progress: into a temporary
-folder, flushed to disk, then renamed. It is independent of the number of executors.
+A checkpoint is written when no mini-batch is in progress, at the end of an epoch or, of a job that
+is suspended, within one: into a temporary folder, flushed to disk, then renamed. It is independent
+of the number of executors.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from motet.runtime.core.reporting.reports import EpochReport
 _KEPT = 2
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _START_OVER = "give --overwrite instead of --resume to train from the beginning"
-_NAME = re.compile(r"epoch-(\d{6,})")
+_NAME = re.compile(r"epoch-(\d{6,})(?:-batch-(\d{6,}))?")
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class CheckpointOnDisk:
     folder: CheckpointFolder
     epoch_count: int
     reports: tuple[EpochReport, ...]
+    batches: int = 0
 
     def read(self) -> Checkpoint:
         """The newest whole checkpoint; an earlier one if this one was damaged since.
@@ -68,9 +70,10 @@ class CheckpointFolder:
 
     def without_memory(self, checkpoint: Checkpoint) -> KeptCheckpoint:
         """The checkpoint as it lies on disk; itself if it was not written."""
-        if not (self._path / folder_name(checkpoint.epoch_count)).is_dir():
+        count, batches = checkpoint.epoch_count, checkpoint.batches
+        if not (self._path / folder_name(count, batches)).is_dir():
             return checkpoint
-        return CheckpointOnDisk(self, checkpoint.epoch_count, checkpoint.reports)
+        return CheckpointOnDisk(self, count, checkpoint.reports, batches)
 
     def write(self, checkpoint: Checkpoint) -> Path:
         """Add a checkpoint and drop all but the newest two. Raises JobFailed if that fails."""
@@ -127,15 +130,16 @@ class CheckpointFolder:
         Raises BadInput as `latest` does, and when it has more epochs than that.
         """
         found = self.latest(report)
-        if found is not None and found.epoch_count > epochs:
+        begun = 0 if found is None else found.epoch_count + bool(found.batches)
+        if begun > epochs:
             raise BadInput(
-                f"{self._path}: the checkpoint already has {found.epoch_count} epochs, more than "
+                f"{self._path}: the checkpoint already has {begun} epochs, more than "
                 f"epochs={epochs}; raise --epochs to train on, or choose another --out"
             )
         return found
 
     def _write(self, checkpoint: Checkpoint) -> Path:
-        final = self._path / folder_name(checkpoint.epoch_count)
+        final = self._path / folder_name(checkpoint.epoch_count, checkpoint.batches)
         temporary = self._path / f".writing-{uuid.uuid4().hex}"
         temporary.mkdir(parents=True)
         spent_s = time.perf_counter() - self._began_s
@@ -166,8 +170,8 @@ class CheckpointFolder:
 
     def _newest_first(self) -> list[Path]:
         numbered = [(_NAME.fullmatch(folder.name), folder) for folder in self._path.glob("epoch-*")]
-        found = [(int(match[1]), folder) for match, folder in numbered if match]
-        return [folder for _, folder in sorted(found, reverse=True)]
+        found = [(int(it[1]), int(it[2] or 0), folder) for it, folder in numbered if it]
+        return [folder for *_, folder in sorted(found, reverse=True)]
 
     def _drop_old(self) -> None:
         for folder in (*self._newest_first()[_KEPT:], *self._path.glob(".writing-*")):

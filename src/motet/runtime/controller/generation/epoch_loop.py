@@ -16,6 +16,7 @@ from motet.runtime.controller.event_inbox import (
     ExecutorEnded,
     ObserverFailed,
     SuspensionRequested,
+    WorkerPaused,
     WorkerReport,
 )
 from motet.runtime.controller.generation.epoch_barrier import AnswerWorker, EndEpoch, EpochBarrier
@@ -31,6 +32,10 @@ from motet.runtime.wire.assignment import CONTROLLER
 
 def _ignore(count: int) -> None:
     del count
+
+
+def _do_nothing() -> None:
+    pass
 
 
 class GenerationLost(Exception):
@@ -59,6 +64,10 @@ class EpochState(Protocol):
         """The workers that finish an epoch."""
         ...
 
+    def workers_before(self, clock: int) -> tuple[int, ...]:
+        """The workers of the mini-batch before this one."""
+        ...
+
     def is_expected(self, number: int, life: int) -> bool:
         """Whether an executor may end."""
         ...
@@ -67,17 +76,21 @@ class EpochState(Protocol):
         """Loss, metrics and residual."""
         ...
 
-    def read_model(self, epoch_count: int) -> Array:
-        """The whole model."""
+    def read_model(self, clock: int) -> Array:
+        """The whole model before a mini-batch."""
         ...
 
-    def read_state(self, epoch_count: int) -> Rows:
-        """All instances' state columns."""
+    def read_state(self, clock: int) -> Rows:
+        """All instances' state columns before a mini-batch."""
         ...
 
 
 class EpochLoop:
-    """Answers every worker at the end of every epoch, until the last one."""
+    """Answers every worker at the end of every epoch, until the last one.
+
+    Where workers keep step, a suspension pauses all of them at the same mini-batch; in other modes
+    it waits for an epoch that all of them wait for.
+    """
 
     def __init__(
         self,
@@ -88,8 +101,10 @@ class EpochLoop:
         folder: CheckpointFolder | None,
         observer: TrainObserver,
         on_epochs_done: Callable[[int], None] = _ignore,
+        pause: Callable[[], None] = _do_nothing,
     ) -> None:
-        """`next_event` waits for an event.
+        """`next_event` waits for an event. `pause` has all workers stop at the next mini-batch, and
+        does not wait for it.
 
         `folder`: where checkpoints are written; None: they are kept in memory only.
         `on_epochs_done(count)` is called before the workers are answered.
@@ -104,6 +119,8 @@ class EpochLoop:
         first_epoch = progress.checkpoint.epoch_count
         self._barrier = EpochBarrier(options, first_epoch, generation.workers_of)
         self._is_suspending = False
+        self._pause = pause
+        self._paused: set[int] = set()
 
     def run(self) -> Checkpoint:
         """The final state.
@@ -118,7 +135,7 @@ class EpochLoop:
             if isinstance(event, ObserverFailed):
                 raise event.error
             if isinstance(event, SuspensionRequested):
-                self._is_suspending = True
+                self._suspend()
                 continue
             if event.generation != self._generation.number:
                 continue
@@ -126,10 +143,19 @@ class EpochLoop:
             if final is not None:
                 return final
 
-    def _handle(self, event: WorkerReport | BatchProgress | ExecutorEnded) -> Checkpoint | None:
+    def _suspend(self) -> None:
+        if not self._is_suspending and self._options.consistency.is_lockstep:
+            self._pause()
+        self._is_suspending = True
+
+    def _handle(
+        self, event: WorkerReport | BatchProgress | WorkerPaused | ExecutorEnded
+    ) -> Checkpoint | None:
         if isinstance(event, WorkerReport):
             return self._worker_done(event)
-        if isinstance(event, BatchProgress):
+        if isinstance(event, WorkerPaused):
+            self._worker_paused(event)
+        elif isinstance(event, BatchProgress):
             self._batch_done(event)
         elif not self._generation.is_expected(event.number, event.life):
             _raise_end(event)
@@ -150,6 +176,20 @@ class EpochLoop:
                 return final
         return None
 
+    def _worker_paused(self, event: WorkerPaused) -> None:
+        """Raises Interrupted, with a checkpoint, when all workers stand at the mini-batch."""
+        self._paused.add(event.rank)
+        if not self._paused.issuperset(self._generation.workers_before(event.clock)):
+            return
+        epochs, batches = divmod(event.clock, self._generation.batch_count)
+        self._write_checkpoint(
+            epochs, self._generation.read_model(event.clock), is_last=False, batches=batches
+        )
+        raise Interrupted(
+            f"the job was suspended after {epochs} epochs and {batches} of "
+            f"{self._generation.batch_count} mini-batches"
+        )
+
     def _end_epoch(self, ended: EndEpoch) -> Checkpoint | None:
         """Evaluate an epoch and answer its workers; the final state when training is over."""
         final = self._evaluate(ended)
@@ -162,7 +202,7 @@ class EpochLoop:
     def _evaluate(self, ended: EndEpoch) -> Checkpoint | None:
         """Report an epoch and write its checkpoint; the final state when training is over."""
         epoch, workers = ended.epoch, [report.done for report in ended.reports]
-        model = self._generation.read_model(epoch + 1)
+        model = self._generation.read_model((epoch + 1) * self._generation.batch_count)
         reports = self._progress.reports
         evaluation = self._generation.summarise(model, total_sums(workers), reports)
         report = epoch_summary(workers, evaluation, self._generation.instance_count)
@@ -180,10 +220,13 @@ class EpochLoop:
         """Training can only end where all workers wait."""
         return self._barrier.is_rendezvous(epoch) and self._progress.is_last(epoch, self._options)
 
-    def _write_checkpoint(self, epoch_count: int, model: Array, *, is_last: bool) -> None:
+    def _write_checkpoint(
+        self, epoch_count: int, model: Array, *, is_last: bool, batches: int = 0
+    ) -> None:
         """Keep the final state in memory, any other only on disk if there is a folder."""
-        state = self._generation.read_state(epoch_count)
-        checkpoint = Checkpoint(epoch_count, model, state, tuple(self._progress.reports))
+        state = self._generation.read_state(epoch_count * self._generation.batch_count + batches)
+        reports = tuple(self._progress.reports)
+        checkpoint = Checkpoint(epoch_count, model, state, reports, batches=batches)
         if self._folder is not None:
             self._folder.write(checkpoint)
         self._progress.checkpoint = checkpoint

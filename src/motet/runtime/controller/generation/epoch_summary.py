@@ -30,8 +30,10 @@ def epoch_summary(
             f"the loss became {evaluation.loss} in epoch {epoch + 1}: training "
             "diverged; lower the learning rate (--set learning_rate=...)"
         )
-    # A worker that joined in mid-epoch has no times of the epoch's first mini-batches.
-    batch_us = np.max([np.pad(done.batch_us, (done.first, 0)) for done in workers], axis=0)
+    # A worker that joined in mid-epoch has no times of the epoch's first mini-batches; none has of
+    # those before a checkpoint within the epoch.
+    first = min(done.first for done in workers)
+    batch_us = np.max([np.pad(done.batch_us, (done.first - first, 0)) for done in workers], axis=0)
     return EpochReport(
         epoch=epoch,
         loss=evaluation.loss,

@@ -76,7 +76,7 @@ class Generation:
         self._admitting = threading.Lock()
         self._announcing = threading.Lock()
         self._announced = [SetWorkers(number, layout.workers, 0)]
-        self._first_epoch = 0
+        self._first_epoch = self._first_batch = 0
         self._on_end: OnEnd = _ignore
 
     @property
@@ -102,7 +102,11 @@ class Generation:
 
     def workers_of(self, epoch: int) -> tuple[int, ...]:
         """The workers that finish an epoch."""
-        return self.members.workers_at((epoch + 1) * self.batch_count - 1)
+        return self.workers_before((epoch + 1) * self.batch_count)
+
+    def workers_before(self, clock: int) -> tuple[int, ...]:
+        """The workers of the mini-batch before this one."""
+        return self.members.workers_at(clock - 1)
 
     def is_expected(self, number: int, life: int) -> bool:
         """Whether an executor may end, see `Members`."""
@@ -110,7 +114,7 @@ class Generation:
 
     def set_up(self, rows: Rows, start: Checkpoint) -> None:
         """Give every executor its assignment, its data blocks and its model blocks."""
-        self._first_epoch = start.epoch_count
+        self._first_epoch, self._first_batch = start.epoch_count, start.batches
         for handle in self.members.handles:
             handle.configure(self._assignment(self._layout.model))
         self._loader.distribute(rows, start, self._layout.data)
@@ -124,17 +128,17 @@ class Generation:
         for handle in self.members.handles:
             self._run(handle)
 
-    def read_model(self, epoch_count: int) -> Array:
-        """The whole model after `epoch_count` epochs (under SSP and async: as it is)."""
+    def read_model(self, clock: int) -> Array:
+        """The whole model before the mini-batch `clock` (under SSP and async: as it is)."""
         with self._reading:
-            return self._loader.read_model(epoch_count)
+            return self._loader.read_model(clock)
 
-    def read_state(self, epoch_count: int) -> Rows:
-        """All instances' state columns after `epoch_count` epochs, ordered by id.
+    def read_state(self, clock: int) -> Rows:
+        """All instances' state columns before the mini-batch `clock`, ordered by id.
 
-        Workers must wait between epochs.
+        Workers must wait there.
         """
-        return self._loader.read_state(self.workers_of(epoch_count - 1))
+        return self._loader.read_state(self.workers_before(clock))
 
     def cut_off(self) -> None:
         """End the controller's requests to executors; they raise ConnectionLost."""
@@ -211,4 +215,5 @@ class Generation:
             first_epoch=self._first_epoch,
             helps=plan.helps,
             spill=plan.spill,
+            first_batch=self._first_batch,
         )

@@ -41,14 +41,13 @@ class Loader:
             call.wait()
         self._client.multi_put(None, start.model)
 
-    def read_model(self, epoch_count: int) -> Array:
-        """The whole model after `epoch_count` epochs (under SSP and async: as it is).
+    def read_model(self, clock: int) -> Array:
+        """The whole model before the mini-batch `clock` (under SSP and async: as it is).
 
         It lies in memory that is shared with the servers: a copy would double it.
         """
         if not self._plan.sync.consistency.is_lockstep:
             return self._client.multi_get()
-        clock = epoch_count * self._plan.schedule.batch_count
         return self._client.read(self._client.batch_plan(None), clock, None)[0]
 
     def read_state(self, workers: Iterable[int]) -> Rows:

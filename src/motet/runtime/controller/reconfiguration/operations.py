@@ -60,6 +60,10 @@ class Operations:
         """
         return self._kinds[type(operation)](operation)
 
+    def pause(self) -> None:
+        """Have all workers stop at the next mini-batch, for good; each reports that it has."""
+        self._work.pause()
+
     def _add(self, operation: Add) -> Cost:
         return self._take_on(operation.executor, operation.role)
 

@@ -26,6 +26,7 @@ from motet.runtime.wire.control_messages import (
     ChangeWork,
     Held,
     Hold,
+    PauseWork,
     PrepareWork,
     WorkChanged,
     WorkPrepared,
@@ -65,6 +66,16 @@ class WorkChanges:
             if together:
                 self._change_together(together)
         return mine.result()
+
+    def pause(self) -> None:
+        """Have all workers stop at the next mini-batch that none of them has begun."""
+        with self._changing:
+            self._number += 1
+            workers = self._layout.now.workers
+            message = PauseWork(self._generation.number, self._number, self._hold(workers))
+            calls = [self._generation.ask(one, message) for one in workers]
+            for call in calls:
+                call.wait(_HOLD_TIMEOUT_S)
 
     def _change_together(self, together: list[_Requested]) -> None:
         try:

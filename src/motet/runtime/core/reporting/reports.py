@@ -31,7 +31,8 @@ class EpochReport:
     `wall_s`: the slowest worker's time for its mini-batches (evaluation apart); `comp_s`, `comm_s`,
     `wait_s`, `load_s`: means over workers, the last one of the time for which COMP waited for
     spilled data; bytes: sums; `batch_s`: the slowest worker's, per mini-batch; `residual`: the
-    distance from convergence (`convergence.py`); `help`: of stragglers.
+    distance from convergence (`convergence.py`); `help`: of stragglers. Where the job continued
+    within the epoch, times and bytes are those since then.
     """
 
     epoch: int
