@@ -94,6 +94,10 @@ def holders(address: Path, kind: SubtaskKind) -> list[subprocess.Popen[str]]:
     return [holder(address, kind) for _ in range(TOKENS[kind])]
 
 
+def holders_of_record(address: Path) -> set[str]:
+    return {each.job for each in read_holdings(log_of(address))}
+
+
 def enter(gate: ArbiterGate, kind: SubtaskKind) -> None:
     with gate.enter(kind):
         pass
@@ -124,6 +128,8 @@ def test_the_token_of_a_killed_process_is_free(patient_address: Path, kind: Subt
     neighbour.kill()
     neighbour.wait()
     assert waiting.communicate()[0] == "holds\n"
+    # It had a token: a subtask that an arbiter refuses runs without one, and is not recorded.
+    wait_until(lambda: f"process {waiting.pid}" in holders_of_record(patient_address))
     for each in others:
         each.communicate()
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import resource
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -90,7 +89,7 @@ class FaultyJob:
         observer = AfterNeighbour(self._folder)
         self.job = Job(app, app.prepare(None, seed=1), OPTIONS, machine, observer)
         self.results: list[TrainResult] = []
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)  # A failed test ends.
         self._thread.start()
 
     def _run(self) -> None:
@@ -150,11 +149,15 @@ def test_a_job_killed_in_an_endless_comp_returns_its_token(
 ) -> None:
     """The neighbour stands still until the kill: nothing else frees the token."""
     faulty = FaultyJob(patient_machine, Faulty("endless loop", str(tmp_path)))
-    with ThreadPoolExecutor() as pool:
-        neighbour = pool.submit(train_neighbour, patient_machine, tmp_path)
-        wait_until((tmp_path / "process").exists)
-        faulty.process.kill()
-        neighbour.result()
+    trained: list[float] = []
+    neighbour = threading.Thread(
+        target=lambda: trained.extend(train_neighbour(patient_machine, tmp_path)), daemon=True
+    )
+    neighbour.start()
+    wait_until((tmp_path / "process").exists)
+    faulty.process.kill()
+    neighbour.join()
+    assert len(trained) == EPOCHS
     faulty.end()
     (result,) = faulty.results
     assert_as_alone(result)
