@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import GroupForecast
+from motet.domain.decision import GroupForecast, GroupMeasurement
 from motet.engine.journal.decision_log import DecisionLog
 from motet.insight.log_events import story_event
 from motet.insight.sentences import Rules, account
+from motet.insight.story import JobRecord, Story
 from motet.insight.story_event import OtherJob, StoryEvent
 from motet.report.cluster_run.decision_reader import story_events_of
 from motet.report.cluster_run.decision_writer import DecisionWriter
@@ -30,10 +32,38 @@ def test_the_start_of_a_group_says_what_the_model_expects_of_it() -> None:
         on_disk=0.25,
     )
     assert account(event, Rules()) == (
-        "moved to m0 (1 GPU) and m1 (1 GPU), shared with b: an iteration of each in 34 s, "
-        "one after the other in 52 s (1.53x); CPU in use 97 %, network 81 % of the time; "
+        "moved to m0 (1 GPU) and m1 (1 GPU), shared with b; predicted: an iteration of each in "
+        "34 s, one after the other in 52 s (1.53x); CPU in use 97 %, network 81 % of the time; "
         "25 % of its input on disk"
     )
+
+
+def test_a_measurement_says_which_of_its_figures_was_predicted() -> None:
+    found = GroupMeasurement(10.0, 5.0, False, 1.3, 0.7, 0.6, 0.2, 0.8, 2)
+    event = StoryEvent(0, "measure", 1, others=(OtherJob("b", 1),), others_total=1, measured=found)
+    assert account(event, Rules()) == (
+        "measured beside b: an iteration took 10 s, alone 5 s (predicted by its measured COMP and "
+        "COMM); the jobs did 1.30 times the work of one at a time; CPU in use 70 % of the time (by "
+        "this job alone 20 %), network in use 60 % of the time (by this job alone 80 %)"
+    )
+    known = replace(event, measured=found._replace(is_alone_measured=True), others_total=3)
+    assert "alone 5 s (measured); the 2 measured jobs did 1.30 times" in account(known, Rules())
+    only = replace(event, measured=found._replace(jobs=1))
+    assert "this job, the only one measured, did 1.30 times" in account(only, Rules())
+
+
+def test_of_measurements_beside_the_same_jobs_the_last_one_is_told() -> None:
+    record = JobRecord("a", "", "", 1, 0, 9)
+    with_b, with_c = ((OtherJob(name, 1),) for name in "bc")
+    events = [
+        StoryEvent(0, "start", 1),
+        StoryEvent(1, "measure", 1, others=with_b),
+        StoryEvent(2, "measure", 1, others=with_b),
+        StoryEvent(4, "measure", 1, others=with_c),
+        StoryEvent(9, "finish", 1),
+    ]
+    told = [(each.kind, each.from_us) for each in Story.of(record, events).chapters]
+    assert told == [("run", 0), ("moment", 2), ("moment", 4), ("moment", 9)]
 
 
 def test_jobs_that_are_not_measured_yet_are_told_apart() -> None:
@@ -71,6 +101,7 @@ def test_the_log_of_a_run_reads_back_with_groups_and_input_on_disk(tmp_path: Pat
             write(entry)
     read = [event for job in workload.ids for event in story_events_of(path, job)]
     assert any(event.forecast and event.on_disk for event in read)
+    assert any(event.measured for event in read)
     for number, job in enumerate(workload.ids):
         own = [
             story_event(entry, workload.ids.__getitem__, cluster.names)

@@ -57,6 +57,27 @@ class GroupForecast(NamedTuple):
     jobs: int
 
 
+class GroupMeasurement(NamedTuple):
+    """What was measured of a job since it shares its machines with the same jobs.
+
+    `iteration_s`: of its iterations, waiting included. `alone_s`: of one alone on as many machines;
+    `is_alone_measured`: while it was, else it is predicted, as its COMP and COMM one after the
+    other. Of all `jobs` that were measured on these machines: `work`: how many times as much they
+    did together as they would do one at a time; `cpu`, `network`: parts of the time in which they
+    used them. `own_cpu`, `own_network`: the same of the job alone.
+    """
+
+    iteration_s: float
+    alone_s: float
+    is_alone_measured: bool
+    work: float
+    cpu: float
+    network: float
+    own_cpu: float
+    own_network: float
+    jobs: int
+
+
 class SizeRefusal(Enum):
     """Why a job does not get the size that it proposes. The values are sentences about the job,
     which follow its name."""

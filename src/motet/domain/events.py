@@ -242,12 +242,14 @@ class SizeProposed:
 @dataclass(frozen=True, slots=True)
 class SubtasksMeasured:
     """Seconds of COMP and COMM in iterations of a job on so many machines, alone or beside others,
-    since the last such event: the means."""
+    since the last such event: the means. `iteration_s`: of the iterations, waiting included; None:
+    unknown."""
 
     job: int
     machines: int
     comp_s: float
     comm_s: float
+    iteration_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -359,9 +361,7 @@ Event: TypeAlias = (
     | Tick
 )
 EVENTS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
-
-
-_OPTIONAL = ("since_us", "until_us")
+_OPTIONAL = ("since_us", "until_us", "iteration_s")
 """Fields that only some drivers fill."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from motet.domain.decision import GroupForecast, Straggler
+from motet.domain.decision import GroupForecast, GroupMeasurement, Straggler
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import NEVER_US
 from motet.domain.wait import WAITS
@@ -35,8 +35,9 @@ class LogEntry(NamedTuple):
     """`event`: start, resume, migrate, resize (with another number of workers or servers), preempt,
     promote, demote, finish, fail, cancel, suspend, unsuspend, evict, propose (a size, in `team`;
     `measure`: the part of the time per step that it would save), keep (it runs with fewer GPUs than
-    it proposed because of `refusal`, a `SizeRefusal` in lower case), or a `Wait` in lower case when
-    a job begins to wait for that reason or has advanced far in the order.
+    it proposed because of `refusal`, a `SizeRefusal` in lower case), measure (beside the jobs on
+    the same machines: `measured`), or a `Wait` in lower case when a job begins to wait for that
+    reason or has advanced far in the order.
 
     `gpus`: the job's request in waits and changes of queues, else the GPUs of `placement`: of the
     job's machines from now on, or of those that it lost. `left`: the slow machine that caused a new
@@ -80,6 +81,11 @@ class LogEntry(NamedTuple):
     on_disk: float = 0.0
     job_queue: str = ""
     refusal: str = ""
+    measured: GroupMeasurement | None = None
+
+
+MEASURE = "measure"
+"""The event of an entry that tells what was measured, and nothing that was decided."""
 
 
 def is_wait(entry: LogEntry) -> bool:

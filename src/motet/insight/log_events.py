@@ -36,6 +36,7 @@ def story_event(
         exchange_total=entry.exchange.total,
         job_queue=entry.job_queue,
         forecast=entry.forecast,
+        measured=entry.measured,
         on_disk=entry.on_disk,
         gain=entry.measure if entry.event == "propose" else None,
         refusal=entry.refusal,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from motet.domain.decision import refusal_named
+from motet.domain.log_entry import MEASURE
 from motet.domain.units import SECOND_US
 from motet.insight.cluster_wait import reason_words
 from motet.insight.story import UNKNOWN_REASON, Chapter
@@ -101,11 +102,32 @@ def _gain(each: StoryEvent) -> str:
         iteration_s, in_turn_s, cpu, network, count = each.forecast
         whose = "each" if count > each.others_total else f"each of the {count} measured jobs"
         told = (
-            f": an iteration of {whose} in {_seconds(iteration_s)}, one after the other in "
-            f"{_seconds(in_turn_s)} ({in_turn_s / iteration_s:.2f}x); CPU in use "
+            f"; predicted: an iteration of {whose} in {_seconds(iteration_s)}, one after the other "
+            f"in {_seconds(in_turn_s)} ({in_turn_s / iteration_s:.2f}x); CPU in use "
             f"{100 * cpu:.0f} %, network {100 * network:.0f} % of the time"
         )
     return f"{told}; {100 * each.on_disk:.0f} % of its input on disk" if each.on_disk else told
+
+
+def _measured(each: StoryEvent, rules: Rules) -> str:
+    """What sharing has gained, and which of the figures were not measured."""
+    del rules
+    if each.measured is None:
+        return "measured"
+    took, names = each.measured, [job_name(other.job) for other in each.others]
+    how = "measured" if took.is_alone_measured else "predicted by its measured COMP and COMM"
+    used = (("CPU", took.cpu, took.own_cpu), ("network", took.network, took.own_network))
+    uses = ", ".join(
+        f"{name} in use {100 * together:.0f} % of the time (by this job alone {100 * own:.0f} %)"
+        for name, together, own in used
+    )
+    whose = "the jobs" if took.jobs > each.others_total else f"the {took.jobs} measured jobs"
+    whose = "this job, the only one measured," if took.jobs == 1 else whose
+    return (
+        f"measured beside {listed(names, each.others_total)}: an iteration took "
+        f"{_seconds(took.iteration_s)}, alone {_seconds(took.alone_s)} ({how}); {whose} did "
+        f"{took.work:.2f} times the work of one at a time; {uses}"
+    )
 
 
 def _seconds(time_s: float) -> str:
@@ -221,6 +243,7 @@ _EVENTS: Mapping[str, Callable[[StoryEvent, Rules], str]] = {
     "unsuspend": _constant("no longer suspended"),
     "propose": _proposed,
     "keep": _kept,
+    MEASURE: _measured,
     "finish": _finished,
     "cancel": _cancelled,
     "time_out": _timed_out,

@@ -8,13 +8,24 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from motet.domain.errors import BadInput
+from motet.domain.log_entry import MEASURE
 from motet.insight.story_event import StoryEvent
 
 Kind = Literal["wait", "run", "moment"]
 _STOPS = ("preempt", "evict", "suspend")
 _ENDS = ("finish", "cancel", "time_out", "fail")
 _WAITS = ("wait", "unsuspend", *_STOPS)
-_MOMENTS = ("promote", "demote", "unsuspend", "preempt", "evict", "propose", "keep", *_ENDS)
+_MOMENTS = (
+    "promote",
+    "demote",
+    "unsuspend",
+    "preempt",
+    "evict",
+    "propose",
+    "keep",
+    MEASURE,
+    *_ENDS,
+)
 _BEGINS = ("start", "resume", "migrate", "resize", *_WAITS, *_ENDS)
 _Numbered: TypeAlias = tuple[int, StoryEvent]
 """An event and its number among all of the job's."""
@@ -69,6 +80,7 @@ class Story:
     ) -> Story:
         """The story from all events of the job, in order. Raises BadInput if events are missing."""
         _check(record, events)
+        events = _with_last_measurements(events)
         found = [*_intervals(record, events), *_moments(events)]
         chapters = tuple(chapter for _, chapter in sorted(found, key=lambda it: it[0]))
         return cls(record, chapters, until_us)
@@ -137,6 +149,17 @@ def _intervals(
         if to_us != begin.time_us:
             kind: Kind = "wait" if begin.event in _WAITS else "run"
             yield (begin.time_us, number), Chapter(kind, begin.time_us, to_us, begin)
+
+
+def _with_last_measurements(events: Sequence[StoryEvent]) -> list[StoryEvent]:
+    """Without measurements that a later one beside the same jobs covers."""
+    found: list[StoryEvent] = []
+    for each in events:
+        before = found[-1] if found else None
+        if before is not None and (before.event, before.others) == (MEASURE, each.others):
+            found = found[:-1] if each.event == MEASURE else found
+        found.append(each)
+    return found
 
 
 def _without_moves_in_line(begins: Sequence[_Numbered]) -> list[_Numbered]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from motet.domain.decision import GroupForecast
+from motet.domain.decision import GroupForecast, GroupMeasurement
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class TeamSize:
 @dataclass(frozen=True)
 class StoryEvent:
     """`event`: wait, start, resume, migrate, resize, preempt, evict, suspend,
-    unsuspend, promote, demote, finish, cancel, fail, propose, keep.
+    unsuspend, promote, demote, finish, cancel, fail, propose, keep, measure.
 
     `reason`: of a wait. `gpus`: of the job's request. `free_gpus`, `place`: when the policy
     considered the job, `place` among the waiting jobs, from 1; `last_place`: of a wait in which it
@@ -38,7 +38,8 @@ class StoryEvent:
     policy's next decision. `overhead_us`: time in checkpoints and restores of a finished job.
     `measure`, `bar`: of a wait, the compared quantity and its value for the last chosen job.
     `left`: the machine that the job left because computing took `times_as_long` there. `job_queue`:
-    of a wait for limits of the job's queue, its name. `forecast`: of the jobs on the same machines;
+    of a wait for limits of the job's queue, its name. `forecast`, `measured`: of the jobs on the
+    same machines;
     `on_disk`: the part of the job's input that is kept there; `told`: of an end, its cause
     in words, empty: the usual one.
 
@@ -81,3 +82,4 @@ class StoryEvent:
     told: str = ""
     gain: float | None = None
     refusal: str = ""
+    measured: GroupMeasurement | None = None

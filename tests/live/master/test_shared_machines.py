@@ -11,6 +11,7 @@ import pytest
 
 from motet.domain.errors import BadInput
 from motet.domain.events import SubtasksMeasured, event_from_json
+from motet.interfaces.server.stories.explanation import explained
 from motet.live.jobs.job_state import JobState
 from motet.live.launcher.messages import AttemptProgressed, SubtaskReport
 from motet.live.master.facts import ClusterDeclared
@@ -35,10 +36,17 @@ def train(cluster: ScriptedCluster) -> int:
     return job
 
 
-def measured(job: int, comp_s: float, comm_s: float, machines: int = 1) -> AttemptProgressed:
-    """The first epoch of the job's first attempt."""
-    times = SubtaskReport(machines, comp_s, comm_s)
-    return AttemptProgressed(f"{job}.1", 1.0, ((1.0, 5.0),), 1.0, times)
+def measured(
+    job: int,
+    comp_s: float,
+    comm_s: float,
+    machines: int = 1,
+    iteration_s: float | None = None,
+    epoch: int = 1,
+) -> AttemptProgressed:
+    """An epoch of the job's first attempt."""
+    times = SubtaskReport(machines, comp_s, comm_s, iteration_s)
+    return AttemptProgressed(f"{job}.1", float(epoch), ((float(epoch), 5.0),), 1.0, times)
 
 
 def machines_of(cluster: ScriptedCluster) -> dict[str, list[str]]:
@@ -110,6 +118,23 @@ def test_profiles_are_in_the_journal(cluster: ScriptedCluster) -> None:
     cluster.handle(measured(job, 0.5, 0.25))
     cluster.handle(measured(job, 0.5, 0.25))  # Repeated after a restart of the launcher.
     assert subtasks_in_journal(cluster) == [SubtasksMeasured(job, 1, 0.5, 0.25)]
+
+
+def test_what_sharing_gained_is_explained_also_after_a_restart_of_the_master(
+    cluster: ScriptedCluster,
+) -> None:
+    one, two, three = (train(cluster) for _ in range(3))  # The first and the last share m0.
+    cluster.handle(measured(one, 6.0, 2.0, iteration_s=10.0))
+    cluster.handle(measured(three, 1.0, 4.0, iteration_s=10.0))
+    cluster.begin()
+    cluster.handle(measured(one, 6.0, 2.0, iteration_s=12.0, epoch=2))
+    story = explained(cluster.master.state, one, cluster.now_us).story
+    (found,) = [each.because for each in story.chapters if each.because.event == "measure"]
+    assert [other.job for other in found.others] == [str(three)]
+    assert found.measured is not None
+    assert (found.measured.iteration_s, found.measured.alone_s) == (11.0, 8.0)
+    assert (found.measured.jobs, found.measured.work) == (2, pytest.approx(8 / 11 + 5 / 10))
+    assert not [each for each in cluster.master.state.history.of(two) if each.measured]
 
 
 def test_an_epoch_without_comp_is_no_profile(cluster: ScriptedCluster) -> None:

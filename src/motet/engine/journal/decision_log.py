@@ -20,16 +20,19 @@ from motet.domain.events import (
     MachineLeft,
     Resumed,
     SizeProposed,
+    SubtasksMeasured,
     Suspended,
     TimedOut,
 )
-from motet.domain.log_entry import NO_JOBS, NOWHERE, LogEntry, OtherJobs, Team
-from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
+from motet.domain.log_entry import MEASURE, NO_JOBS, LogEntry, OtherJobs, Team
+from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
 from motet.domain.units import NEVER_US
 from motet.domain.wait import COMPARISONS, QUEUE_WAITS, Wait
 from motet.engine.actions.diff import present_sets
 from motet.engine.journal.blockers import MOST_NAMED, Turn
 from motet.engine.journal.handover import Handover
+from motet.engine.journal.held_places import HeldPlaces
+from motet.engine.journal.measured_groups import MeasuredGroups
 
 _COLUMNS = ("code", "position", "queue", "row", "has_started", "refusal")
 _NOT_SEEN = -1
@@ -61,7 +64,8 @@ class DecisionLog:
         self._entries: list[LogEntry] = []
         self._on_entry = on_entry or self._entries.append
         self._known = np.full((len(_COLUMNS), 1024), _NOT_SEEN, dtype=np.int64)
-        self._places: dict[int, Placement] = {}
+        self._places = HeldPlaces()
+        self._measured = MeasuredGroups()
         self._teams: dict[int, Team] = {}
         self._gone: list[tuple[int, int]] = []
         self._decisions_since_look = 0
@@ -79,14 +83,17 @@ class DecisionLog:
                 self._note_evictions(now_us, event.machine)
             elif isinstance(event, SizeProposed):
                 self._note_proposal(now_us, event)
+            elif isinstance(event, SubtasksMeasured):
+                self._note_measurement(now_us, event)
             elif type(event) in _TOLD:
                 self._note_event(now_us, event)
 
     def _note_event(self, now_us: int, event: Any) -> None:
         """Emit a user's action on a job, or its end; the job holds no GPUs afterwards."""
         job = event.job
-        where = self._places.pop(job, NOWHERE)
+        where = self._places.pop(job)
         self._teams.pop(job, None)
+        self._measured.left(job)
         self._gone.append((job, sum(where.counts)))
         self._make_room(job)
         self._column("code")[job] = _NOT_SEEN
@@ -108,10 +115,20 @@ class DecisionLog:
         entry = LogEntry(now_us, event.job, "propose", size.gpus, team=size, measure=event.gain)
         self._on_entry(entry)
 
+    def _note_measurement(self, now_us: int, event: SubtasksMeasured) -> None:
+        job, together = event.job, self._places.together(event.job)
+        where = self._places.of(job)
+        if (found := self._measured.add(event, where, together)) is None:
+            return
+        others = sorted(together - {job})
+        gpus = sum(where.counts)
+        named = OtherJobs(tuple((other, gpus) for other in others[:MOST_NAMED]), len(others))
+        entry = LogEntry(now_us, job, MEASURE, gpus, placement=where, others=named, measured=found)
+        self._on_entry(entry)
+
     def _note_evictions(self, now_us: int, machine: int) -> None:
         """Emit entries of jobs that lose their GPUs with a machine."""
-        lost = [job for job, where in self._places.items() if machine in where.machines]
-        for job in sorted(lost):
+        for job in sorted(self._places.on_machine(machine)):
             where = self._places.pop(job)
             queue, gpus = self._queue(job), sum(where.counts)
             self._on_entry(LogEntry(now_us, job, "evict", gpus, placement=where, queue=queue))
@@ -166,7 +183,7 @@ class DecisionLog:
                 self._teams[action.job] = team_of(action)
 
     def _note_preemption(self, now_us: int, job: int, handover: Handover) -> None:
-        where = self._places.pop(job, NOWHERE)
+        where = self._places.pop(job)
         gpus, queue = sum(where.counts), self._queue(job)
         others = handover.takers_of(where)
         self._on_entry(

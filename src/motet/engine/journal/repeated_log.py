@@ -54,7 +54,7 @@ class RepeatedLog(DecisionLog):
         self._looks(len(numbers))
         for action in actions:
             if isinstance(action, Preempt):
-                self._places.pop(action.job, None)
+                self._places.pop(action.job)
         for action in actions:
             if not isinstance(action, Preempt):
                 self._places[action.job] = action.placement

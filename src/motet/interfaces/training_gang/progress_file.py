@@ -104,7 +104,8 @@ class ProgressFile(TrainObserver):
 
 
 def mean_subtasks(reports: Sequence[EpochReport], machines: int) -> SubtaskReport | None:
-    """COMP and COMM of an iteration, a mini-batch, in these epochs; None: there are none.
+    """COMP and COMM of an iteration, a mini-batch, in these epochs, and all of it; None: there are
+    none.
 
     COMP is that of the mean worker, COMM that of PULL and PUSH together.
     """
@@ -113,7 +114,8 @@ def mean_subtasks(reports: Sequence[EpochReport], machines: int) -> SubtaskRepor
         return None
     comp_s = sum(each.comp_s for each in reports)
     comm_s = sum(each.comm_s for each in reports)
-    return SubtaskReport(machines, comp_s / iterations, comm_s / iterations)
+    whole_s = sum(sum(each.batch_s) for each in reports)
+    return SubtaskReport(machines, comp_s / iterations, comm_s / iterations, whole_s / iterations)
 
 
 def progress_file(

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
-from motet.domain.decision import GroupForecast, Straggler
+from motet.domain.decision import GroupForecast, GroupMeasurement, Straggler
 from motet.domain.log_entry import LogEntry, OtherJobs, Team
 from motet.domain.snapshot import Placement
 from motet.engine.effects import DecisionEffects, DeclaredPolicy
@@ -134,6 +134,7 @@ _FORMS: Mapping[str, Any] = {
     "exchange": _others,
     "left": lambda values: Straggler(*values),
     "forecast": lambda values: GroupForecast(*values),
+    "measured": lambda values: GroupMeasurement(*values),
     "team": lambda values: Team(*values),
     "team_before": lambda values: Team(*values),
 }

@@ -92,12 +92,13 @@ class AttemptRunning:
 
 @dataclass(frozen=True, slots=True)
 class SubtaskReport:
-    """Seconds of COMP and COMM in an iteration on so many machines: the means since the last
-    report."""
+    """Seconds of COMP and COMM in an iteration on so many machines, and of the whole iteration with
+    its waits (None: unknown): the means since the last report."""
 
     machine_count: int
     comp_s: float
     comm_s: float
+    iteration_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,9 +221,10 @@ def progress_line(
     return json.dumps({**values, **times}, allow_nan=False) + "\n"
 
 
-def _subtasks(machines: object, comp_s: object, comm_s: object) -> SubtaskReport:
+def _subtasks(machines: Any, comp_s: Any, comm_s: Any, iteration_s: Any = None) -> SubtaskReport:
     """Raises ValueError, TypeError."""
-    return SubtaskReport(int(machines), float(comp_s), float(comm_s))  # type: ignore[call-overload, arg-type]
+    whole_s = None if iteration_s is None else float(iteration_s)
+    return SubtaskReport(int(machines), float(comp_s), float(comm_s), whole_s)
 
 
 def wish_line(wish: SizeWish) -> str:

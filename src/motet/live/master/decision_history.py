@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from motet.domain.log_entry import LogEntry, is_wait
+from motet.domain.log_entry import MEASURE, LogEntry, is_wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,8 @@ class DecisionHistory:
     def add(self, entry: LogEntry) -> None:
         """The next entry of its job."""
         self._of_job[entry.job].append(entry)
+        if entry.event == MEASURE:
+            return
         if not self._rounds or self._rounds[-1].time_us != entry.time_us:
             self._rounds.append(DecisionRound(entry.time_us))
         latest = self._rounds[-1]

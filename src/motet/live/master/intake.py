@@ -262,7 +262,8 @@ def _progressed(state: LiveState, report: AttemptProgressed) -> Intake:
         events.append(SpeedMeasured(job.number, *roles, report.steps_per_s))
     if report.subtasks is not None and report.subtasks.comp_s > 0:
         took = report.subtasks
-        events.append(SubtasksMeasured(job.number, took.machine_count, took.comp_s, took.comm_s))
+        times = took.comp_s, took.comm_s, took.iteration_s or None
+        events.append(SubtasksMeasured(job.number, took.machine_count, *times))
     return Intake((fact,), tuple(events))
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from motet.domain.decision import GroupForecast
+from motet.domain.decision import GroupForecast, GroupMeasurement
 from motet.domain.errors import BadInput
+from motet.domain.log_entry import MEASURE
 from motet.domain.units import microseconds
 from motet.domain.wait import wait_named
 from motet.insight.meanwhile import HeldGpus
@@ -18,7 +19,7 @@ from motet.report.cluster_run.decision_writer import OTHERS_OF, exchange_role
 T = TypeVar("T")
 _WAIT_LINE = '"event": "wait", "reason": '
 _BEGINS = ("start", "resume", "migrate", "resize")
-_KEEPS_GPUS = ("promote", "demote", "unsuspend")
+_KEEPS_GPUS = ("promote", "demote", "unsuspend", MEASURE)
 _LOSES_GPUS = ("evict", "suspend", "cancel", "fail", "finish")
 _DAMAGES = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError)
 _EVENTS = {*OTHERS_OF, *_KEEPS_GPUS, *_LOSES_GPUS}
@@ -132,6 +133,7 @@ def _story_event(document: Mapping[str, Any]) -> StoryEvent:
         exchange_total=exchange_total,
         job_queue=document.get("queue", ""),
         forecast=_forecast(document.get("group")),
+        measured=_measured(document.get("measured")),
         on_disk=float(document.get("on_disk", 0.0)),
     )
 
@@ -149,6 +151,17 @@ def _forecast(group: Mapping[str, Any] | None) -> GroupForecast | None:
     times = (float(group[name]) for name in ("iteration_s", "in_turn_s", "cpu", "network"))
     iteration_s, in_turn_s, cpu, network = times
     return GroupForecast(iteration_s, in_turn_s, cpu, network, int(group["jobs"]))
+
+
+def _measured(group: Mapping[str, Any] | None) -> GroupMeasurement | None:
+    if group is None:
+        return None
+    values = {
+        name: int(group[name]) if name == "jobs" else float(group[name])
+        for name in GroupMeasurement._fields
+    }
+    is_measured = bool(group["is_alone_measured"])
+    return GroupMeasurement(**{**values, "is_alone_measured": is_measured})  # type: ignore[arg-type]
 
 
 def _team(document: Mapping[str, Any], gpus: int) -> TeamSize | None:

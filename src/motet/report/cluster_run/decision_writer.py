@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Any, TextIO
 
 from motet.domain.decision import Straggler
-from motet.domain.log_entry import LogEntry, OtherJobs, is_wait
+from motet.domain.log_entry import MEASURE, LogEntry, OtherJobs, is_wait
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import NEVER_US, exact_seconds
 
@@ -23,6 +23,7 @@ OTHERS_OF = {
     "resume": "shares_with",
     "migrate": "shares_with",
     "resize": "shares_with",
+    MEASURE: "shares_with",
 }
 """Name of the field that lists other jobs, by event."""
 
@@ -104,7 +105,8 @@ def _teams(entry: LogEntry) -> dict[str, Any]:
 
 def _group(entry: LogEntry) -> dict[str, Any]:
     forecast = {} if entry.forecast is None else {"group": entry.forecast._asdict()}
-    return {**forecast, **({"on_disk": entry.on_disk} if entry.on_disk else {})}
+    measured = {} if entry.measured is None else {"measured": entry.measured._asdict()}
+    return {**forecast, **measured, **({"on_disk": entry.on_disk} if entry.on_disk else {})}
 
 
 def _exchange_role(entry: LogEntry) -> str | None:

@@ -81,6 +81,7 @@ def _details(because: StoryEvent) -> dict[str, Any]:
         "before": before and asdict(before),
         "priority_queue": because.queue,
         "group": because.forecast and because.forecast._asdict(),
+        "measured": because.measured and because.measured._asdict(),
         "on_disk": because.on_disk or None,
         **_others(OTHERS_OF.get(because.event), because.others, because.others_total),
     }

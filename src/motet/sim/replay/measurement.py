@@ -110,7 +110,12 @@ class Meter:
         if times is None:
             return []
         off = (1.0, 1.0) if self._subtask_errors is None else self._subtask_errors[job].tolist()
-        return [SubtasksMeasured(job, workers, times.comp_s * off[0], times.comm_s * off[1])]
+        iteration_s = 1 / self._progress.speed_now(job)
+        return [
+            SubtasksMeasured(
+                job, workers, times.comp_s * off[0], times.comm_s * off[1], iteration_s
+            )
+        ]
 
     def _read_speed(self, job: int) -> SpeedMeasured:
         """Speed with the current workers and servers; callers skip jobs on slow machines, whose

@@ -1,0 +1,102 @@
+"""What jobs gained from sharing machines: their measured iterations, beside those alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from motet.domain.decision import GroupMeasurement
+from motet.domain.events import SubtasksMeasured
+from motet.domain.snapshot import Placement
+
+
+@dataclass
+class _Period:
+    """A job on these machines, beside the same jobs: the means of its reports. `skips`: the next
+    report may also be of the time before."""
+
+    where: Placement
+    together: frozenset[int]
+    skips: bool
+    reports: int = 0
+    comp_s: float = 0.0
+    comm_s: float = 0.0
+    iteration_s: float = 0.0
+
+    def add(self, comp_s: float, comm_s: float, iteration_s: float) -> None:
+        self.reports += 1
+        self.comp_s += (comp_s - self.comp_s) / self.reports
+        self.comm_s += (comm_s - self.comm_s) / self.reports
+        self.iteration_s += (iteration_s - self.iteration_s) / self.reports
+
+    @property
+    def busy_s(self) -> float:
+        """An iteration without waiting."""
+        return self.comp_s + self.comm_s
+
+
+class MeasuredGroups:
+    """Means since the jobs on a job's machines are the same.
+
+    A measurement is told after 1, 2, 4, 8, ... reports, so the last one covers at least half of the
+    time, and a log grows little.
+    """
+
+    def __init__(self) -> None:
+        self._periods: dict[int, _Period] = {}
+        self._alone_s: dict[tuple[int, int], float] = {}
+
+    def left(self, job: int) -> None:
+        """The job has ended."""
+        self._periods.pop(job, None)
+        for known in [each for each in self._alone_s if each[0] == job]:
+            del self._alone_s[known]
+
+    def add(
+        self, event: SubtasksMeasured, where: Placement, together: frozenset[int]
+    ) -> GroupMeasurement | None:
+        """Note a report of a job on slots that these jobs hold; what is to be told now."""
+        if event.iteration_s is None or event.machines != len(where.machines):
+            return None
+        period = self._periods.get(event.job)
+        if period is None or (period.where, period.together) != (where, together):
+            stayed = period is not None and period.where == where
+            period = self._periods[event.job] = _Period(where, together, stayed)
+        if period.skips:
+            period.skips = False
+            return None
+        period.add(event.comp_s, event.comm_s, event.iteration_s)
+        if len(together) == 1:
+            self._alone_s[event.job, event.machines] = period.iteration_s
+            return None
+        return self._told(event.job, period) if _is_power_of_two(period.reports) else None
+
+    def _told(self, job: int, period: _Period) -> GroupMeasurement:
+        alone_s = self._alone(job, period)
+        members = list(self._measured(period))
+        return GroupMeasurement(
+            period.iteration_s,
+            alone_s,
+            (job, len(period.where.machines)) in self._alone_s,
+            sum(self._alone(one, each) / each.iteration_s for one, each in members),
+            sum(each.comp_s / each.iteration_s for _, each in members),
+            sum(each.comm_s / each.iteration_s for _, each in members),
+            period.comp_s / alone_s,
+            period.comm_s / alone_s,
+            len(members),
+        )
+
+    def _measured(self, period: _Period) -> Iterable[tuple[int, _Period]]:
+        """The jobs of a group that have been measured in it."""
+        for job in sorted(period.together):
+            known = self._periods.get(job)
+            if known is not None and known.reports and known.together == period.together:
+                yield job, known
+
+    def _alone(self, job: int, period: _Period) -> float:
+        """Seconds of an iteration of the job alone on the same number of machines."""
+        return self._alone_s.get((job, len(period.where.machines)), period.busy_s)
+
+
+def _is_power_of_two(count: int) -> bool:
+    return count & (count - 1) == 0
