@@ -11,17 +11,20 @@ from typing import Any
 import psutil
 import pytest
 
+import greedy_training
 from held_training import held_file
 from live_server import LiveServer
 from live_trainings import PROGRAM, ended, record_of, undisturbed
 from motet.domain.events import SubtasksMeasured, event_from_json
 from motet.interfaces.client import LiveClient
 from motet.live.journal.store import JournalStore
+from motet.live.slots.memory_groups import group_parent, make_memory_group, remove_memory_group
 from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 
 EPOCHS = 30
+GREEDY = greedy_training.__file__
 
 
 @pytest.fixture
@@ -35,9 +38,9 @@ def server(tmp_path: Path) -> Iterator[LiveServer]:
         each.kill()
 
 
-def submit(client: LiveClient, go: Path) -> str:
+def submit(client: LiveClient, go: Path, **more: Any) -> str:
     """A training that stays in its 21st epoch until `go` is there."""
-    values = {
+    values: dict[str, Any] = {
         "name": "fit",
         "app": PROGRAM,
         "data": "digits",
@@ -47,6 +50,7 @@ def submit(client: LiveClient, go: Path) -> str:
         "checkpoint_every": 5,
         "envs": {"HELD_UNTIL": str(go), "EPOCH_S": "0.05"},
         "workdir": "/",
+        **more,
     }
     job: str = client.submit(values)["id"]
     return job
@@ -81,12 +85,17 @@ def executor_of(server: LiveServer, job: str) -> psutil.Process:
     return found
 
 
-def profiled(server: LiveServer) -> set[str]:
-    """Jobs whose COMP and COMM times are in the journal."""
+def measured(server: LiveServer) -> list[SubtasksMeasured]:
+    """The profiles in the journal."""
     with JournalStore(str(server.folder / "journal.db")) as store:
         steps = [json.loads(record.events) for record in store.records()]
     events = [event_from_json(each) for step in steps for each in step]
-    return {str(event.job) for event in events if isinstance(event, SubtasksMeasured)}
+    return [event for event in events if isinstance(event, SubtasksMeasured)]
+
+
+def profiled(server: LiveServer) -> set[str]:
+    """Jobs whose COMP and COMM times are in the journal."""
+    return {str(event.job) for event in measured(server)}
 
 
 @pytest.mark.timeout(900)
@@ -119,3 +128,32 @@ def test_neighbours_of_failures_on_shared_machines_train_on(
     assert record["loss"] == pytest.approx(expected["loss"], rel=1e-9)
     server.end()
     assert profiled(server) == {one, two, three}
+
+
+@pytest.mark.timeout(900)
+def test_a_neighbour_that_exceeds_its_memory_is_killed_alone(tmp_path: Path) -> None:
+    probe = make_memory_group(tmp_path, 10**9, group_parent())
+    if probe is None:
+        pytest.skip("control groups of memory are not permitted here")
+    remove_memory_group(probe.folder)
+    server = LiveServer(tmp_path / "state", "--cluster", "1x1", "--policy", "harmony")
+    client, go, told = server.start(), tmp_path / "go", tmp_path / "process"
+    try:
+        neighbour = submit(client, go)
+        wait_until(held_file(go).exists)
+        greedy = submit(
+            client, go, app=GREEDY, memory="1.5GB", envs={"GREEDY": str(told), "EPOCH_S": "0"}
+        )
+        wait_until(told.exists)
+        process = int(told.read_text())
+        assert [each["placement"] for each in attempts(client, greedy)[:1]] == [{"m0": 1}]
+        wait_until(lambda: not psutil.pid_exists(process))
+        assert client.job(neighbour)["state"] == "RUNNING"
+        go.touch()
+        assert record_of(ended(client, neighbour))["epochs"] == EPOCHS
+        assert [each["outcome"] for each in attempts(client, neighbour)] == ["succeeded"]
+        assert record_of(ended(client, greedy))["epochs"] == EPOCHS  # It goes on from its start.
+        server.end()
+        assert all(each.memory_bytes for each in measured(server))
+    finally:
+        server.kill_everything()

@@ -30,7 +30,9 @@ class SubtaskEstimates:
     """COMP and COMM of jobs, a row per row of the `JobTable`, `(jobs,)`.
 
     Specified by the user: `input_bytes`, and `model_bytes` with working memory, on all machines
-    together; NaN for a job that does not report COMP and COMM.
+    together; NaN for a job that does not report COMP and COMM. Of one that reports the memory of
+    its processes, `model_bytes` is all that was measured, and `input_bytes` is 0: what it keeps on
+    disk is not in it.
 
     Measured: on m machines an iteration takes `divided_s` / m + `constant_s` seconds of COMP and
     `comm_s` of COMM; NaN before the first measurement, which `is_measured` tells.

@@ -242,14 +242,15 @@ class SizeProposed:
 @dataclass(frozen=True, slots=True)
 class SubtasksMeasured:
     """Seconds of COMP and COMM in iterations of a job on so many machines, alone or beside others,
-    since the last such event: the means. `iteration_s`: of the iterations, waiting included; None:
-    unknown."""
+    since the last such event: the means. `iteration_s`: of the iterations, waiting included;
+    `memory_bytes`: what it needs now on the machine where it needs most; None: unknown."""
 
     job: int
     machines: int
     comp_s: float
     comm_s: float
     iteration_s: float | None = None
+    memory_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -361,7 +362,7 @@ Event: TypeAlias = (
     | Tick
 )
 EVENTS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
-_OPTIONAL = ("since_us", "until_us", "iteration_s")
+_OPTIONAL = ("since_us", "until_us", "iteration_s", "memory_bytes")
 """Fields that only some drivers fill."""
 
 

@@ -211,7 +211,7 @@ class Reducer:
     def _subtasks_measured(self, event: events.SubtasksMeasured) -> bool:
         if self._measurements is not None and event.job in self._measurements:
             times = event.machines, event.comp_s, event.comm_s
-            self._measurements.took(event.job, *times)
+            self._measurements.took(event.job, *times, event.memory_bytes)
         return False
 
     def _remaining_measured(self, event: events.RemainingMeasured) -> bool:

@@ -43,6 +43,18 @@ def test_a_job_has_a_row_before_and_after_it_is_measured() -> None:
         seen.comm_s[0] = 1.0
 
 
+def test_measured_memory_takes_the_place_of_what_was_declared() -> None:
+    book = Measurements()
+    book.arrived(1, data=DataSizes(70, 30))
+    jobs = table_of(1).jobs
+    book.took(1, 4, 3.0, 2.0, memory_bytes=50)
+    book.took(1, 2, 6.0, 2.0, memory_bytes=80)
+    book.took(1, 4, 3.0, 2.0, memory_bytes=30)  # It keeps more on disk now.
+    seen = book.estimates(jobs).subtasks
+    assert seen is not None
+    assert (seen.input_bytes.tolist(), seen.model_bytes.tolist()) == ([0.0], [160.0])
+
+
 def test_a_measured_iteration_changes_the_estimates() -> None:
     book = Measurements()
     book.arrived(1, data=DataSizes(70, 30))

@@ -116,12 +116,15 @@ class Measurements:
         known.speeds = [each for each in known.speeds if each[:2] != sample[:2]] + [sample]
         known.has_new_speed = True
 
-    def took(self, job: int, machines: int, comp_s: float, comm_s: float) -> None:
-        """Record COMP and COMM of an iteration. Raises BadInput for times without meaning."""
+    def took(
+        self, job: int, machines: int, comp_s: float, comm_s: float, memory_bytes: int | None = None
+    ) -> None:
+        """Record COMP and COMM of an iteration, and the memory on a machine. Raises BadInput for
+        times without meaning."""
         known = self._jobs[job]
         if known.subtasks is not None:
             self._last = None
-            known.subtasks.add(machines, comp_s, comm_s)
+            known.subtasks.add(machines, comp_s, comm_s, memory_bytes)
 
     def estimates(self, jobs: JobTable) -> Estimates:
         """Estimates of these jobs, in their order; the last ones if nothing has changed since."""

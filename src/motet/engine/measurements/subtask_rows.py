@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,13 +17,22 @@ _NAN = float("nan")
 
 @dataclass
 class MeasuredSubtasks:
-    """Of one job; `profile`: None before the first measurement."""
+    """Of one job; `profile`: None before the first measurement.
+
+    `memory_bytes`: by number of machines, the latest measurement on all of them together, as if
+    each needed as much as the one that needs most.
+    """
 
     data: DataSizes
     profile: SubtaskProfile | None = None
+    memory_bytes: dict[int, int] = field(default_factory=dict)
 
-    def add(self, machines: int, comp_s: float, comm_s: float) -> None:
+    def add(
+        self, machines: int, comp_s: float, comm_s: float, memory_bytes: int | None = None
+    ) -> None:
         """Record an iteration. Raises BadInput for times without meaning."""
+        if memory_bytes is not None:
+            self.memory_bytes[machines] = machines * memory_bytes
         if self.profile is None:
             self.profile = SubtaskProfile.of(machines, comp_s, comm_s)
         else:
@@ -33,6 +42,8 @@ class MeasuredSubtasks:
     def columns(self) -> tuple[float, ...]:
         """The job's row of `SubtaskEstimates`."""
         sizes = float(self.data.input_bytes), float(self.data.model_bytes)
+        if self.memory_bytes:
+            sizes = 0.0, float(max(self.memory_bytes.values()))
         if self.profile is None:
             return (*sizes, _NAN, _NAN, _NAN)
         return (*sizes, *self.profile.comp, self.profile.comm_s)

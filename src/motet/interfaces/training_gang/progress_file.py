@@ -115,7 +115,14 @@ def mean_subtasks(reports: Sequence[EpochReport], machines: int) -> SubtaskRepor
     comp_s = sum(each.comp_s for each in reports)
     comm_s = sum(each.comm_s for each in reports)
     whole_s = sum(sum(each.batch_s) for each in reports)
-    return SubtaskReport(machines, comp_s / iterations, comm_s / iterations, whole_s / iterations)
+    memory_bytes = max(each.memory_bytes for each in reports)
+    return SubtaskReport(
+        machines,
+        comp_s / iterations,
+        comm_s / iterations,
+        whole_s / iterations,
+        memory_bytes or None,
+    )
 
 
 def progress_file(

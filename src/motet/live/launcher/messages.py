@@ -93,12 +93,14 @@ class AttemptRunning:
 @dataclass(frozen=True, slots=True)
 class SubtaskReport:
     """Seconds of COMP and COMM in an iteration on so many machines, and of the whole iteration with
-    its waits (None: unknown): the means since the last report."""
+    its waits (None: unknown): the means since the last report. `memory_bytes`: of its processes on
+    the machine with the most, at most since then (None: unknown)."""
 
     machine_count: int
     comp_s: float
     comm_s: float
     iteration_s: float | None = None
+    memory_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

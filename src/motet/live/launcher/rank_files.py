@@ -221,10 +221,13 @@ def progress_line(
     return json.dumps({**values, **times}, allow_nan=False) + "\n"
 
 
-def _subtasks(machines: Any, comp_s: Any, comm_s: Any, iteration_s: Any = None) -> SubtaskReport:
+def _subtasks(
+    machines: Any, comp_s: Any, comm_s: Any, iteration_s: Any = None, memory_bytes: Any = None
+) -> SubtaskReport:
     """Raises ValueError, TypeError."""
     whole_s = None if iteration_s is None else float(iteration_s)
-    return SubtaskReport(int(machines), float(comp_s), float(comm_s), whole_s)
+    memory = None if memory_bytes is None else int(memory_bytes)
+    return SubtaskReport(int(machines), float(comp_s), float(comm_s), whole_s, memory)
 
 
 def wish_line(wish: SizeWish) -> str:

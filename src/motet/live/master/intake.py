@@ -263,7 +263,7 @@ def _progressed(state: LiveState, report: AttemptProgressed) -> Intake:
     if report.subtasks is not None and report.subtasks.comp_s > 0:
         took = report.subtasks
         times = took.comp_s, took.comm_s, took.iteration_s or None
-        events.append(SubtasksMeasured(job.number, took.machine_count, *times))
+        events.append(SubtasksMeasured(job.number, took.machine_count, *times, took.memory_bytes))
     return Intake((fact,), tuple(events))
 
 

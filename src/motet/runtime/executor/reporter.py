@@ -73,6 +73,7 @@ class Reporter:
             sums=np.asarray(sums, np.float64),
             batch_us=np.array(log.batch_us, np.float64),
             helped=_helped(log),
+            memory_bytes=self._context.resources.memory_bytes(),
         )
         return answer_of(submit(self._controller, report), EpochAnswer).directive
 

@@ -35,7 +35,7 @@ class EpochDone(ControlRequest):
     `first`: its first mini-batch of the epoch; `load_us`: for which COMP waited for spilled data;
     `batch_us: (mini-batches,)`; `sums`: its evaluation sums, none for no instances;
     `helped: (3, workers)`: for whom it computed (executor), in how many mini-batches, and how many
-    instances.
+    instances; `memory_bytes`: what the job has on its machine.
     """
 
     kind = RequestKind.EPOCH_DONE
@@ -51,6 +51,7 @@ class EpochDone(ControlRequest):
     sums: Floats
     batch_us: Floats
     helped: Floats
+    memory_bytes: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,6 @@ from motet.live.trials.trial_spec import EndTrial, after_trial, is_trial_of, nee
 from motet.placement.room import ResourceDemand, gpus_of_empty
 
 _NO_MODEL = -1
-_UNKNOWN_SIZES = DataSizes(0, 0)
 _MOST_COUNTED = 2**62
 
 
@@ -157,15 +156,22 @@ def arrival(state: LiveState, now_us: int, job: LiveJob) -> Submitted:
         "submit_us": now_us if array is None else array.since_us or now_us,
         "model": _NO_MODEL,
     }
-    columns |= _demand_of(spec, _processes_of(spec, columns))
+    if not _may_share(spec):
+        columns |= _demand_of(spec, _processes_of(spec, columns))
     if array is not None:
         columns["experiment"] = array.number
     if spec.duration_s is not None:
         columns["remaining_us"] = max(microseconds(spec.duration_s), LEAST_US)
     if isinstance(spec, CommandSpec):
         return Submitted(job.number, columns)
-    data = None if spec.machines is None else _UNKNOWN_SIZES
+    data = None if spec.machines is None else DataSizes(0, int(spec.memory or 0))
     return Submitted(job.number, columns, _goal(spec), data)
+
+
+def _may_share(spec: JobSpec) -> bool:
+    """Whether jobs may be beside it on its machines: its policy counts the memory, as declared and
+    then as measured. No other job has slots there."""
+    return isinstance(spec, TrainingSpec) and spec.machines is not None and spec.is_elastic
 
 
 def _size_of(spec: JobSpec) -> str:

@@ -7,6 +7,8 @@ import pickle
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from motet.runtime.backends.gang.meeting_place import ControllerAddress, Meeting
 from motet.runtime.backends.gang.member import CONTROLLER_LOST, DISMISSED, ENDED
 from motet.runtime.backends.gang.messages import GangRequest, Join, Part
 from motet.runtime.core.application import Application
+from motet.runtime.core.process_memory import resident_bytes
 from motet.runtime.executor.application_fault import one_line
 from motet.runtime.executor.executor import Executor
 from motet.runtime.executor.pickling import pickled
@@ -58,7 +61,9 @@ class _Calls:
 
     def _start(self, secret: bytes, app: Application) -> Endpoint:
         set_process_name("motet-executor")
-        resources = resources_beside_others(self._shared)
+        # The parent is the member, or the controller with all of the input.
+        both = partial(resident_bytes, (os.getpid(), os.getppid()))
+        resources = replace(resources_beside_others(self._shared), memory_bytes=both)
         self._executor = Executor(self._number, secret, self._host, resources)
         self._executor.warm_up(app)
         return self._executor.endpoint
