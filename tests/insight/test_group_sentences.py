@@ -48,6 +48,8 @@ def test_a_measurement_says_which_of_its_figures_was_predicted() -> None:
     )
     known = replace(event, measured=found._replace(is_alone_measured=True), others_total=3)
     assert "alone 5 s (measured); the 2 measured jobs did 1.30 times" in account(known, Rules())
+    short = replace(event, measured=found._replace(iteration_s=0.0052, alone_s=0.00134))
+    assert "an iteration took 0.0052 s, alone 0.00134 s" in account(short, Rules())
     only = replace(event, measured=found._replace(jobs=1))
     assert "this job, the only one measured, did 1.30 times" in account(only, Rules())
 

@@ -131,6 +131,9 @@ def _measured(each: StoryEvent, rules: Rules) -> str:
 
 
 def _seconds(time_s: float) -> str:
+    """Iterations may take microseconds."""
+    if time_s < 1:
+        return f"{time_s:.3g} s"
     return duration_words(round(time_s * SECOND_US))
 
 
