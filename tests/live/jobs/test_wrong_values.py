@@ -68,7 +68,9 @@ def test_the_table_names_types_that_pydantic_has() -> None:
     assert set(_WANTED) <= {*get_args(ErrorType), *_OF_BYTE_SIZE}
 
 
-@pytest.mark.parametrize(("value", "kind"), zip(["lots", "3 parsecs"], _OF_BYTE_SIZE, strict=True))
+@pytest.mark.parametrize(
+    ("value", "kind"), [*zip(["lots", "3 parsecs"], _OF_BYTE_SIZE, strict=True)]
+)
 def test_the_table_names_types_that_sizes_have(value: str, kind: str) -> None:
     with pytest.raises(ValidationError) as refused:
         TypeAdapter(ByteSize).validate_python(value)
