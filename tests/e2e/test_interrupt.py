@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from marked_process import MarkedProcess, motet_process, run_motet
+from marked_process import MarkedProcess, motet_process, new_motet_process, run_motet
 
 MOMENTS = [
     ("reading", signal.SIGINT),
@@ -25,9 +25,14 @@ MOMENTS_OF_RAY = [
 LONGEST_DELAY_S = 0.5
 
 
+ENDLESS = (
+    *("train", "mlr", "--data", "digits", "--epochs", "1000000", "--workers", "2"),
+    *("--servers", "1", "--set", "tol=0", "-v"),
+)
+
+
 def train_forever(*more: str) -> MarkedProcess:
-    arguments = ("--data", "digits", "--epochs", "1000000", "--workers", "2", "--servers", "1")
-    return motet_process("train", "mlr", *arguments, "--set", "tol=0", "-v", *more)
+    return motet_process(*ENDLESS, *more)
 
 
 def wait_for_line(running: MarkedProcess, part: str) -> None:
@@ -99,7 +104,7 @@ def test_a_signal_ends_ray_as_well(moment: str, number: signal.Signals) -> None:
     "delay_s", [0.05, 0.4, *(pytest.param(it, marks=pytest.mark.soak) for it in (0.0, 0.2))]
 )
 def test_ctrl_c_during_the_imports_says_no_traceback(delay_s: float) -> None:
-    running = train_forever()
+    running = new_motet_process(*ENDLESS)
     running.wait_until(lambda: _handles_interrupts(running.process.pid))
     time.sleep(delay_s)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from marked_process import MarkedProcess, motet_process
+from marked_process import MarkedProcess, new_motet_process
 from own_shared_memory import OwnSharedMemory, own_shared_memory
 from process_kinds import LOCAL, RAY, processes_of
 from trained_here import trained_here
@@ -51,7 +51,8 @@ def started(memory: OwnSharedMemory, mode: str, folder: Path, *more: str) -> Mar
     plan = folder.with_suffix(".yaml")
     plan.write_text(PLAN)
     change = ("--auto",) if mode == "auto" else ("--reconfigure", plan)
-    return motet_process("train", *LDA, *change, "--out", folder, *more, entering=memory.entering)
+    words = ("train", *LDA, *change, "--out", folder, *more)
+    return new_motet_process(*words, entering=memory.entering)
 
 
 def kill_one(running: MarkedProcess, kind: str, seed: int, *, with_ray: bool) -> str:

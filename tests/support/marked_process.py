@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from motet_forks import fork_motet
+from motet_forks import PipedMotet, fork_motet
 from waiting import wait_until
 
 MARKER = "MOTET_TEST_MARKER"
@@ -26,9 +26,14 @@ class MarkedProcess:
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self._mark = uuid.uuid4().hex
-        self.process = subprocess.Popen(
+        self.process = self._start(arguments, _environment(self._mark))
+
+    def _start(
+        self, arguments: Sequence[str], environment: dict[str, str]
+    ) -> subprocess.Popen[str] | PipedMotet:
+        return subprocess.Popen(
             arguments,
-            env={**os.environ, MARKER: self._mark, "NO_COLOR": "1"},
+            env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -65,6 +70,21 @@ class MarkedProcess:
         return self.process.returncode, out, err
 
 
+class ForkedCommand(MarkedProcess):
+    """A `motet` command that is a fork of a process with its modules.
+
+    Its own environment is that of the other process, so it is known by its session.
+    """
+
+    process: PipedMotet
+
+    def descendants(self) -> dict[int, str]:
+        return _processes(self._mark, self.process.pid)
+
+    def _start(self, arguments: Sequence[str], environment: dict[str, str]) -> PipedMotet:
+        return PipedMotet(tuple(arguments), environment)
+
+
 @dataclass(frozen=True)
 class Ended:
     """What a finished command left: its exit code and output, and processes if it left any."""
@@ -75,8 +95,13 @@ class Ended:
     left_running: dict[int, str]
 
 
-def motet_process(*arguments: str | Path, entering: Sequence[str] = ()) -> MarkedProcess:
-    """Start `motet ...` of the environment that runs the tests.
+def motet_process(*arguments: str | Path) -> MarkedProcess:
+    """Start `motet ...`, as a fork of a process with its modules."""
+    return ForkedCommand([*map(str, arguments)])
+
+
+def new_motet_process(*arguments: str | Path, entering: Sequence[str] = ()) -> MarkedProcess:
+    """Start `motet ...` as a user does: in a new interpreter, which imports its modules.
 
     `entering`: the beginning of the command line, such as `nsenter ... --`.
     """
@@ -92,7 +117,7 @@ def run_motet(
     `variables`: of its environment, beside those of this process.
     """
     mark = uuid.uuid4().hex
-    environment = {**os.environ, **variables, MARKER: mark, "NO_COLOR": "1"}
+    environment = {**_environment(mark), **variables}
     with tempfile.NamedTemporaryFile() as out, tempfile.NamedTemporaryFile() as err:
         outputs = Path(out.name), Path(err.name)
         running = fork_motet(tuple(map(str, arguments)), environment, *outputs)
@@ -102,6 +127,10 @@ def run_motet(
             left_running = _processes(mark, running.pid)
             _kill(left_running)
         return Ended(code, *(path.read_text() for path in outputs), left_running)
+
+
+def _environment(mark: str) -> dict[str, str]:
+    return {**os.environ, MARKER: mark, "NO_COLOR": "1"}
 
 
 def _processes(mark: str, session: int | None = None) -> dict[int, str]:

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import motet_template
@@ -22,10 +23,15 @@ _ENVIRONMENT = dict(os.environ)
 class ForkedMotet:
     """A running command with the methods of `subprocess.Popen`; it leads a session of its own."""
 
-    def __init__(self, control: socket.socket, command: Command) -> None:
+    def __init__(
+        self, arguments: tuple[str, ...], environment: dict[str, str], out: int, err: int
+    ) -> None:
+        """`out`, `err`: descriptors of its outputs; the caller closes them."""
+        command = Command(arguments, os.getcwd(), environment)
         self._answers, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            socket.send_fds(control, [pickle.dumps(command)], [theirs.fileno()])
+            descriptors = [theirs.fileno(), out, err]
+            socket.send_fds(_template(), [pickle.dumps(command)], descriptors)
         self.pid = self._answer()
         self.returncode: int | None = None
 
@@ -51,6 +57,9 @@ class ForkedMotet:
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
 
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
     def _answer(self) -> int:
         number: int = pickle.loads(self._answers.recv(MAX_MESSAGE_BYTES))
         return number
@@ -60,8 +69,32 @@ def fork_motet(
     arguments: tuple[str, ...], environment: dict[str, str], out: Path, err: Path
 ) -> ForkedMotet:
     """Start a command that appends to two files that exist."""
-    command = Command(arguments, os.getcwd(), environment, out, err)
-    return ForkedMotet(_template(), command)
+    with out.open("ab") as out_file, err.open("ab") as err_file:
+        return ForkedMotet(arguments, environment, out_file.fileno(), err_file.fileno())
+
+
+class PipedMotet(ForkedMotet):
+    """A running command whose output is read meanwhile."""
+
+    def __init__(self, arguments: tuple[str, ...], environment: dict[str, str]) -> None:
+        (out, out_end), (err, err_end) = os.pipe(), os.pipe()
+        try:
+            super().__init__(arguments, environment, out_end, err_end)
+        finally:
+            os.close(out_end)
+            os.close(err_end)
+        self.stdout, self.stderr = os.fdopen(out), os.fdopen(err)
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """The rest of both outputs, after its end. Raises TimeoutError."""
+        with ThreadPoolExecutor(2) as pool:
+            out, err = pool.submit(self.stdout.read), pool.submit(self.stderr.read)
+            try:
+                self.wait(timeout)
+            except TimeoutError:
+                self.kill()
+                raise
+        return out.result(), err.result()
 
 
 @functools.cache

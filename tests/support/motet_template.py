@@ -12,11 +12,11 @@ import os
 import pickle
 import pkgutil
 import selectors
+import signal
 import socket
 import sys
 import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 
 MAX_MESSAGE_BYTES = 1 << 18
 # Ray reads the environment and starts threads when it is imported; a testbed is set up by its own
@@ -32,17 +32,16 @@ _LIBRARIES = ("matplotlib.backends.backend_agg", "matplotlib.pyplot", "pandas", 
 
 @dataclass(frozen=True)
 class Command:
-    """What a fork becomes. `out`, `err`: the files to which it appends."""
+    """What a fork becomes."""
 
     arguments: tuple[str, ...]
     folder: str
     environment: dict[str, str]
-    out: Path
-    err: Path
 
 
 def serve(control: socket.socket) -> int:
-    """Start a fork for every command that comes with a socket for its process id and exit code.
+    """Start a fork for every command that comes with three descriptors: a socket for its process id
+    and exit code, and its two outputs.
 
     Returns in the template when the other end closes and, as the outcome of `motet`, in no fork.
     """
@@ -59,18 +58,23 @@ def serve(control: socket.socket) -> int:
 
 def _start_next(control: socket.socket, running: selectors.BaseSelector) -> bool:
     """Fork for the next command; whether there was one."""
-    message, (*numbers,), _, _ = socket.recv_fds(control, MAX_MESSAGE_BYTES, 1)
+    message, (*numbers,), _, _ = socket.recv_fds(control, MAX_MESSAGE_BYTES, 3)
     if not message:
         return False
     command: Command = pickle.loads(message)
-    answers = socket.socket(fileno=numbers[0])
+    answers, *outputs = socket.socket(fileno=numbers[0]), *numbers[1:]
     child = os.fork()
     if child == 0:
         _close_inherited(running, answers)
+        for output, number in zip(outputs, (1, 2), strict=True):
+            os.dup2(output, number)
+            os.close(output)
         _become(command)
         from motet.interfaces.cli.main import main
 
         main()
+    for output in outputs:
+        os.close(output)
     answers.send(pickle.dumps(child))
     running.register(os.pidfd_open(child), selectors.EVENT_READ, (child, answers))
     return True
@@ -100,10 +104,8 @@ def _become(command: Command) -> None:
     os.environ.update(command.environment)
     tempfile.tempdir = None
     sys.argv[:] = ["motet", *command.arguments]
-    for path, number in ((command.out, 1), (command.err, 2)):
-        file = os.open(path, os.O_WRONLY | os.O_APPEND)
-        os.dup2(file, number)
-        os.close(file)
+    # A shell without job control starts background processes with SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _import_all() -> None:

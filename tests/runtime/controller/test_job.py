@@ -253,7 +253,10 @@ def test_an_error_of_the_update_function_names_its_place_too() -> None:
 
 
 def test_a_job_that_diverges_says_so() -> None:
-    with pytest.warns(RuntimeWarning, match=" encountered in "), pytest.raises(JobFailed, match="diverged"):
+    with (
+        pytest.warns(RuntimeWarning, match=" encountered in "),
+        pytest.raises(JobFailed, match="diverged"),
+    ):
         train(options(2, 1, epochs=300), ToyRegression(learning_rate=1e30))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from marked_process import motet_process, run_motet
+from marked_process import motet_process, new_motet_process, run_motet
 from motet.domain.errors import BadInput, JobFailed, MotetError, UnknownName
 from motet.engine.policy_loading.catalogue import built_in_policies
 from motet.interfaces.cli.simulate.policy_settings import experiments
@@ -526,7 +526,7 @@ def endless_run(tmp_path: Path) -> tuple[str | Path, ...]:
 
 def test_ctrl_c_leaves_no_semaphore(tmp_path: Path) -> None:
     with own_shared_memory() as memory:
-        running = motet_process(*endless_run(tmp_path), entering=memory.entering)
+        running = new_motet_process(*endless_run(tmp_path), entering=memory.entering)
         # The supervisor, the command, the tracker of multiprocessing and two processes of the pool:
         # before, a semaphore may exist that the tracker has not been told of.
         running.wait_until(lambda: len(running.descendants()) >= 5)
