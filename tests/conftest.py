@@ -12,6 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from motet.runtime.blas_threads import ONE_BLAS_THREAD
+
+# Before NumPy is loaded: threads that wait for work in busy loops take the CPU time of other tests.
+os.environ |= {name: os.environ.get(name, value) for name, value in ONE_BLAS_THREAD.items()}
+
 from example_count import FAST_EXAMPLES, FULL_EXAMPLES
 from motet.runtime.backends.local.cluster import LocalCluster
 from same_examples import draw_no_constants_of_modules
