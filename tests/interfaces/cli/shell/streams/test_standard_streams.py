@@ -13,6 +13,7 @@ SIMULATE = "simulate --trace t.csv --cluster 1x2 --policy fifo,srtf --out result
 IN_ONE_PROCESS = f"{SIMULATE} --jobs 1"
 DESCRIBE = "trace describe t.csv"
 MISSING = "trace describe missing.csv"
+SOAK = pytest.mark.soak
 WITHOUT_DEV_FULL = not Path("/dev/full").exists()
 pytestmark = pytest.mark.skipif(WITHOUT_DEV_FULL, reason="needs /dev/full")
 
@@ -25,7 +26,7 @@ def motet(folder: Path, command: str, streams: str) -> subprocess.CompletedProce
     )
 
 
-@pytest.mark.parametrize("streams", [">&-", ">/dev/full", "<&- >&-"])
+@pytest.mark.parametrize("streams", [">&-", ">/dev/full", pytest.param("<&- >&-", marks=SOAK)])
 def test_a_result_that_stdout_cannot_take_is_an_error(tmp_path: Path, streams: str) -> None:
     done = motet(tmp_path, DESCRIBE, streams)
     assert done.returncode == 1
@@ -44,10 +45,10 @@ def test_a_result_on_stdout_is_complete_without_stderr(tmp_path: Path, streams: 
 @pytest.mark.parametrize(
     ("command", "streams", "code"),
     [
-        pytest.param(IN_ONE_PROCESS, ">&-", 1, marks=pytest.mark.soak),
-        pytest.param(IN_ONE_PROCESS, "2>&-", 0, marks=pytest.mark.soak),
-        pytest.param(IN_ONE_PROCESS, ">/dev/full", 1, marks=pytest.mark.soak),
-        pytest.param(IN_ONE_PROCESS, "2>/dev/full", 0, marks=pytest.mark.soak),
+        pytest.param(IN_ONE_PROCESS, ">&-", 1, marks=SOAK),
+        pytest.param(IN_ONE_PROCESS, "2>&-", 0, marks=SOAK),
+        pytest.param(IN_ONE_PROCESS, ">/dev/full", 1, marks=SOAK),
+        pytest.param(IN_ONE_PROCESS, "2>/dev/full", 0, marks=SOAK),
         (SIMULATE, "<&- >&- 2>&-", 1),
     ],
 )
@@ -60,7 +61,10 @@ def test_files_are_written_whatever_the_streams_are(
     assert (tmp_path / "results" / "summary.json").stat().st_size > 100
 
 
-@pytest.mark.parametrize("streams", ["", ">&-", "2>&-", "2>/dev/full", ">&- 2>&-"])
+@pytest.mark.parametrize(
+    "streams",
+    ["2>&-", ">&- 2>&-", *(pytest.param(it, marks=SOAK) for it in ("", ">&-", "2>/dev/full"))],
+)
 def test_an_error_keeps_its_exit_code(tmp_path: Path, streams: str) -> None:
     assert motet(tmp_path, MISSING, streams).returncode == 2
 
@@ -69,7 +73,7 @@ def test_an_error_keeps_its_exit_code(tmp_path: Path, streams: str) -> None:
 @pytest.mark.parametrize(
     ("streams", "code"),
     [
-        pytest.param(">&-", 1, marks=pytest.mark.soak),
+        pytest.param(">&-", 1, marks=SOAK),
         ("2>&-", 0),
         ("<&- >&- 2>&-", 1),
     ],
