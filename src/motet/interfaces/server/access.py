@@ -77,8 +77,8 @@ class Access:
             return problem(421, f"this server does not answer for the host name {host[:100]!r}")
         # Not `request.url`, which depends on the Host header.
         path = request.scope["path"]
-        if request.method not in READING and not self._is_from_here(request):
-            return problem(403, "the request comes from a page of another site")
+        if request.method not in READING and (fault := self._foreign_page(request, host)):
+            return problem(403, fault)
         if path not in self._open_paths and not path.startswith(_OPEN_FOLDER):
             if caller is None:
                 return _stranger(request.method, path)
@@ -93,13 +93,19 @@ class Access:
             return problem(413, f"the request is larger than {largest} bytes")
         return None
 
-    def _is_from_here(self, request: Request) -> bool:
-        """Whether a browser sent it from a page of this server; other programs send no Origin."""
-        origin = request.headers.get("origin")
+    def _foreign_page(self, request: Request, host: str) -> str:
+        """Why it does not come from a page of this server; empty if it does. Browsers send the
+        Origin, other programs none."""
+        origin, own = request.headers.get("origin"), f"{self._place.scheme_of(host)}://{host}"
         if origin is None:
-            return not request.cookies.get(COOKIE)
-        host = request.headers.get("host", "")
-        return origin == f"{self._place.scheme_of(host)}://{host}"
+            is_browser = bool(request.cookies.get(COOKIE))
+            return "a request with a cookie needs an Origin" if is_browser else ""
+        if origin == own:
+            return ""
+        return (
+            f"the request comes from a page of {origin[:100]}, and this server is {own}; if they "
+            "are the same, the proxy must pass the Host header on with its port"
+        )
 
     def _caller(self, request: Request) -> Caller | None:
         cookie = request.cookies.get(COOKIE, "")
