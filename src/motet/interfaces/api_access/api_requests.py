@@ -74,10 +74,7 @@ class ApiRequests:
         try:
             answer = self._http.request(method, path, **arguments)
         except httpx.HTTPError as error:
-            raise Unreachable(
-                f"{self.url} does not answer ({error}); start it with 'motet server', or give "
-                "--server URL"
-            ) from error
+            raise Unreachable(f"{self.url} does not answer ({error}); {_remedy(error)}") from error
         if answer.is_success:
             return answer
         raise answered_error(answer)
@@ -86,6 +83,14 @@ class ApiRequests:
 def answered_error(answer: httpx.Response) -> MotetError:
     """The error that an answer means."""
     return _ERRORS.get(answer.status_code, MotetError)(_detail(answer))
+
+
+def _remedy(error: httpx.HTTPError) -> str:
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return "name the certificate of its authority, or its own one, with --ca-file"
+    if isinstance(error, httpx.RemoteProtocolError):
+        return "write https:// if it has a certificate"
+    return "start it with 'motet server', or give --server URL"
 
 
 def _connection(address: ServerAddress, timeout_s: float) -> httpx.Client:

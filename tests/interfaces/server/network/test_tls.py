@@ -68,7 +68,7 @@ def test_a_client_trusts_the_given_authority_alone(
             if is_trusted:
                 assert client.machines()
             else:
-                with pytest.raises(Unreachable, match="certificate verify failed"):
+                with pytest.raises(Unreachable, match=r"certificate verify failed.*--ca-file"):
                     client.machines()
 
 
@@ -88,6 +88,14 @@ def test_a_file_without_certificates_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("hello")
     with pytest.raises(BadInput, match="not a file of PEM certificates"):
         LiveClient(ServerAddress("https://localhost:1", "t", tmp_path / "ca.pem"))
+
+
+def test_a_client_without_tls_is_told_to_use_it(server: LiveServer) -> None:
+    with (
+        LiveClient(ServerAddress(f"http://127.0.0.1:{port_of(server)}", "t", None)) as client,
+        pytest.raises(Unreachable, match="write https://"),
+    ):
+        client.machines()
 
 
 def test_plain_http_and_old_versions_get_no_answer(server: LiveServer) -> None:
@@ -207,6 +215,17 @@ def test_a_page_of_the_same_name_without_tls_signs_nobody_in(proxied: LiveServer
     headers = {"Host": "head.example", "Origin": "http://head.example"}
     form = {"token": address.token, "next": "/jobs"}
     assert httpx.post(f"{address.url}/login", data=form, headers=headers).status_code == 403
+
+
+def test_browsers_sign_in_at_a_port_that_the_proxy_passes_on(proxied: LiveServer) -> None:
+    address = ServerAddress.find(folder=proxied.folder)
+    form = {"token": address.token, "next": "/jobs"}
+    origin = {"Origin": "https://head.example:9443"}
+    passed = {**origin, "Host": "head.example:9443"}
+    assert httpx.post(f"{address.url}/login", data=form, headers=passed).status_code == 303
+    lost = httpx.post(f"{address.url}/login", data=form, headers={**origin, "Host": "head.example"})
+    assert lost.status_code == 403
+    assert "pass the Host header on with its port" in lost.json()["detail"]
 
 
 def test_the_audit_log_has_the_address_that_the_proxy_names(proxied: LiveServer) -> None:
