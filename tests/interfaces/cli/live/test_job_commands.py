@@ -383,7 +383,9 @@ def test_an_array_is_submitted_listed_awaited_and_cancelled_as_one(
         "matrix: {lr: [0.1, 0.2], opt: [sgd, adam]}\n"
         'run: echo {{lr}} "$MOTET_MATRIX_OPT" "$MOTET_ARRAY_INDEX"\n'
     )
-    array = run("submit", "-f", str(path)).stdout.strip()
+    submitted = run("submit", "-f", str(path))
+    array = submitted.stdout.strip()
+    assert f"motet list -w --state-dir {run.folder} --array {array}\n" in submitted.stderr
     assert run("wait", array).stdout == f"{array}  grid  SUCCEEDED: 4 SUCCEEDED\n"
     listed = run("list").stdout
     assert "4 SUCCEEDED" in listed

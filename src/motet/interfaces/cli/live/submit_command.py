@@ -165,8 +165,9 @@ def submit_command(
         return
     click.echo(job["id"])
     where = _server_options(click.get_current_context().params)
-    follow = f"motet logs -f {where}{job['id']}"
-    click.echo(f"{job['name']} is {job['state']}; follow it: {follow}", err=True)
+    is_array = job["kind"] == "array"
+    follow = f"list -w {where}--array" if is_array else f"logs -f {where}".rstrip()
+    click.echo(f"{job['name']} is {job['state']}; follow it: motet {follow} {job['id']}", err=True)
 
 
 def _print_schema(ctx: click.Context, *, is_given: bool) -> None:
