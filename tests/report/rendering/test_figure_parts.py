@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from io import BytesIO
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from motet.report.rendering.figure_parts import (
+    GRID_COLUMNS,
     LEAST_SPAN,
     LONGEST_NAME,
     line_style,
+    logarithmic_durations,
     new_figure,
+    new_grid,
     round_step,
     save,
     shortened,
@@ -53,6 +57,18 @@ def test_a_logarithmic_axis_around_one_value_has_room_for_ticks() -> None:
 
     assert high / low == pytest.approx(LEAST_SPAN)
     assert low < 100 < high
+
+
+def test_names_of_many_decades_do_not_overlap_on_a_narrow_axis() -> None:
+    figure, panels = new_grid("title", "subtitle", GRID_COLUMNS)
+    axes = panels[-1]
+    logarithmic_durations(axes, np.array([0.001, 90_000.0]), is_narrow=True)
+    figure.draw_without_rendering()
+    low, high = axes.get_xlim()
+    ticks = zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
+    boxes = [name.get_window_extent() for place, name in ticks if low <= place <= high]
+    assert len(boxes) > 2
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
 def test_equal_figures_give_equal_bytes() -> None:

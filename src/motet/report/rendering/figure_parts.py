@@ -29,6 +29,8 @@ LEGEND: dict[str, Any] = {"frameon": False, "fontsize": 9, "labelcolor": INK}
 _DASHES = ("-", "--", ":", "-.")
 _UNITS = (("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0), ("seconds", 1.0))
 _FEW_TICKS = "1 ms, 10 ms, 100 ms, 1 s, 10 s, 1 min, 10 min, 1 h, 10 h, 4 d, 40 d, 400 d"
+MOST_NARROW_TICKS = 5
+"""Names of durations that fit beside each other below a narrow panel."""
 _MANY_TICKS = (
     "1 ms, 10 ms, 100 ms, 1 s, 2 s, 5 s, 10 s, 20 s, 1 min, 2 min, 5 min, 10 min, 20 min, 1 h, "
     "2 h, 5 h, 10 h, 1 d, 2 d, 5 d, 10 d, 20 d, 50 d, 100 d"
@@ -208,6 +210,9 @@ def name_durations(axis: Axis, is_narrow: bool = False) -> None:
 
     low_s, high_s = axis.get_view_interval()
     names = (_FEW_TICKS if is_narrow or high_s > 500 * low_s else _MANY_TICKS).split(", ")
+    if is_narrow:
+        shown = sum(low_s <= _tick_s(name) <= high_s for name in names)
+        names = names[:: max(1, -(-shown // MOST_NARROW_TICKS))]
     axis.set_major_locator(FixedLocator([_tick_s(name) for name in names]))
     axis.set_major_formatter(FixedFormatter(names))
     axis.set_minor_locator(NullLocator())
