@@ -36,10 +36,15 @@ def replay_notes(report: Mapping[str, Any]) -> Iterator[str]:
     if compared < report["jobs"]:
         yield f"times are of the {counted(compared, 'job')} that have ended by themselves"
     if report["jobs_predicted"]:
+        assumed = report["jobs_assumed"]
         yield (
             f"{counted(report['jobs_predicted'], 'job')} not ended yet: simulated with the median "
-            f"run time of jobs like them; of {report['jobs_assumed']} nothing is known: simulated "
-            "to run twice as long as until now"
+            "run time of jobs like them"
+            + (
+                f"; {assumed} of them, without such jobs, twice as long as until now"
+                if assumed
+                else ""
+            )
         )
     if report["elastic_jobs"]:
         yield f"{counted(report['elastic_jobs'], 'elastic training')}: replayed with a fixed size"

@@ -21,7 +21,9 @@ def back_up(journal: Path, target: Path) -> int:
     file is closed to other users. Raises BadInput, JournalDamaged.
     """
     if not journal.is_file():
-        raise BadInput(f"{journal}: there is no journal; give --state-dir")
+        raise BadInput(
+            f"{journal}: there is no journal; give --state-dir (pg_dump copies one in PostgreSQL)"
+        )
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

@@ -78,7 +78,9 @@ def address_of_head(head: str, state_folder: Path | None, other: str | None, gpu
     its slots. The variables of this process become those of the cluster's processes.
     """
     if other is not None:
-        raise BadInput(f"--head starts a cluster of its own; leave out {other}")
+        raise BadInput(
+            f"--head starts a cluster of its own; leave out --cluster and --address ({other})"
+        )
     host, colon, port = head.rpartition(":") if ":" in head else (head, "", "")
     folder = (state_folder or default_server_folder()).absolute()
     address = f"{host}:{port if colon else DEFAULT_PORT}"
