@@ -180,6 +180,23 @@ def test_a_queue_is_held_and_the_page_follows_its_jobs(window: Window, client: L
     client.delete_queue("vision")
 
 
+LONG_NAME = "a-name-of-a-job-that-tells-all-of-its-parameters-at-once"
+
+
+@pytest.mark.parametrize(("width", "shown"), [(1300, ".actions button"), (400, ".chip")])
+def test_a_long_name_keeps_what_follows_it_in_view(
+    window: Window, client: LiveClient, width: int, shown: str
+) -> None:
+    job = submit(client, LONG_NAME, processes=2)
+    window.tab.set_viewport_size({"width": width, "height": 800})
+    window.tab.goto("/jobs")
+    row = f"tr:has(a[href='/jobs/{job}'])"
+    window.tab.wait_for_selector(f"{row} .chip.running")
+    part = window.tab.locator(f"{row} {shown}").last
+    assert part.evaluate("part => part.getBoundingClientRect().right") < width
+    assert window.tab.locator(f"{row} td[title='{LONG_NAME}']").count() == 1
+
+
 def test_a_filter_and_an_order_stay_in_the_address(window: Window, client: LiveClient) -> None:
     for name in ("filter-b", "filter-a"):
         client.change(submit(client, name), "cancel")
