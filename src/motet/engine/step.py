@@ -133,6 +133,11 @@ class Engine:
         """The policy in force."""
         return self._policy
 
+    @property
+    def measurements(self) -> Measurements | None:
+        """What jobs have reported; None: it is not kept."""
+        return self._measurements
+
     def _folded(
         self, now_us: int, events: Sequence[Event], change_policy: Callable[[PolicyChanged], None]
     ) -> bool:

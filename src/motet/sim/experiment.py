@@ -24,6 +24,7 @@ from motet.sim.replay.simulation import ProgressCallback, Simulation
 from motet.sim.replay.slow_machines import DrawnSpells
 from motet.sim.workload.checks import check_queues, check_sizes
 from motet.sim.workload.interventions import TimedEvent
+from motet.sim.workload.job_reports import JobReports
 from motet.sim.workload.workload import Workload
 
 _ILP_IS_SLOW = (
@@ -88,8 +89,10 @@ class Experiment:
         cluster: ClusterSpec,
         journal: Journal | None = None,
         timeline: Sequence[TimedEvent] = (),
+        reports: JobReports | None = None,
     ) -> Simulation:
-        """The simulation before its first event. Raises as `run` does."""
+        """The simulation before its first event. `reports`: what jobs reported once. Raises as
+        `run` does."""
         check_sizes(workload, cluster)
         common, names = self._common(), workload.model_names
         profiles = common.profiles()
@@ -111,6 +114,7 @@ class Experiment:
             timeline=timeline,
             limits=common.preemption_limits,
             subtask_errors=common.subtask_errors(len(workload)),
+            reports=reports,
         )
 
     def _queues_of_file(

@@ -5,7 +5,7 @@ Fits are computed when a policy decides, and only for jobs with enough new measu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
 
@@ -86,6 +86,14 @@ class Measurements:
         """The same measurements, to be estimated from without a trace in these."""
         found = deepcopy(self)
         found._last = None  # The copies of its columns could be written.
+        return found
+
+    def renumbered(self, number_of: Mapping[int, int]) -> Measurements:
+        """A copy with these jobs alone, under other numbers."""
+        found = self.copy()
+        found._jobs = {
+            number_of[job]: each for job, each in found._jobs.items() if job in number_of
+        }
         return found
 
     def __contains__(self, job: int) -> bool:

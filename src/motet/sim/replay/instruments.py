@@ -9,9 +9,10 @@ from numba import njit
 
 from motet.domain.arrays import Ints
 from motet.domain.events import DataSizes, Event, Goal, MachineMeasured, RemainingMeasured
+from motet.domain.units import NEVER_US
 from motet.engine.state.cluster_state import ClusterState
 from motet.sim.replay.machine_speeds import MachinePaces
-from motet.sim.replay.measurement import Meter
+from motet.sim.replay.measurement import Meter, RepeatedReports
 
 
 class Instruments:
@@ -21,7 +22,7 @@ class Instruments:
         self,
         state: ClusterState,
         paces: MachinePaces,
-        meter: Meter | None,
+        meter: Meter | RepeatedReports | None,
         *,
         has_oracle: bool,
         watches_machines: bool,
@@ -45,6 +46,14 @@ class Instruments:
             trains = runs & (table.jobs.ready_us < now_us)
             found += self._machines(table.jobs.number[trains].tolist())
         return found
+
+    @property
+    def next_us(self) -> int:
+        """When the next job proposes a size."""
+        if not isinstance(self._meter, RepeatedReports):
+            return NEVER_US
+        jobs = self._state.table.jobs
+        return self._meter.next_us(jobs.number[jobs.held_gpus > 0].tolist())
 
     def goal(self, job: int) -> Goal | None:
         """The end condition that the user of an arriving job specifies; None if it is

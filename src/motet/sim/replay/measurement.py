@@ -1,8 +1,9 @@
-"""Measurements of simulated jobs: true losses and speeds, as they become observable."""
+"""What simulated jobs report: true losses and speeds, as they become observable, or what was
+recorded once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -12,13 +13,16 @@ from motet.domain.events import (
     Event,
     Goal,
     ProgressMeasured,
+    SizeProposed,
     SpeedMeasured,
     SubtasksMeasured,
 )
+from motet.domain.units import NEVER_US
 from motet.engine.state.cluster_state import ClusterState
 from motet.sim.replay.machine_speeds import MachinePaces
 from motet.sim.replay.step_progress import StepProgress
 from motet.sim.workload.elastic_work import WorkModels
+from motet.sim.workload.job_reports import JobReports
 
 MOST_NEW_POINTS = 64
 """Limit per report; further steps are thinned."""
@@ -122,6 +126,66 @@ class Meter:
         speed is not a property of the configuration.
         """
         return SpeedMeasured(job, *self._progress.roles(job), self._progress.speed_now(job))
+
+
+class RepeatedReports:
+    """Repeats what jobs reported once, as soon as they have done the work after which they did.
+
+    Only a proposal of a size needs an instant of its own; the others wait for the next one.
+    """
+
+    def __init__(self, reports: JobReports, progress: StepProgress) -> None:
+        self._reports, self._progress = reports, progress
+        self._passed: dict[int, int] = {}
+
+    def goal(self, job: int) -> Goal | None:
+        """As it was."""
+        return self._reports.goals.get(job)
+
+    def data(self, job: int) -> DataSizes | None:
+        """As it was."""
+        return self._reports.data.get(job)
+
+    def tried(self, job: int) -> list[Event]:
+        """Nothing is tried before a start."""
+        del job
+        return []
+
+    def read(self, running: Sequence[int], state: ClusterState) -> list[Event]:
+        """What these jobs report now."""
+        found: list[Event] = []
+        for job in running:
+            reports, place = self._reports.reports.get(job, ()), self._passed.get(job, 0)
+            while place < len(reports) and self._has_done(job, reports[place][0], state.now_us):
+                found.append(reports[place][1])
+                place += 1
+            if reports:
+                self._passed[job] = place
+        return found
+
+    def next_us(self, running: Iterable[int]) -> int:
+        """When the next one of these jobs proposes a size."""
+        times_us = (self._next_proposal_us(job) for job in running)
+        return min(times_us, default=NEVER_US)
+
+    def capture(self) -> Mapping[int, int]:
+        """How many reports of every job have passed."""
+        return dict(self._passed)
+
+    def restore(self, captured: Mapping[int, int]) -> None:
+        """Continue after these."""
+        self._passed = dict(captured)
+
+    def _has_done(self, job: int, steps: int, now_us: int) -> bool:
+        return job in self._progress and self._progress.has_done(job, steps, now_us)
+
+    def _next_proposal_us(self, job: int) -> int:
+        reports = self._reports.reports.get(job, ())
+        for steps, event in reports[self._passed.get(job, 0) :]:
+            if isinstance(event, SizeProposed):
+                known = job in self._progress
+                return self._progress.reaches_us(job, steps) if known else NEVER_US
+        return NEVER_US
 
 
 def _tried(work: WorkModels, job: int) -> list[tuple[int, int]]:

@@ -97,6 +97,15 @@ class RunningJobs:
             self._progress.finished(number, self._state.now_us)
         self._paces.left(number)
 
+    def adapt_to_slots(self) -> list[Event]:
+        """Let all jobs with a work model that hold slots train, after another driver let them."""
+        jobs = self._state.jobs
+        return [
+            SpeedChanged(number, *self._change_speed(self._state.table.row_of(number)))
+            for number in jobs.number[jobs.held_gpus > 0].tolist()
+            if number in self._progress
+        ]
+
     def adapt_to_partners(self) -> list[Event]:
         """Change the speed of jobs that share their GPUs with other jobs than before."""
         table, jobs = self._state.table, self._state.jobs

@@ -38,7 +38,7 @@ from motet.sim.replay.agenda import Agenda
 from motet.sim.replay.captured import CapturedSimulation
 from motet.sim.replay.instruments import Instruments
 from motet.sim.replay.machine_speeds import MachinePaces
-from motet.sim.replay.measurement import Meter
+from motet.sim.replay.measurement import Meter, RepeatedReports
 from motet.sim.replay.outcome import Outcome, Recorder
 from motet.sim.replay.progress_watch import ProgressWatch
 from motet.sim.replay.running_jobs import DRIVER_COLUMNS, RunningJobs
@@ -46,6 +46,7 @@ from motet.sim.replay.start_ups import StartUps, StartUpTime
 from motet.sim.replay.step_progress import StepProgress
 from motet.sim.speeds.speed_model import Imbalance, SpeedModel, balanced
 from motet.sim.workload.interventions import TimedEvent
+from motet.sim.workload.job_reports import JobReports
 from motet.sim.workload.workload import Workload
 
 ProgressCallback: TypeAlias = Callable[[int, int], None]
@@ -80,11 +81,12 @@ class Simulation:
         timeline: Sequence[TimedEvent] = (),
         limits: PreemptionLimits = NO_LIMITS,
         subtask_errors: Floats | None = None,
+        reports: JobReports | None = None,
     ) -> None:
         """`measurements`: with fitters, for a policy that requires estimates. `models`: profiles
         that the policy may use. `imbalance`: of the jobs' servers. `paces`: of machines that are
         slow at times. `timeline`: machine events, ordered by time. `limits`: see `Engine`.
-        `subtask_errors`: see `Meter`.
+        `subtask_errors`: see `Meter`. `reports`: what jobs reported once, instead of measurements.
         """
         self._paces = paces or MachinePaces()
         is_watched = self._paces.is_active and policy.wants_machine_speeds
@@ -101,8 +103,10 @@ class Simulation:
         helpers = measurements, monitor, limits
         self.engine = Engine(policy, planner, state, journal, name_of, *helpers)
         work = workload.work
-        meter = None
-        if work is not None and policy.wants_estimates:
+        meter: Meter | RepeatedReports | None = None
+        if reports is not None:
+            meter = RepeatedReports(reports, self._progress)
+        elif work is not None and policy.wants_estimates:
             meter = Meter(work, self._progress, self._paces, subtask_errors)
         self._recorder = Recorder(workload, cluster, speeds.together_gpus)
         oracle = policy.knows_durations
@@ -162,7 +166,7 @@ class Simulation:
             return NEVER_US
         self._finish_us = int(finish.min()) if len(finish) else NEVER_US
         next_us = min(self._agenda.next_us, self._finish_us, self.engine.recheck_at_us)
-        return min(next_us, self._starts.next_us)
+        return min(next_us, self._starts.next_us, self._instruments.next_us)
 
     @property
     def _can_resume(self) -> bool:
@@ -280,3 +284,12 @@ class Simulation:
         self._recorder.restore(captured.recorder)
         self._instruments.restore(captured.instruments)
         self._paces.restore(captured.pace_changes, self._state.placements)
+
+    def continue_jobs(self) -> None:
+        """After `restore` from what another driver left: jobs with a work model begin their work
+        here, those that hold slots at once."""
+        state = self._state
+        for number in (*state.jobs.number.tolist(), *state.suspended):
+            self._progress.arrived(number)
+        if events := self._running.adapt_to_slots():
+            self.engine.step(state.now_us, events)

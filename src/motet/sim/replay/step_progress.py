@@ -14,11 +14,13 @@ from math import ldexp
 import numpy as np
 
 from motet.domain.arrays import Floats, Ints
-from motet.domain.units import SECOND_US
+from motet.domain.units import NEVER_US, SECOND_US
 from motet.estimate.colocation.group_time import SubtaskTimes
+from motet.estimate.colocation.subtask_profile import SubtaskProfile
 from motet.estimate.speed_function import speed
 from motet.sim.speeds.speed_model import Imbalance, balanced
 from motet.sim.workload.elastic_work import ROLE_COLUMNS, WorkModels
+from motet.sim.workload.measured_work import KnownSpeeds, MeasuredWork, steps_per_s
 
 _BITS = 96
 _STEP = SECOND_US << _BITS
@@ -91,9 +93,9 @@ class StepProgress:
         if work is None or not work.steps[job]:
             return {}
         steps = int(work.steps[job])
-        full = float(work.speeds.take([job]).steps_per_s(work.workers[job], work.servers[job])[0])
-        self._runs[job] = _Run(steps, steps * _STEP, full)
-        return {name: int(getattr(work, name)[job]) for name in ROLE_COLUMNS}
+        self._runs[job] = _Run(steps, steps * _STEP, self._full_speed(work, job))
+        own = work.columns(job) if isinstance(work, MeasuredWork) else {}
+        return {**{name: int(getattr(work, name)[job]) for name in ROLE_COLUMNS}, **own}
 
     def roles(self, job: int) -> tuple[int, int]:
         """The last workers and servers of the job; 0 before its start."""
@@ -107,6 +109,9 @@ class StepProgress:
 
     def subtasks(self, job: int, workers: int) -> SubtaskTimes | None:
         """COMP and COMM seconds of an iteration with this many workers; None: unknown."""
+        measured = self._measured(job)
+        if isinstance(measured, SubtaskProfile):
+            return measured.at(workers) if workers else None
         subtasks = None if self.work is None else self.work.subtasks
         if subtasks is None or not workers or np.isnan(subtasks.comp_s[job]):
             return None
@@ -125,6 +130,8 @@ class StepProgress:
         assert self.work is not None
         if (times := self.subtasks(job, workers)) is not None:
             return 1 / (times.comp_s * computing + times.comm_s * communicating)
+        if (measured := self._measured(job)) is not None:
+            return steps_per_s(measured, workers, servers)
         mode, parameters = (
             int(self.work.speeds.mode[job]),
             self.work.speeds.parameters[job].tolist(),
@@ -132,11 +139,12 @@ class StepProgress:
         exchanging *= self._imbalance(job, servers)
         return speed(mode, parameters, workers, servers, computing, communicating, exchanging)
 
-    def begin(self, job: int, at_us: int, steps_per_s: float, workers: int, servers: int) -> int:
-        """Start training at `at_us`. Returns the time of completion, in microseconds."""
+    def begin(self, job: int, at_us: int, speed: float, workers: int, servers: int) -> int:
+        """Start training at `at_us`, with `speed` steps per second. Returns the time of completion,
+        in microseconds."""
         run = self._runs[job]
         run.workers, run.servers, run.begins_us = workers, servers, at_us
-        run.pace = int(ldexp(steps_per_s, _BITS))
+        run.pace = int(ldexp(speed, _BITS))
         return at_us - (-run.left // run.pace)
 
     def pause(self, job: int, now_us: int) -> int:
@@ -152,14 +160,28 @@ class StepProgress:
         self.pause(job, now_us)
         del self._runs[job]
 
-    def rate(self, job: int, steps_per_s: float) -> int:
+    def rate(self, job: int, speed: float) -> int:
         """A speed relative to that on the full request, which is 10,000."""
-        return max(round(10_000 * steps_per_s / self._runs[job].full_speed), 1)
+        return max(round(10_000 * speed / self._runs[job].full_speed), 1)
 
     def steps_done(self, job: int, now_us: int) -> float:
         """Completed steps until now."""
         run = self._runs[job]
         return (run.steps * _STEP - run.left_at(now_us)) / _STEP
+
+    def has_done(self, job: int, steps: int, now_us: int) -> bool:
+        """Whether the job has completed so many steps."""
+        run = self._runs[job]
+        return run.left_at(now_us) <= (run.steps - steps) * _STEP
+
+    def reaches_us(self, job: int, steps: int) -> int:
+        """When a job that trains completes so many steps at its present speed; NEVER_US: it does
+        not train."""
+        run = self._runs[job]
+        if not run.pace:
+            return NEVER_US
+        ahead = max(run.left - (run.steps - steps) * _STEP, 0)
+        return run.begins_us - (-ahead // run.pace)
 
     def speed_now(self, job: int) -> float:
         """Steps per second of a running job, including effects of machines and partners."""
@@ -181,12 +203,23 @@ class StepProgress:
         steps = np.array(self._steps, dtype=np.float64).reshape(-1, 2)
         return TrainedSteps(*np.ascontiguousarray(whole.T), *np.ascontiguousarray(steps.T))
 
+    def _measured(self, job: int) -> KnownSpeeds | None:
+        """The measured speeds of a job; None: they follow from a formula."""
+        known = self.work.measured[job] if isinstance(self.work, MeasuredWork) else None
+        return None if known is None else known.speeds
+
+    def _full_speed(self, work: WorkModels, job: int) -> float:
+        workers, servers = int(work.workers[job]), int(work.servers[job])
+        if (measured := self._measured(job)) is not None:
+            return steps_per_s(measured, workers, servers)
+        return float(work.speeds.take([job]).steps_per_s(workers, servers)[0])
+
     def _note(self, job: int, run: _Run, now_us: int) -> None:
         total = run.steps * _STEP
         self._whole.extend((job, run.begins_us, now_us, run.workers, run.servers))
         self._steps.extend(((total - run.left) / _STEP, (total - run.left_at(now_us)) / _STEP))
 
 
-def time_of_units(units: int, steps_per_s: float) -> int:
-    """Microseconds for this number of units of steps, rounded up."""
-    return -(-units // int(ldexp(steps_per_s, _BITS)))
+def time_of_units(units: int, speed: float) -> int:
+    """Microseconds for this number of units of steps, rounded up. `speed`: steps per second."""
+    return -(-units // int(ldexp(speed, _BITS)))
