@@ -48,6 +48,7 @@ def replay_notes(report: Mapping[str, Any]) -> Iterator[str]:
         )
     if report["elastic_jobs"]:
         yield f"{counted(report['elastic_jobs'], 'elastic training')}: replayed with a fixed size"
+    yield from _notes_on_sizes(report, other)
     if report["policy_changes"]:
         changes = counted(report["policy_changes"], "time")
         yield f"the policy was changed {changes}; the replay knows only the last one"
@@ -56,6 +57,33 @@ def replay_notes(report: Mapping[str, Any]) -> Iterator[str]:
         yield f"{missing} jobs would not have ended under {other}"
     if runs[2]["knows_durations"]:
         yield f"{other} is told the run times that were measured"
+
+
+def _notes_on_sizes(report: Mapping[str, Any], other: str) -> Iterator[str]:
+    """On trainings whose size changes. Replays that were kept by earlier versions have none."""
+    if resized := report.get("resized_jobs"):
+        proposed = counted(report["proposals"], "size")
+        yield (
+            f"{counted(resized, 'training')} of changing size: replayed with the speeds that they "
+            f"reported at each size; {proposed} proposed, after as much work as on the cluster; a "
+            f"resize costs {time_words(report['resize_s'])}"
+        )
+    if on_machines := report.get("machine_jobs"):
+        yield (
+            f"{counted(on_machines, 'training')} on machines: replayed with the COMP and COMM "
+            "times that they reported; on shared machines an iteration takes as long as the "
+            "model of harmony predicts"
+        )
+    if unprofiled := report.get("unprofiled_jobs"):
+        yield (
+            f"{counted(unprofiled, 'training')} on machines reported no COMP and COMM: taken to "
+            "have equal parts of the time on shared machines"
+        )
+    if estimated := report.get("estimated_jobs"):
+        yield (
+            f"{counted(estimated, 'training')} had sizes under {other} at which no speed was "
+            "measured: predicted from those that were"
+        )
 
 
 def moved_jobs(jobs: Sequence[Mapping[str, Any]]) -> list[tuple[float, Mapping[str, Any]]]:

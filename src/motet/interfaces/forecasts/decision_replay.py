@@ -40,7 +40,7 @@ def decided_again(journal: FollowedJournal, asked: DecisionQuestion) -> dict[str
 
 def _before(cluster: ReplayedCluster) -> dict[str, Any]:
     """The jobs in line and the machines that the policy sees."""
-    rows = SimulationStart.of(cluster.engine).rows
+    rows = SimulationStart.of(cluster.engine).with_sizes({}).rows
     state = cluster.state
     jobs = [
         {

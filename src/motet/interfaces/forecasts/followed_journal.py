@@ -12,9 +12,13 @@ from motet.domain.events import (
     MachineAdded,
     MachineCame,
     MachineLeft,
+    ProgressMeasured,
     QueueLimited,
     Resumed,
+    SizeProposed,
+    SpeedMeasured,
     Submitted,
+    SubtasksMeasured,
     Suspended,
     Updated,
 )
@@ -28,6 +32,8 @@ _GIVEN = (
     *(MachineAdded, MachineCame, Drained, MachineLeft, QueueLimited),
 )
 """Events that the policy does not cause."""
+_REPORTED = (Submitted, ProgressMeasured, SpeedMeasured, SubtasksMeasured, SizeProposed)
+"""What jobs tell of themselves, and with what they arrive."""
 
 
 class FollowedJournal:
@@ -43,16 +49,22 @@ class FollowedJournal:
             raise BadInput(f"{address}: the journal is empty; start 'motet server' on it once")
         self.cluster = ReplayedCluster(declared_by(first))
 
-    def read(self, until_us: int = NEVER_US) -> list[tuple[int, Event]]:
+    def read(
+        self, until_us: int = NEVER_US, reported: list[tuple[int, Event]] | None = None
+    ) -> list[tuple[int, Event]]:
         """Fold the further records up to a moment; returns what the policy did not cause in them.
 
-        Raises JournalDamaged.
+        `reported`: gets what jobs have told in them. Raises JournalDamaged.
         """
         found: list[tuple[int, Event]] = []
         for record in self.unread(until_us):
             self.cluster.replay(record)
             self._next = record.sequence + 1
-            found += ((record.at_us, each) for each in events_of(record) if _is_given(each))
+            events = events_of(record)
+            found += ((record.at_us, each) for each in events if isinstance(each, _GIVEN))
+            if reported is not None:
+                told = (each for each in events if isinstance(each, _REPORTED))
+                reported += ((record.at_us, each) for each in told)
         return found
 
     def unread(self, until_us: int) -> Iterator[Record]:
@@ -70,7 +82,3 @@ class FollowedJournal:
     def close(self) -> None:
         """Close the database."""
         self._reader.close()
-
-
-def _is_given(event: Event) -> bool:
-    return isinstance(event, _GIVEN)

@@ -102,7 +102,7 @@ class PossibleFutures:
         """`now_us`: Unix time, at least that of the last step. `submitted`: further jobs."""
         state = live.state
         self._live, self._seed, self._now_us = live, seed, now_us
-        self._start = SimulationStart.of(live.engine)
+        self._start = SimulationStart.of(live.engine).with_sizes({})
         rows = self._start.rows
         self._holds = frozenset(number for number, row in rows.items() if row["held_gpus"])
         self._jobs = {number: state.jobs[number] for number in rows}

@@ -79,10 +79,12 @@ class MeasuredRuns:
 
 @dataclass(frozen=True)
 class RemainingWork:
-    """`work_us`: by job, on its slots, from a moment on. `predicted`: jobs that have not ended by
-    themselves, `assumed`: those of them about which nothing was known."""
+    """`work_us`: by job, on its slots, from a moment on. `rest_us`: the part of it that is
+    predicted. `predicted`: jobs that have not ended by themselves, `assumed`: those of them about
+    which nothing was known."""
 
     work_us: Mapping[int, int]
+    rest_us: Mapping[int, int]
     start_up_us: int
     predicted: frozenset[int]
     assumed: frozenset[int]
@@ -96,6 +98,7 @@ class RemainingWork:
         runs = MeasuredRuns.of(known, until_us)
         predictor = runs.predictor(known)
         work_us: dict[int, int] = {}
+        rests_us: dict[int, int] = {}
         predicted, assumed = set[int](), set[int]()
         for job in jobs:
             rest_us = 0
@@ -105,8 +108,9 @@ class RemainingWork:
                 predicted.add(job.number)
                 if forecast is None:
                     assumed.add(job.number)
+            rests_us[job.number] = rest_us
             work_us[job.number] = max(runs.run_us(job, from_us) + rest_us, LEAST_US)
-        return cls(work_us, runs.start_up_us, frozenset(predicted), frozenset(assumed))
+        return cls(work_us, rests_us, runs.start_up_us, frozenset(predicted), frozenset(assumed))
 
 
 def has_ended(job: LiveJob) -> bool:

@@ -20,23 +20,31 @@ from motet.domain.events import (
     MachineAdded,
     MachineCame,
     MachineLeft,
+    ProgressMeasured,
     QueueLimited,
     Resumed,
+    SizeProposed,
+    SpeedMeasured,
     Submitted,
+    SubtasksMeasured,
     Suspended,
     Updated,
 )
+from motet.domain.policy import JobInput
 from motet.domain.queues.queue_limits import Queues
 from motet.domain.snapshot import UNKNOWN
-from motet.domain.units import exact_seconds
+from motet.domain.units import exact_seconds, microseconds
 from motet.engine.policy_loading.engine_settings import ENGINE_SETTINGS
 from motet.engine.ports import Journal
 from motet.interfaces.forecasts.simulation_start import SimulationStart
+from motet.interfaces.forecasts.sizes.sized_trainings import SizedTrainings
 from motet.live.master.policy_choice import policy_of
 from motet.sim.experiment import Experiment
 from motet.sim.replay.outcome import Outcome
 from motet.sim.replay.simulation import Simulation
 from motet.sim.workload.interventions import TimedEvent
+from motet.sim.workload.job_reports import JobReports, WorkReport
+from motet.sim.workload.measured_work import MeasuredJob, MeasuredWork
 from motet.sim.workload.workload import Workload
 
 
@@ -51,7 +59,8 @@ class PolicyInForce:
 @dataclass(frozen=True, eq=False)
 class ReplayedPeriod:
     """`jobs`: the live numbers of the workload's jobs, in its order. `cluster`: with all machines
-    that there ever were. `restart_us`: the cost of every further start of a job."""
+    that there ever were. `restart_us`: the cost of every further start of a job, `resize_us`: of
+    every resize."""
 
     start: SimulationStart
     jobs: tuple[int, ...]
@@ -62,6 +71,8 @@ class ReplayedPeriod:
     restart_us: int
     in_force: PolicyInForce
     queues: Queues
+    resize_us: int
+    reports: JobReports | None = None
 
     @classmethod
     def of(
@@ -74,12 +85,17 @@ class ReplayedPeriod:
         work_us: Mapping[int, int],
         restart_us: int,
         in_force: PolicyInForce,
+        sized: SizedTrainings | None = None,
     ) -> ReplayedPeriod:
         """`happened`: after the start, with its Unix times. `work_us`: by job, after the start.
-        `queues`: all, with
-        their limits at the start. Jobs that request more slots than `cluster` has are left out."""
+        `queues`: all, with their limits at the start. `sized`: trainings whose size may change;
+        None: all jobs keep their sizes. Jobs that request more slots than `cluster` has are left
+        out."""
+        resized = {} if sized is None else sized.jobs
+        start = start.with_sizes({number: job.roles for number, job in resized.items()})
+        work_us = {**work_us, **{number: _alone_us(job) for number, job in resized.items()}}
         new = {
-            event.job: _arriving(at_us, event.columns)
+            event.job: _arriving(at_us, event.columns, resized.get(event.job))
             for at_us, event in happened
             if isinstance(event, Submitted)
         }
@@ -94,6 +110,9 @@ class ReplayedPeriod:
         ran_us = [row.get("executed_us", 0) for row in chosen]
         duration_us = [ran + work_us[number] for ran, number in zip(ran_us, jobs, strict=True)]
         workload = _workload(jobs, chosen, duration_us, queues.names, users)
+        if resized:
+            work = MeasuredWork.of_jobs([resized.get(number) for number in jobs])
+            workload = replace(workload, work=work)
         return cls(
             start.without(too_large),
             jobs,
@@ -104,6 +123,8 @@ class ReplayedPeriod:
             restart_us,
             in_force,
             queues,
+            restart_us + (0 if sized is None else sized.lost_us),
+            None if sized is None or not resized else _reports(sized, place_of),
         )
 
     def simulated(self, policy: PolicyInForce) -> Outcome:
@@ -113,10 +134,15 @@ class ReplayedPeriod:
     def simulation(self, policy: PolicyInForce, journal: Journal | None = None) -> Simulation:
         """The simulation at its start. Raises UnknownName, BadInput."""
         experiment = self.experiment(policy)
-        simulation = experiment.simulation(self.workload, self.cluster, journal, self.timeline)
+        simulation = experiment.simulation(
+            self.workload, self.cluster, journal, self.timeline, self.reports
+        )
         place_of = {number: place for place, number in enumerate(self.jobs)}
         keeps_policy = policy == self.in_force
-        self.start.begin(simulation, place_of, self.work_us, keeps_policy=keeps_policy)
+        start = self.start
+        if self.reports is not None and not (keeps_policy or _groups_jobs(experiment)):
+            start = start.apart()
+        start.begin(simulation, place_of, self.work_us, keeps_policy=keeps_policy)
         return simulation
 
     def with_work(self, work_us: Mapping[int, int]) -> ReplayedPeriod:
@@ -131,6 +157,7 @@ class ReplayedPeriod:
         settings = {
             "placement": "count",
             "preemption_cost": exact_seconds(self.restart_us),
+            "rescale_cost": exact_seconds(self.resize_us),
             **{name: policy.settings.get(name, usual) for name, usual in ENGINE_SETTINGS.items()},
         }
         own = policy_of(policy.policy, policy.settings)
@@ -139,10 +166,45 @@ class ReplayedPeriod:
         )
 
 
-def _arriving(at_us: int, columns: Mapping[str, int]) -> Mapping[str, int]:
+def _groups_jobs(experiment: Experiment) -> bool:
+    """Whether the policy may let trainings share machines, as `harmony` does."""
+    return JobInput.SUBTASKS in experiment.policy_class.needed_inputs
+
+
+def _arriving(
+    at_us: int, columns: Mapping[str, int], resized: MeasuredJob | None
+) -> Mapping[str, int]:
     """Jobs of an array arrive when they are released, and have the place of the first of them."""
     usual = {"queue": 0, "experiment": UNKNOWN, "model": UNKNOWN}
-    return {**usual, **columns, "arrival_us": at_us}
+    found = {**usual, **columns, "arrival_us": at_us}
+    if resized is not None:
+        found["gpus"] = resized.gpus
+        for demand in ("cpus", "memory_bytes"):  # The same for each of its slots.
+            found[demand] = columns.get(demand, 0) * resized.gpus // columns["gpus"]
+    return found
+
+
+def _alone_us(job: MeasuredJob) -> int:
+    """The time that its work takes on its full request."""
+    return max(microseconds(job.steps / job.full_speed), 1)
+
+
+def _reports(sized: SizedTrainings, place_of: Mapping[int, int]) -> JobReports:
+    """What trainings reported, by their places."""
+    reports: dict[int, list[WorkReport]] = {}
+    for number, events in sized.reports.items():
+        if (place := place_of.get(number)) is not None:
+            reports[place] = [(steps, _renumbered(event, place)) for steps, event in events]
+    goals = {place_of[it]: each for it, each in sized.goals.items() if it in place_of}
+    data = {place_of[it]: each for it, each in sized.data.items() if it in place_of}
+    return JobReports(reports, goals, data)
+
+
+def _renumbered(event: Event, place: int) -> Event:
+    match event:
+        case ProgressMeasured() | SpeedMeasured() | SubtasksMeasured() | SizeProposed():
+            return replace(event, job=place)
+    return event
 
 
 def _timeline(

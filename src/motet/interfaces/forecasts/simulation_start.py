@@ -12,37 +12,50 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import NEVER_US
 from motet.engine.capture import CapturedEngine
+from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.state.captured_state import CapturedState
+from motet.engine.state.proposed_sizes import TAKES_PROPOSALS
+from motet.engine.state.sharing import SHARED_SET
 from motet.engine.step import Engine
 from motet.sim.replay.simulation import Simulation
 
 _COUNTS = ("preemptions", "migrations", "rescales")
 """Of the past; a simulation counts from its start."""
+_ROLES = ("workers", "servers")
+_SIZES = (*_ROLES, *(f"{limit}_{role}" for role in _ROLES for limit in ("min", "max")))
 
 
 @dataclass(frozen=True, eq=False)
 class SimulationStart:
     """The engine of the live cluster at a moment. `recheck_at_us`: as its policy requested.
 
-    Slots of jobs that are being stopped are already those of the jobs that get them. Elastic jobs
-    keep the size that they have, or request.
+    Slots of jobs that are being stopped are already those of the jobs that get them. `reported`:
+    what elastic jobs have reported, of those that a simulation resizes.
     """
 
     state: CapturedState
     recheck_at_us: int
     cluster: ClusterSpec
+    reported: Measurements | None = None
 
     @classmethod
     def of(cls, engine: Engine) -> SimulationStart:
         """A copy of the present state."""
+        reported = engine.measurements and engine.measurements.copy()
         captured = engine.state.capture()
-        rigid = replace(
-            captured,
-            columns=_rigid(captured.columns),
-            suspended={number: _rigid_row(row) for number, row in captured.suspended.items()},
-            has_elastic=False,
+        return cls(captured, engine.recheck_at_us, engine.state.cluster, reported)
+
+    def with_sizes(self, roles: Mapping[int, Mapping[str, int]]) -> SimulationStart:
+        """The same with these requests and limits, by number, but for jobs that propose their size;
+        all other elastic jobs keep the size that they have, or request, and propose none."""
+        columns, suspended = self.state.columns, self.state.suspended
+        state = replace(
+            self.state,
+            columns=_sized(columns, roles),
+            suspended={number: _sized_row(number, row, roles) for number, row in suspended.items()},
+            has_elastic=bool(roles),
         )
-        return cls(rigid, engine.recheck_at_us, engine.state.cluster)
+        return replace(self, state=state, reported=self.reported if roles else None)
 
     @property
     def now_us(self) -> int:
@@ -65,6 +78,26 @@ class SimulationStart:
         suspended = {number: row for number, row in state.suspended.items() if number not in jobs}
         return replace(self, state=replace(state, columns=columns, suspended=suspended))
 
+    def apart(self) -> SimulationStart:
+        """The same, but of jobs on the same slots only the first holds them, and the others wait:
+        for a policy that knows no jobs which share slots."""
+        state, numbers = self.state, self.state.columns["number"]
+        sets = state.columns[SHARED_SET]
+        _, first = np.unique(sets, return_index=True)
+        shares = sets != UNKNOWN
+        waits = shares.copy()
+        waits[first] = False
+        columns = {name: column.copy() for name, column in state.columns.items()}
+        for name in ("held_gpus", "held_workers", "held_servers"):
+            columns[name][waits] = 0
+        columns["running_since_us"][waits], columns["ready_us"][waits] = UNKNOWN, NEVER_US
+        columns["partner"][shares] = columns[SHARED_SET][shares] = UNKNOWN
+        columns["sharers"][shares] = 1
+        waiting = {*numbers[waits].tolist()}
+        placements = {job: place for job, place in state.placements.items() if job not in waiting}
+        state = replace(state, columns=columns, placements=placements, has_shared=False)
+        return replace(self, state=state)
+
     def begin(
         self,
         simulation: Simulation,
@@ -82,17 +115,19 @@ class SimulationStart:
         recheck_at_us = self.recheck_at_us if keeps_policy else self.now_us
         later = range(self.cluster.size, simulation.engine.state.cluster.size)
         state = self._renumbered(place_of, work_us, later)
+        reported = self.reported and self.reported.renumbered(place_of)
         open_holds = {job: (self.now_us, place) for job, place in state.placements.items()}
         simulation.restore(
             replace(
                 blank,
-                engine=CapturedEngine(state, recheck_at_us, None, None),
+                engine=CapturedEngine(state, recheck_at_us, reported, None),
                 agenda=(len(state.columns["number"]) + len(state.suspended), 0),
                 recorder=replace(
                     blank.recorder, holds=replace(blank.recorder.holds, open=open_holds)
                 ),
             )
         )
+        simulation.continue_jobs()
 
     def _renumbered(
         self, place_of: Mapping[int, int], work_us: Mapping[int, int], absent: range
@@ -138,17 +173,34 @@ def _places(numbers: Ints, place_of: Mapping[int, int]) -> Ints:
     return np.array([place_of.get(each, UNKNOWN) for each in numbers.tolist()], np.int64)
 
 
-def _rigid(columns: Mapping[str, Ints]) -> dict[str, Ints]:
-    found = dict(columns)
-    runs = columns["held_gpus"] > 0
-    found["gpus"] = np.where(runs, columns["held_gpus"], columns["gpus"])
-    for role in ("workers", "servers"):
-        found[role] = np.where(runs, columns[f"held_{role}"], columns[role])
-        found[f"min_{role}"] = found[f"max_{role}"] = found[role]
+def _sized(columns: Mapping[str, Ints], roles: Mapping[int, Mapping[str, int]]) -> dict[str, Ints]:
+    """Columns of the active jobs with these limits; jobs without any are rigid."""
+    found = {name: column.copy() for name, column in columns.items()}
+    fixed, runs = ~np.isin(columns["number"], [*roles]), columns["held_gpus"] > 0
+    holds = fixed & runs
+    found["gpus"][holds] = columns["held_gpus"][holds]
+    for role in _ROLES:
+        found[role][holds] = columns[f"held_{role}"][holds]
+        for limit in ("min", "max"):
+            found[f"{limit}_{role}"][fixed] = found[role][fixed]
+    found[TAKES_PROPOSALS][fixed] = 0
+    for place in np.flatnonzero(~fixed & (columns[TAKES_PROPOSALS] == 0)).tolist():
+        for name, value in _request(roles[int(columns["number"][place])]).items():
+            found[name][place] = value
     return found
 
 
-def _rigid_row(row: Mapping[str, int]) -> dict[str, int]:
-    roles = ("workers", "servers")
-    sizes = {f"{limit}_{role}": row[role] for role in roles for limit in ("min", "max")}
-    return {**row, **sizes}
+def _request(roles: Mapping[str, int]) -> dict[str, int]:
+    """Columns of a request and of its limits."""
+    gpus = sum(roles[f"{role}s"] * roles[f"{role}_gpus"] for role in ("worker", "server"))
+    return {**{name: roles[name] for name in _SIZES}, "gpus": gpus}
+
+
+def _sized_row(
+    number: int, row: Mapping[str, int], roles: Mapping[int, Mapping[str, int]]
+) -> Mapping[str, int]:
+    """The same for a suspended job. One that proposes its size has the limits of its proposal."""
+    if number not in roles:
+        limits = {f"{limit}_{role}": row[role] for role in _ROLES for limit in ("min", "max")}
+        return {**row, **limits, TAKES_PROPOSALS: 0}
+    return {**row, **({} if row[TAKES_PROPOSALS] else _request(roles[number]))}

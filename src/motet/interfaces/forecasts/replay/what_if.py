@@ -14,7 +14,9 @@ from motet.interfaces.forecasts.remaining_work import RemainingWork
 from motet.interfaces.forecasts.replay.what_if_report import Tell, untold, what_if_report
 from motet.interfaces.forecasts.replayed_period import PolicyInForce, ReplayedPeriod
 from motet.interfaces.forecasts.simulation_start import SimulationStart
+from motet.interfaces.forecasts.sizes.sized_trainings import SizedTrainings
 from motet.live.master.policy_choice import policy_of
+from motet.sim.workload.interventions import TimedEvent
 
 
 @dataclass(frozen=True)
@@ -36,16 +38,20 @@ def what_if(journal: FollowedJournal, asked: WhatIfQuestion, tell: Tell = untold
     wanted = PolicyInForce(asked.policy, dict(asked.settings))
     policy_of(wanted.policy, wanted.settings)
     tell("reads the journal")
-    journal.read(0 if asked.since_us is None else asked.since_us)
+    reported: list[TimedEvent] = []
+    journal.read(0 if asked.since_us is None else asked.since_us, reported)
     start = SimulationStart.of(journal.cluster.engine)
     first = journal.cluster.state.queue_book.in_force
     limits = dict(zip(first.names, first.limits, strict=True))
-    happened = journal.read()
+    happened = journal.read(reported=reported)
     state, engine = journal.cluster.state, journal.cluster.engine
-    new = (event.job for _, event in happened if isinstance(event, Submitted))
-    jobs = [state.jobs[number] for number in sorted({*start.rows, *new})]
+    new = {event.job: event.columns for _, event in happened if isinstance(event, Submitted)}
+    rows = {**start.rows, **new}
+    jobs = [state.jobs[number] for number in sorted(rows)]
     until_us = max(asked.until_us or 0, engine.state.now_us)
     work = RemainingWork.of(state.jobs.values(), jobs, start.now_us, until_us)
+    bounds_us = start.now_us, until_us
+    sized = SizedTrainings.of(jobs, rows, reported, work, bounds_us, state.history)
     period = ReplayedPeriod.of(
         start,
         happened,
@@ -55,9 +61,10 @@ def what_if(journal: FollowedJournal, asked: WhatIfQuestion, tell: Tell = untold
         work.work_us,
         work.start_up_us,
         PolicyInForce(state.policy.policy, dict(state.policy.settings)),
+        sized,
     )
     if not period.jobs:
         raise NotFound("no jobs were active in this period; give an earlier --since")
     divergence = journal.cluster.divergence
     warnings = [] if divergence is None else [str(divergence)]
-    return what_if_report(state, period, work, wanted, until_us, warnings, tell)
+    return what_if_report(state, period, work, sized, wanted, until_us, warnings, tell)

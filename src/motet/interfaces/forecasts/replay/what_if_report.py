@@ -14,13 +14,14 @@ from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import seconds
 from motet.interfaces.forecasts.remaining_work import RemainingWork, has_ended
 from motet.interfaces.forecasts.replayed_period import PolicyInForce, ReplayedPeriod
+from motet.interfaces.forecasts.sizes.sized_trainings import SizedTrainings
 from motet.live.jobs.attempt import StopCause
 from motet.live.jobs.job import LiveJob
-from motet.live.jobs.job_spec import TrainingSpec
 from motet.live.jobs.job_state import JobState
 from motet.live.master.state import LiveState
 from motet.sim.metrics.summary import Distribution
 from motet.sim.replay.outcome import Outcome
+from motet.sim.workload.measured_work import is_measured
 
 Tell: TypeAlias = Callable[[str], None]
 """Is called at the beginning of every phase of a replay with its name."""
@@ -35,6 +36,7 @@ def what_if_report(
     state: LiveState,
     period: ReplayedPeriod,
     work: RemainingWork,
+    sized: SizedTrainings,
     wanted: PolicyInForce,
     until_us: int,
     warnings: Sequence[str] = (),
@@ -65,7 +67,7 @@ def what_if_report(
         "jobs_cancelled": sum(job.state is JobState.CANCELLED for job in jobs),
         "jobs_predicted": sum(not has_ended(job) and _is_open(job) for job in jobs),
         "jobs_assumed": sum(job.number in work.assumed and _is_open(job) for job in jobs),
-        "elastic_jobs": sum(_is_elastic(job) for job in jobs),
+        **_sized_counts(jobs, sized, after),
     }
     return {
         "from": seconds(max(period.start.now_us, min(job.submitted_us for job in jobs))),
@@ -73,10 +75,11 @@ def what_if_report(
         **counted,
         "policy_changes": sum(at_us > period.start.now_us for at_us, _ in state.policies[1:]),
         "restart_s": seconds(period.restart_us),
+        "resize_s": seconds(period.resize_us),
         "replay_error": _relative(runs[0], runs[1]),
         "warnings": [*warnings, *problem],
         "runs": runs,
-        "job_list": [*_job_rows(jobs, work, before, after)],
+        "job_list": [*_job_rows(jobs, work, sized, before, after)],
     }
 
 
@@ -84,8 +87,29 @@ def _is_open(job: LiveJob) -> bool:
     return job.state is not JobState.CANCELLED
 
 
-def _is_elastic(job: LiveJob) -> bool:
-    return isinstance(job.spec, TrainingSpec) and job.spec.is_elastic
+def _sized_counts(jobs: Sequence[LiveJob], sized: SizedTrainings, after: Outcome) -> dict[str, int]:
+    """`elastic_jobs`: of a fixed size. `resized_jobs`, `machine_jobs`: of the others, those of
+    workers and servers, and those on machines. `estimated_jobs`: that run with a size at which
+    they were not measured."""
+    resized = [job for job in jobs if job.number in sized.jobs]
+    places = dict(enumerate(jobs))
+    trained = after.trained
+    held = zip(
+        trained.job.tolist(), trained.workers.tolist(), trained.servers.tolist(), strict=True
+    )
+    estimated = {
+        place
+        for place, *size in held
+        if not is_measured(sized.jobs[places[place].number].speeds, *size)
+    }
+    return {
+        "elastic_jobs": sum(job.number in sized.fixed for job in jobs),
+        "resized_jobs": sum(not job.spec.is_by_machine for job in resized),
+        "proposals": sized.proposals,
+        "machine_jobs": sum(job.spec.is_by_machine for job in resized),
+        "unprofiled_jobs": len(sized.unprofiled),
+        "estimated_jobs": len(estimated),
+    }
 
 
 def _measured_run(
@@ -100,8 +124,14 @@ def _measured_run(
         for job in ended
         for attempt in job.attempts
     )
+    resizes = sum(
+        attempt.stop_cause is StopCause.RESIZED and (attempt.ended_us or 0) > period.start.now_us
+        for job in ended
+        for attempt in job.attempts
+    )
     held_us = np.array([_held_us(job) for job in ended], np.int64)
-    return _run("measured", policy, jct_us, jct_us - held_us, ends_us - submitted_us, preemptions)
+    makespan_us, counts = ends_us - submitted_us, (preemptions, resizes)
+    return _run("measured", policy, jct_us, jct_us - held_us, makespan_us, counts)
 
 
 def _held_us(job: LiveJob) -> int:
@@ -119,7 +149,7 @@ def _in_force(period: ReplayedPeriod) -> tuple[Outcome | None, list[str]]:
 
 def _unknown_run(period: ReplayedPeriod) -> dict[str, Any]:
     none = np.zeros(0, np.int64)
-    return {**_run("simulated", period.in_force, none, none, 0, 0), "knows_durations": False}
+    return {**_run("simulated", period.in_force, none, none, 0, (0, 0)), "knows_durations": False}
 
 
 def _simulated(
@@ -129,10 +159,10 @@ def _simulated(
     ends_us = outcome.columns["end_us"][done]
     submitted_us = np.array([job.submitted_us for job in jobs], np.int64)[done]
     makespan_us = int(ends_us.max() - submitted_us.min()) if done.any() else 0
-    preemptions = int(outcome.columns["preemptions"][done].sum())
+    counts = tuple(int(outcome.columns[name][done].sum()) for name in ("preemptions", "rescales"))
     jct_us = ends_us - submitted_us
     wait_us = jct_us - outcome.columns["executed_us"][done]
-    run = _run("simulated", policy, jct_us, wait_us, makespan_us, preemptions)
+    run = _run("simulated", policy, jct_us, wait_us, makespan_us, counts)
     return {**run, "knows_durations": period.experiment(policy).policy_class.knows_durations}
 
 
@@ -142,8 +172,9 @@ def _run(
     jct_us: Ints,
     wait_us: Ints,
     makespan_us: int,
-    preemptions: int,
+    counts: tuple[int, ...],
 ) -> dict[str, Any]:
+    """`counts`: preemptions and resizes."""
     return {
         "kind": kind,
         "policy": policy.policy,
@@ -152,7 +183,8 @@ def _run(
         "jct_s": asdict(Distribution.of(jct_us)) if len(jct_us) else None,
         "wait_s": asdict(Distribution.of(wait_us)) if len(wait_us) else None,
         "makespan_s": seconds(makespan_us),
-        "preemptions": preemptions,
+        "preemptions": counts[0],
+        "resizes": counts[1],
     }
 
 
@@ -164,7 +196,11 @@ def _relative(measured: dict[str, Any], simulated: dict[str, Any]) -> float | No
 
 
 def _job_rows(
-    jobs: Sequence[LiveJob], work: RemainingWork, before: Outcome | None, after: Outcome
+    jobs: Sequence[LiveJob],
+    work: RemainingWork,
+    sized: SizedTrainings,
+    before: Outcome | None,
+    after: Outcome,
 ) -> Iterator[dict[str, Any]]:
     """Completion times are None where the job did not complete."""
     for place, job in enumerate(jobs):
@@ -174,7 +210,7 @@ def _job_rows(
             "name": job.spec.name,
             "user": job.user,
             "queue": job.spec.queue,
-            "processes": int(after.workload.gpus[place]),
+            "processes": _processes(job, sized, int(after.workload.gpus[place])),
             "state": job.state.value,
             "submitted": seconds(job.submitted_us),
             "is_predicted": job.number in work.predicted,
@@ -184,6 +220,12 @@ def _job_rows(
             "in_force_preemptions": before and int(before.columns["preemptions"][place]),
             "preemptions": int(after.columns["preemptions"][place]),
         }
+
+
+def _processes(job: LiveJob, sized: SizedTrainings, requested: int) -> int:
+    """Of a training that is resized, the most slots that it held."""
+    held = [attempt.processes for attempt in job.attempts]
+    return max(held) if job.number in sized.jobs and held else requested
 
 
 def _jct_s(outcome: Outcome, place: int, job: LiveJob) -> float | None:

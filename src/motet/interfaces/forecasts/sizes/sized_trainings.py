@@ -1,0 +1,222 @@
+"""Trainings that a replay resizes: their work, their speeds and what they reported. Pure.
+
+Work is what was done in the time for which a job held slots, at the speeds that its sizes have, and
+beside the jobs that it shared machines with: the same sizes lead to the same times.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from statistics import fmean
+
+from motet.domain.events import (
+    DataSizes,
+    Goal,
+    ProgressMeasured,
+    SizeProposed,
+    SpeedMeasured,
+    Submitted,
+    SubtasksMeasured,
+)
+from motet.domain.units import SECOND_US, seconds
+from motet.estimate.colocation.group_time import group_iteration_s
+from motet.estimate.colocation.subtask_profile import SubtaskProfile
+from motet.interfaces.forecasts.remaining_work import RemainingWork
+from motet.interfaces.forecasts.sizes.held_spans import HeldSpan, held_spans
+from motet.interfaces.forecasts.sizes.known_speeds import known_speeds
+from motet.live.jobs.attempt import MOVES
+from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job_spec import TrainingSpec
+from motet.live.master.decision_history import DecisionHistory
+from motet.sim.workload.elastic_work import ROLE_COLUMNS
+from motet.sim.workload.interventions import TimedEvent
+from motet.sim.workload.job_reports import WorkReport
+from motet.sim.workload.measured_work import KnownSpeeds, MeasuredJob, steps_per_s
+
+_MOVED = ("resize", "migrate")
+_USUAL = {"worker_gpus": 1, "server_gpus": 0, "servers": 0, "min_servers": 0, "max_servers": 0}
+
+
+@dataclass(frozen=True, eq=False)
+class SizedTrainings:
+    """By number of the job. `fixed`: elastic trainings that had one size only, and keep it.
+    `unprofiled`: trainings on machines that have reported no COMP and COMM. `lost_us`: the training
+    time that a resize costs beside a start-up, on average."""
+
+    jobs: Mapping[int, MeasuredJob]
+    reports: Mapping[int, Sequence[WorkReport]]
+    goals: Mapping[int, Goal]
+    data: Mapping[int, DataSizes]
+    fixed: frozenset[int]
+    unprofiled: frozenset[int]
+    lost_us: int
+
+    @classmethod
+    def of(
+        cls,
+        jobs: Iterable[LiveJob],
+        rows: Mapping[int, Mapping[str, int]],
+        reported: Sequence[TimedEvent],
+        work: RemainingWork,
+        period_us: tuple[int, int],
+        history: DecisionHistory,
+    ) -> SizedTrainings:
+        """Of these jobs, in the period from its start to its end. `rows`: their columns when they
+        arrived, or at the start. `reported`: since the beginning of the journal, with the decisions
+        of `history`."""
+        elastic = {job.number: job for job in jobs if _is_elastic(job)}
+        events = _by_job(reported, elastic)
+        fixed = frozenset(number for number, job in elastic.items() if _has_one_size(job))
+        chosen = {number: job for number, job in elastic.items() if number not in fixed}
+        speeds = {number: known_speeds(job, events[number]) for number, job in chosen.items()}
+        spans = held_spans(chosen.values(), *period_us, work.start_up_us)
+        found: dict[int, MeasuredJob] = {}
+        reports: dict[int, list[WorkReport]] = {}
+        lost_us: list[float] = []
+        for number, job in chosen.items():
+            done = _Work(number, spans.get(number, []), speeds)
+            roles = _roles(job, rows[number])
+            steps = done.whole + done.ahead(work.rest_us[number], period_us[1], roles)
+            takes_proposals = isinstance(job.spec, TrainingSpec) and job.spec.proposes_size
+            found[number] = MeasuredJob(
+                max(round(steps), 1), roles, speeds[number], takes_proposals=takes_proposals
+            )
+            reports[number] = [
+                (int(done.until(at_us)), event)
+                for at_us, event in events[number]
+                if at_us > period_us[0]
+            ]
+            lost_us += _lost_us(job, done, history, period_us[0])
+        by_machine = (number for number, job in chosen.items() if job.spec.is_by_machine)
+        unprofiled = (it for it in by_machine if not isinstance(speeds[it], SubtaskProfile))
+        mean_us = max(round(fmean(lost_us)), 0) if lost_us else 0
+        arrived = _arrivals(chosen, reported)
+        return cls(found, reports, *arrived, fixed, frozenset(unprofiled), mean_us)
+
+    @property
+    def proposals(self) -> int:
+        """How many sizes were proposed."""
+        events = (event for each in self.reports.values() for _, event in each)
+        return sum(isinstance(event, SizeProposed) for event in events)
+
+
+class _Work:
+    """Steps of one job by time. `whole`: in all of its spans."""
+
+    def __init__(
+        self, job: int, spans: Sequence[HeldSpan], speeds: Mapping[int, KnownSpeeds]
+    ) -> None:
+        self._own = speeds[job]
+        self._spans = [(span, _speed(job, span, speeds)) for span in spans]
+        self._begins_us = [span.from_us for span in spans]
+        done = (seconds(span.to_us - span.from_us) * speed for span, speed in self._spans)
+        self._before = [*accumulate(done, initial=0.0)]
+        self.whole = self._before[-1]
+
+    def until(self, at_us: int) -> float:
+        """Steps that were done until then."""
+        place = bisect_right(self._begins_us, at_us) - 1
+        if place < 0:
+            return 0.0
+        span, speed = self._spans[place]
+        return self._before[place] + seconds(min(span.to_us, at_us) - span.from_us) * speed
+
+    def lost_us(self, from_us: int, to_us: int) -> float:
+        """How much longer the work of this time took than at the speed after it."""
+        after = next((speed for span, speed in self._spans if span.from_us >= to_us), None)
+        if after is None:
+            return 0.0
+        did_us = (self.until(to_us) - self.until(from_us)) / after * SECOND_US
+        return to_us - from_us - did_us
+
+    def ahead(self, rest_us: int, until_us: int, roles: Mapping[str, int]) -> float:
+        """Steps in a further time: at the speed that a running job has, else at that on its last
+        size, or on its request."""
+        if not self._spans:
+            return seconds(rest_us) * steps_per_s(self._own, roles["workers"], roles["servers"])
+        last, speed = self._spans[-1]
+        if last.to_us < until_us:
+            speed = steps_per_s(self._own, last.workers, last.servers)
+        return seconds(rest_us) * speed
+
+
+def _speed(job: int, span: HeldSpan, speeds: Mapping[int, KnownSpeeds]) -> float:
+    """Steps per second, as the simulator has them."""
+    if not span.partners:
+        return steps_per_s(speeds[job], span.workers, span.servers)
+    known = [speeds.get(number) for number in (job, *span.partners)]
+    profiles = [each for each in known if isinstance(each, SubtaskProfile)]
+    if len(profiles) == len(known):
+        return 1 / group_iteration_s([profile.at(span.workers) for profile in profiles])
+    return steps_per_s(speeds[job], span.workers, span.servers) / len(known)
+
+
+def _roles(job: LiveJob, row: Mapping[str, int]) -> dict[str, int]:
+    """Values of ROLE_COLUMNS. One that proposes its size begins with its least, one on machines has
+    the limits of its user, another one those of the sizes that it had."""
+    roles = {name: row.get(name, _USUAL.get(name, 0)) for name in ROLE_COLUMNS}
+    if job.spec.is_by_machine:
+        return roles
+    assert isinstance(job.spec, TrainingSpec)
+    for role in ("workers", "servers"):
+        if job.spec.proposes_size:
+            least = most = roles[f"min_{role}"]
+        else:
+            held = [getattr(attempt, role) for attempt in job.attempts]
+            least, most = min(held), max(held)
+        roles[f"min_{role}"], roles[f"max_{role}"] = least, most
+        roles[role] = min(max(roles[role], least), most)
+    return roles
+
+
+def _is_elastic(job: LiveJob) -> bool:
+    """Also one on a given number of machines, which may share them."""
+    spec = job.spec
+    return isinstance(spec, TrainingSpec) and (spec.is_elastic or spec.is_by_machine)
+
+
+def _has_one_size(job: LiveJob) -> bool:
+    """Whether nothing tells how fast it is with another size."""
+    assert isinstance(job.spec, TrainingSpec)
+    if job.spec.proposes_size or job.spec.is_by_machine:
+        return False
+    return len({(attempt.workers, attempt.servers) for attempt in job.attempts}) < 2
+
+
+def _lost_us(job: LiveJob, done: _Work, history: DecisionHistory, from_us: int) -> Iterator[float]:
+    """The training time that each resize or move cost beside a start-up, of those decided since
+    `from_us`: until the processes had
+    finished their epoch, the job trained at the speed of its slots before. On machines, its
+    neighbours trained in that time as well: none is lost."""
+    decided_us = [entry.time_us for entry in history.of(job.number) if entry.event in _MOVED]
+    for attempt in job.attempts[:-1]:
+        if attempt.stop_cause in MOVES and attempt.ended_us is not None:
+            place = bisect_right(decided_us, attempt.ended_us) - 1
+            if place >= 0 and decided_us[place] >= max(attempt.requested_us, from_us):
+                is_lost = not job.spec.is_by_machine
+                yield is_lost * done.lost_us(decided_us[place], attempt.ended_us)
+
+
+def _by_job(
+    reported: Sequence[TimedEvent], jobs: Mapping[int, LiveJob]
+) -> defaultdict[int, list[TimedEvent]]:
+    found: defaultdict[int, list[TimedEvent]] = defaultdict(list)
+    for at_us, event in reported:
+        match event:
+            case ProgressMeasured() | SpeedMeasured() | SubtasksMeasured() | SizeProposed():
+                if event.job in jobs:
+                    found[event.job].append((at_us, event))
+    return found
+
+
+def _arrivals(
+    jobs: Mapping[int, LiveJob], reported: Sequence[TimedEvent]
+) -> tuple[dict[int, Goal], dict[int, DataSizes]]:
+    """Goals and sizes of data with which jobs arrived."""
+    arrived = [event for _, event in reported if isinstance(event, Submitted) and event.job in jobs]
+    goals = {event.job: event.goal for event in arrived if event.goal is not None}
+    return goals, {event.job: event.data for event in arrived if event.data is not None}
