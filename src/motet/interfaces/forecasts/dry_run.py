@@ -66,7 +66,8 @@ def dry_run(
     foreseen = PossibleFutures(live, now_us, journal.position, new, foresight)
     starts = _starts(live.state, foreseen, new)
     own = [after.run_times[number] for number in new.jobs]
-    is_known = None not in own and not new.obstacle(live.state)
+    obstacle = new.obstacle(live.state) or after.obstacle
+    is_known = None not in own and not obstacle
     delays = _delays(before, after, within(BUDGET_S)) if is_known else None
     first = next(iter(new.jobs.values()))
     return {
@@ -84,7 +85,7 @@ def dry_run(
         ],
         "run_time_s": _run_time_s(first, own[0]),
         "delayed": None if delays is None else [*_rows(live.state.jobs, delays)],
-        "delayed_unknown_because": _why_not(live.state, new, own, delays),
+        "delayed_unknown_because": _why_not(obstacle, own, delays),
     }
 
 
@@ -140,13 +141,11 @@ def start_document(start: ExpectedStart, now_us: int) -> dict[str, Any]:
     return {**in_s, "unknown_because": start.because}
 
 
-def _why_not(
-    state: LiveState, new: NewJobs, own: Sequence[RunTimeForecast | None], delays: object
-) -> str:
+def _why_not(obstacle: str, own: Sequence[RunTimeForecast | None], delays: object) -> str:
     if None in own:
         return "nothing is known of how long it will run; give duration_s"
-    if because := new.obstacle(state):
-        return because
+    if obstacle:
+        return obstacle
     return "there is too much to simulate" if delays is None else ""
 
 

@@ -13,6 +13,7 @@ from motet.domain.actions import Action, Start
 from motet.domain.arrays import Ints
 from motet.domain.decision import Decision
 from motet.domain.events import Drained, Event, Finished, Submitted
+from motet.domain.policy import JobInput
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
 from motet.estimate.run_times import RunTimeForecast
@@ -24,6 +25,7 @@ from motet.interfaces.forecasts.remaining_work import LEAST_US, MeasuredRuns
 from motet.interfaces.forecasts.replayed_period import PolicyInForce, ReplayedPeriod
 from motet.interfaces.forecasts.simulation_start import SimulationStart
 from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job_spec import JobSpec, TrainingSpec
 from motet.live.master.policy_choice import policy_of
 from motet.live.master.replay import ReplayedCluster
 from motet.live.master.submissions.submission import arrival
@@ -138,6 +140,16 @@ class PossibleFutures:
     def unknown(self) -> tuple[int, ...]:
         """Jobs of whose run time nothing is known."""
         return tuple(sorted(each for each in self.jobs if self.run_times[each] is None))
+
+    @property
+    def obstacle(self) -> str:
+        """Why nothing can be foreseen; empty: it can."""
+        state = self._live.state
+        policy = policy_of(state.policy.policy, state.policy.settings)
+        specs = [job.spec for job in self._jobs.values()]
+        if JobInput.SUBTASKS not in policy.needed_inputs or not any(map(may_share, specs)):
+            return ""
+        return f"{state.policy.policy} shares machines by what trainings measure while they run"
 
     @property
     def are_equal(self) -> bool:
@@ -257,3 +269,8 @@ def _may_be_overtaken(live: ReplayedCluster) -> bool:
     state = live.state
     chosen = policy_of(state.policy.policy, state.policy.settings)
     return state.queue_book.in_force.are_limited or not chosen.keeps_order
+
+
+def may_share(spec: JobSpec) -> bool:
+    """Whether it is a training that may share machines with others."""
+    return isinstance(spec, TrainingSpec) and spec.is_by_machine and spec.is_elastic
