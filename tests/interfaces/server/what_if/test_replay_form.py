@@ -28,6 +28,7 @@ def test_a_period_ends_now() -> None:
 def test_a_moment_goes_before_the_period() -> None:
     found = since(period="the last day", moment="2026-11-30T08:00")
     assert found == datetime(2026, 11, 30, 8, tzinfo=UTC)
+    assert since(moment="2h") == NOW - timedelta(hours=2)  # As `motet whatif --since` takes it.
 
 
 def test_parameters_stand_on_lines_of_their_own() -> None:
@@ -40,8 +41,8 @@ def test_parameters_stand_on_lines_of_their_own() -> None:
     ("given", "told"),
     [
         ({"period": "yesterday"}, "choose a period"),
-        ({"moment": "soon"}, "'soon' is no time"),
-        ({"moment": "2027-01-01T00:00"}, "is in the future"),
+        ({"moment": "soon"}, "moment soon: give 2h, 7d, or a date as"),
+        ({"moment": "2027-01-01T00:00"}, "moment 2027-01-01T00:00: is in the future"),
         ({"period": "all jobs", "settings": "quantum_s 1"}, "NAME=VALUE"),
         ({"period": "all jobs", "settings": "=1"}, "NAME=VALUE"),
         ({"period": "all jobs", "settings": "x" * 5000}, "4096 characters"),

@@ -141,7 +141,7 @@ def test_two_replays_are_compared(browser: Browser) -> None:
         ({"policy": "fif"}, "did you mean"),
         ({"policy": "tiresias-las", "settings": "thresholds=x"}, "give numbers"),
         ({"policy": "fifo", "settings": "speed=1"}, "speed"),
-        ({"policy": "fifo", "period": "", "moment": "soon"}, "is no time"),
+        ({"policy": "fifo", "period": "", "moment": "soon"}, "moment soon: give 2h"),
     ],
 )
 def test_a_wrong_form_is_shown_again(browser: Browser, values: dict[str, str], told: str) -> None:

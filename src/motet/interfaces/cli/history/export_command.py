@@ -35,7 +35,7 @@ def export_jobs(client: LiveClient, since: str | None) -> None:
       motet jobs export > jobs.txt
       motet simulate --trace jobs.txt --cluster 2x4 --policy fifo,srtf
     """
-    from motet.interfaces.live_cluster.moments import past_moment
+    from motet.interfaces.api_access.given_moments import past_moment
 
     begin = None
     if since is not None:

@@ -44,8 +44,8 @@ def usage_command(
     Slot-hours count in the month in which the slots were held, jobs and their waits until the
     first slots in that of the submission.
     """
+    from motet.interfaces.api_access.given_moments import past_moment
     from motet.interfaces.cli.shell.streams.results import print_json
-    from motet.interfaces.live_cluster.moments import past_moment
 
     if as_csv and row_format not in ("table", "csv"):
         raise click.UsageError(f"--csv -o {row_format}: give one of the two")

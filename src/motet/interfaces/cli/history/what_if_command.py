@@ -52,10 +52,10 @@ def what_if_command(
       motet whatif --policy srtf --since 7d --json
       motet whatif --policy ./mine.py --set patience_s=60 --journal copy.db
     """
+    from motet.interfaces.api_access.given_moments import past_moment
     from motet.interfaces.cli.history.what_if_screen import what_if_screen
     from motet.interfaces.cli.live.policy_option import policy_and_settings
     from motet.interfaces.cli.shell.streams.results import print_json, print_result
-    from motet.interfaces.live_cluster.moments import past_moment
 
     if journal is not None and (server is not None or state_folder is not None):
         raise BadInput("--journal is read here; leave out --server and --state-dir")

@@ -154,7 +154,7 @@ def drain_machine(
 
     The machine is free for maintenance when `motet machine list` shows it as DRAINED.
     """
-    from motet.interfaces.live_cluster.moments import coming_moment
+    from motet.interfaces.api_access.given_moments import coming_moment
 
     now = datetime.now().astimezone()
     when = None if at is None else coming_moment("--at", at, now).isoformat()

@@ -8,6 +8,8 @@ from typing import Any
 
 from motet.domain.errors import BadInput
 from motet.engine.policy_loading.catalogue import built_in_policies, parameters_of
+from motet.engine.policy_loading.setting_texts import setting_text
+from motet.interfaces.api_access.given_moments import past_moment
 from motet.interfaces.server.what_if.replay_store import WantedReplay
 
 PERIODS: Mapping[str, timedelta | None] = {
@@ -22,8 +24,8 @@ _LONGEST_SETTINGS = 4096
 
 
 def wanted_replay(given: Mapping[str, str], now: datetime) -> WantedReplay:
-    """`policy`, `settings` (a line per parameter), `period` and `moment` (overrides the period, in
-    the zone of `now`). Raises BadInput."""
+    """`policy`, `settings` (a line per parameter), `period` and `moment` (overrides the period; as
+    `--since` of the command). Raises BadInput."""
     settings = _settings(given.get("settings", ""))
     begin = _begin(given.get("period", ""), given.get("moment", "").strip(), now)
     since_us = None if begin is None else round(begin.timestamp() * 1e6)
@@ -35,7 +37,9 @@ def policies() -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "parameters": [f"{each.name}={_plain(each.default)}" for each in parameters_of(policy)],
+            "parameters": [
+                f"{each.name}={setting_text(each.default)}" for each in parameters_of(policy)
+            ],
         }
         for name, policy in built_in_policies().items()
     ]
@@ -54,23 +58,9 @@ def _settings(text: str) -> dict[str, str]:
 
 
 def _begin(period: str, moment: str, now: datetime) -> datetime | None:
-    if not moment:
-        if period not in PERIODS:
-            raise BadInput("choose a period")
-        length = PERIODS[period]
-        return None if length is None else now - length
-    try:
-        found = datetime.fromisoformat(moment)
-    except ValueError:
-        raise BadInput(f"{moment[:40]!r} is no time; give it as 2026-12-01T08:00") from None
-    found = found if found.tzinfo is not None else found.replace(tzinfo=now.tzinfo)
-    if found > now:
-        raise BadInput(f"{moment[:40]} is in the future; give an earlier time")
-    return found
-
-
-def _plain(value: object) -> str:
-    """As a user writes it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return ",".join(map(_plain, value)) if isinstance(value, tuple) else str(value)
+    if moment:
+        return past_moment("moment", moment, now)
+    if period not in PERIODS:
+        raise BadInput("choose a period")
+    length = PERIODS[period]
+    return None if length is None else now - length

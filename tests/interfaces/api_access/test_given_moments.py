@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from motet.domain.errors import BadInput
-from motet.interfaces.live_cluster.moments import coming_moment, past_moment
+from motet.interfaces.api_access.given_moments import coming_moment, past_moment
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_a_period_begins_some_time_ago(text: str, ago: timedelta) -> None:
 def test_a_period_begins_at_a_date() -> None:
     now = datetime(2026, 12, 1, 8, 30).astimezone()
     assert past_moment("--since", "2026-11-30", now) == datetime(2026, 11, 30).astimezone()
-    for text in ("2026-12-02", "yesterday", "2026-13-01", "h"):
+    for text in ("2026-12-02", "yesterday", "2026-13-01", "h", "999999w"):
         with pytest.raises(BadInput, match=f"--since {text}: "):
             past_moment("--since", text, now)
 
