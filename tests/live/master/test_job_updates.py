@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,3 +106,31 @@ def test_updates_that_cannot_be_are_refused(cluster: ScriptedCluster) -> None:
     cluster.ask(cluster.launcher.ended("1.1"))
     with pytest.raises(BadInput, match="job 1 is SUCCEEDED; it can no longer be changed"):
         cluster.ask(UpdateJob(job, "ann", priority=1))
+
+
+@pytest.mark.parametrize(
+    ("size", "least"),
+    [
+        ({"run": "true", "processes": 3}, 3),
+        ({"workers": {"min": 1, "max": 3}, "servers": 1}, 2),
+        ({"machines": {"min": 1, "max": 2}}, 2),
+        ({"machines": 2}, 4),
+    ],
+)
+def test_queues_take_the_same_jobs_by_updates_as_by_submissions(
+    cluster: ScriptedCluster, size: dict[str, Any], least: int
+) -> None:
+    submit = cluster.submit if "run" in size else cluster.train
+    job = submit(**size)
+    for most in range(5):
+        queue = f"most-{most}"
+        cluster.ask(CreateQueue(queue, "ann", {"borrow": most}))
+        for attempt in (
+            lambda queue=queue: cluster.ask(UpdateJob(job, "ann", queue=queue)),
+            lambda queue=queue: submit(**size, queue=queue),
+        ):
+            if most >= least:
+                attempt()
+                continue
+            with pytest.raises(BadInput, match=rf"{least}, but a job of queue {queue} gets {most}"):
+                attempt()

@@ -13,6 +13,7 @@ from motet.live.launcher.messages import SizeWish
 from motet.live.master.facts import JobUpdated, SizeSuggested
 from motet.live.master.intake_result import Intake, one_intake
 from motet.live.master.state import LiveState
+from motet.live.master.submissions.submission import least_slots
 from motet.live.queues.queue_changes import QueueRequest, change_queues, check_size
 
 
@@ -46,11 +47,7 @@ def _update_job(state: LiveState, job: LiveJob, given: UpdateJob) -> Intake:
     if given.queue is not None and given.queue != job.spec.queue:
         columns["queue"] = state.queue_book.number_for_job(given.queue)
         if state.cluster is not None and state.cluster.names:
-            slots, least = sum(state.cluster.slots), job.spec.processes
-            if isinstance(job.spec, TrainingSpec):
-                least = job.spec.least.workers + job.spec.least.servers
-                if job.spec.machines is not None:
-                    least = job.spec.least.workers * state.cluster.usual_slots
+            slots, least = sum(state.cluster.slots), least_slots(state.cluster, job.spec)
             queues = state.queue_book.in_force
             check_size(queues, columns["queue"], slots, least, f"job {job.number}")
     if not columns:

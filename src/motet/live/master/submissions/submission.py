@@ -185,18 +185,27 @@ def _check_size(state: LiveState, spec: JobSpec) -> None:
     queue, queues = state.queue_book.number_for_job(spec.queue), state.queue_book.in_force
     assert state.cluster is not None
     slots = sum(state.cluster.slots)
-    columns = _request_of(state, spec, _slots_of(state, queue))
-    wanted, size = columns["gpus"], _size_of(spec)
+    least, size = least_slots(state.cluster, spec), _size_of(spec)
     if not state.cluster.names:
         if spec.is_by_machine:
             raise BadInput("machines: the cluster has none yet; submit the job when it has")
         return
-    if wanted > slots:
+    if least > slots:
         raise BadInput(
-            f"{size}: {wanted}, but the cluster has {slots} slots; the job could never start"
+            f"{size}: {least}, but the cluster has {slots} slots; the job could never start"
         )
-    check_size(queues, queue, slots, wanted, size)
+    check_size(queues, queue, slots, least, size)
+    columns = _request_of(state, spec, _slots_of(state, queue))
     _check_demand(state.cluster, spec, _processes_of(spec, columns))
+
+
+def least_slots(cluster: ClusterDeclared, spec: JobSpec) -> int:
+    """Slots without which a job cannot run."""
+    if isinstance(spec, CommandSpec):
+        return spec.processes
+    if spec.machines is not None:
+        return spec.least.workers * cluster.usual_slots
+    return spec.least.workers + spec.least.servers
 
 
 def _processes_of(spec: JobSpec, columns: Mapping[str, int]) -> int:
