@@ -14,6 +14,7 @@ from motet.allocation.order import (
     JOINS,
     order_by,
     places_in,
+    ranks_along,
     ranks_running_first,
     running_first_within,
 )
@@ -102,3 +103,57 @@ def test_ranks_of_rows_that_wait_stay_when_others_leave_and_start() -> None:
     found = ranks_running_first(np.arange(999), group[1:], later, left)
     assert np.flatnonzero(found != left).tolist() == [500]
     assert left[8] < found[500] < left[9]
+
+
+keys = st.lists(st.integers(0, 4), min_size=12, max_size=12)
+
+
+@given(
+    steps=st.lists(st.tuples(keys, st.sets(st.integers(0, 11))), min_size=1, max_size=15),
+    apart=st.sampled_from([2, 4, 2**32]),
+    is_old=st.booleans(),
+)
+def test_ranks_along_an_order_decide_ties_as_its_positions(
+    steps: Any, apart: int, is_old: bool
+) -> None:
+    """Whatever the keys become, ties stand as in the order before. `apart`: little room is used up
+    soon. `is_old`: the first ranks are positions, as earlier versions recorded them."""
+    number = np.arange(12)
+    places = np.arange(12) if is_old else np.full(12, JOINS)
+    ranks = places.copy()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(orders, "_APART", apart)  # Constants of compiled code.
+        patch.setattr(orders, "_ROOM", min(apart, 4))
+        for name in ("_has_room", "_longest_ascending", "_next_that_stays", "_spread"):
+            patch.setattr(orders, name, getattr(orders, name).py_func)
+        for key, joining in steps:
+            for row in joining:
+                places[row] = ranks[row] = JOINS
+            order = order_by(np.array(key), ranks, number)
+            assert order.tolist() == order_by(np.array(key), places, number).tolist()
+            ranks = orders.ranks_along.py_func(order, ranks)
+            places = places_in(order)
+            assert (np.diff(ranks[order]) > 0).all()
+
+
+def test_ranks_along_an_order_change_for_the_rows_that_move() -> None:
+    ranks = ranks_along(np.arange(1000), np.full(1000, JOINS))
+    order = np.arange(1000).tolist()
+    order.insert(700, order.pop(3))
+    order.insert(20, order.pop(900))
+    found = ranks_along(np.array(order), ranks)
+    assert np.flatnonzero(found != ranks).tolist() == [3, 900]
+
+
+def test_many_rows_can_come_between_two_others() -> None:
+    """Each time ranks are spread, those of a few rows change, not those of all."""
+    count, changes = 2000, 0
+    ranks = np.full(count + 1000, JOINS)
+    ranks[:count] = ranks_along(np.arange(count), np.full(count, JOINS))
+    order = [*range(count)]
+    for row in range(count, count + 1000):
+        order.insert(1000, row)
+        found = ranks_along(np.array(order), ranks)
+        changes += int((found[:row] != ranks[:row]).sum())
+        ranks = found
+    assert changes < 1000 * 20

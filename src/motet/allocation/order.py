@@ -11,6 +11,9 @@ from motet.domain.arrays import Ints
 JOINS = 2**61
 """Rank of a row that joins its group; larger ones join behind it."""
 _FIRST_RANK, _LEAST_RANK, _DISTANCE = 2**50, 2**40, 2**20
+_MIDDLE, _APART, _ROOM = 2**60, 2**32, 2**8
+"""Of ranks along an order: the first one, the distance to the next one, and the least distance
+where ranks that have no room left are spread."""
 MANY_ROWS = 1000
 """From this size on, one sort per key is faster than one sort by all keys."""
 
@@ -110,6 +113,89 @@ def _put_running_first(rows: Ints, gpus: Ints, ranks: Ints) -> None:
     for row in late:
         last += 1
         ranks[row] = last
+
+
+@njit(cache=True)
+def ranks_along(order: Ints, rank: Ints) -> Ints:
+    """Ranks by row that ascend along `order`, and so decide ties as the positions in it would.
+
+    As few of them as possible change: what is recorded of them grows with the rows that move, not
+    with all. `rank`: JOINS or more for rows that have none yet.
+    """
+    ranks, count = rank.copy(), len(order)
+    stays = _longest_ascending(rank[order])
+    place = 0
+    while place < count:
+        if stays[place]:
+            place += 1
+            continue
+        begin, end, room = place, _next_that_stays(stays, place), 1
+        while begin > 0 and end < count and not _has_room(order, ranks, begin, end, room):
+            begin, room = max(2 * begin - end, 0), _ROOM
+            end = _next_that_stays(stays, min(2 * end - place, count))
+        _spread(order, ranks, begin, end)
+        place = end
+    return ranks
+
+
+@njit(cache=True)
+def _longest_ascending(ranks: Ints) -> NDArray[np.bool_]:
+    """Which places form a longest ascending sequence; ranks of JOINS or more do not count."""
+    count, length = len(ranks), 0
+    before, last = (
+        np.empty_like(ranks),
+        np.empty_like(ranks),
+    )  # `last`: by length, the least rank's.
+    for place in range(count):
+        if ranks[place] >= JOINS:
+            continue
+        least, most = 0, length
+        if length and ranks[last[length - 1]] < ranks[place]:
+            least = length
+        while least < most:
+            middle = (least + most) // 2
+            if ranks[last[middle]] < ranks[place]:
+                least = middle + 1
+            else:
+                most = middle
+        before[place] = last[least - 1] if least else -1
+        last[least] = place
+        length = max(length, least + 1)
+    found = np.zeros(count, dtype=np.bool_)
+    place = last[length - 1] if length else -1
+    while place >= 0:
+        found[place] = True
+        place = before[place]
+    return found
+
+
+@njit(cache=True)
+def _next_that_stays(stays: NDArray[np.bool_], place: int) -> int:
+    while place < len(stays) and not stays[place]:
+        place += 1
+    return place
+
+
+@njit(cache=True)
+def _has_room(order: Ints, ranks: Ints, begin: int, end: int, room: int) -> bool:
+    """Whether the places from `begin` to `end` can be `room` apart, between their neighbours."""
+    return bool((ranks[order[end]] - ranks[order[begin - 1]]) // (end - begin + 1) >= room)
+
+
+@njit(cache=True)
+def _spread(order: Ints, ranks: Ints, begin: int, end: int) -> None:
+    """Give the places from `begin` to `end` ranks between those of their neighbours."""
+    rows = order[begin:end]
+    if begin > 0 and end < len(order):
+        low = ranks[order[begin - 1]]
+        apart = (ranks[order[end]] - low) // (len(rows) + 1)
+    elif end < len(order):
+        low, apart = ranks[order[end]] - _APART * (len(rows) + 1), _APART
+    else:
+        low, apart = ranks[order[begin - 1]] if begin > 0 else _MIDDLE, _APART
+    for row in rows:
+        low += apart
+        ranks[row] = low
 
 
 def places_in(order: Ints) -> Ints:

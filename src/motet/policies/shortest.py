@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from motet.allocation.fill import fill
-from motet.allocation.order import order_by, places_in
+from motet.allocation.order import order_by, ranks_along
 from motet.domain.arrays import Ints
 from motet.domain.decision import Decision
 from motet.domain.errors import BadInput
@@ -65,7 +65,8 @@ def _shortest(snapshot: Snapshot, key: Ints) -> Decision:
     jobs = snapshot.jobs
     order = order_by(key, snapshot.memory["rank"], jobs.number)
     filled = fill(order, jobs.gpus, snapshot.gpu_count, may_overtake=True)
-    return Decision(filled.gpus, filled.reasons, memory={"rank": places_in(order)})
+    ranks = ranks_along(order, snapshot.memory["rank"])
+    return Decision(filled.gpus, filled.reasons, memory={"rank": ranks})
 
 
 def _remaining_us(snapshot: Snapshot) -> Ints:

@@ -22,7 +22,13 @@ from numba import njit
 
 from motet.allocation.fill import fill
 from motet.allocation.keep_current import keep_current, next_multiple
-from motet.allocation.order import JOINS, order_by, ranks_running_first, running_first_within
+from motet.allocation.order import (
+    JOINS,
+    order_by,
+    ranks_along,
+    ranks_running_first,
+    running_first_within,
+)
 from motet.domain.arrays import Floats, Ints
 from motet.domain.decision import Decision
 from motet.domain.errors import BadInput
@@ -187,9 +193,10 @@ class TiresiasGittins(TiresiasLas):
     history: tuple[float, ...] = ()
 
     def _ranked(self, order: Ints, level: Ints, gpus: Ints, rank: Ints) -> Ints:
-        """Places in an order that the index changes."""
-        del rank
-        return running_first_within(order, level, gpus)
+        """Along an order that the index changes, running jobs first in their queue."""
+        if not (self.thresholds and self.within_queue == "running_first"):
+            return rank  # It is not used.
+        return ranks_along(order_by(running_first_within(order, level, gpus)), rank)
 
     def _urgency(self, snapshot: Snapshot, level: Ints) -> list[Ints] | list[Floats]:
         services = self._services(snapshot)

@@ -1,0 +1,63 @@
+"""Under any policy, records of decisions do not grow with the number of jobs that wait."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from motet.engine.policy_loading.catalogue import built_in_policies
+from motet.live.jobs.job_file import job_spec
+from motet.live.master.facts import ClusterDeclared
+from motet.live.master.intake import ChoosePolicy
+from motet.live.master.submissions.submission import Submit
+from scripted_cluster import SECOND_US, ScriptedCluster
+
+EIGHT_SLOTS = ClusterDeclared(("m0", "m1"), (4, 4))
+ALL_AT_ONCE = {
+    "slaq": "jobs that have waited for starve_s wait for another reason",
+    "themis": "an auction, once per lease, values all jobs",
+    "yarn-cs": "all jobs wait for what the first one waits for",
+}
+"""Policies of which some records concern all jobs, and why."""
+
+
+@pytest.mark.parametrize("policy", built_in_policies())
+def test_a_record_does_not_grow_with_the_jobs_that_wait(tmp_path: Path, policy: str) -> None:
+    few, many = (recorded(tmp_path / str(jobs), policy, jobs) for jobs in (100, 1000))
+    assert median(many) <= 1.5 * median(few) + 100
+    if policy not in ALL_AT_ONCE:
+        assert sum(many) <= 1.5 * sum(few)
+
+
+def recorded(folder: Path, policy: str, jobs: int) -> list[int]:
+    """Bytes of the decisions in the records of some ends of jobs, of so many jobs."""
+    folder.mkdir()
+    cluster = ScriptedCluster(folder, ChoosePolicy(policy), EIGHT_SLOTS)
+    cluster.handle(*(submission(number) for number in range(jobs)))
+    for _ in range(5):
+        cluster.handle()
+    running = set[str]()
+    assert cluster.store is not None
+    first = cluster.store.next_sequence
+    for _ in range(30):
+        for attempt in sorted(
+            cluster.launcher.running.keys() - running - cluster.launcher.stopping
+        ):
+            cluster.handle(cluster.launcher.started(attempt))
+            running.add(attempt)
+        for attempt in sorted(cluster.launcher.stopping):
+            cluster.handle(cluster.launcher.ended(attempt, 0, "stopped"))
+        for attempt in sorted(cluster.launcher.running.keys() & running)[:1]:
+            cluster.handle(cluster.launcher.ended(attempt))
+        cluster.now_us += 20 * SECOND_US
+        cluster.handle()
+    records = [each for each in cluster.store.records() if each.sequence >= first]
+    cluster.close()
+    return [len(each.decision or "") for each in records]
+
+
+def submission(number: int) -> Submit:
+    values = {"name": "job", "run": "true", "workdir": "/", "processes": 1 + number % 2}
+    return Submit(job_spec({**values, "duration_s": 600 + number % 7 * 60}), "ann")
