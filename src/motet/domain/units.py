@@ -22,6 +22,7 @@ FULL_SPEED = 10_000
 
 DURATION_PATTERN = r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([smhd]?)"
 """Durations that users write: seconds, or a number with a unit."""
+_WORDS_S = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
@@ -39,6 +40,20 @@ def written_duration(value_s: float) -> str:
     units = [unit for unit in "dhms" if value_s % _UNITS_S[unit] == 0]
     unit = units[0] if units else "s"
     return f"{exact_seconds(microseconds(value_s / _UNITS_S[unit]))}{unit}"
+
+
+def duration_words(duration_us: int) -> str:
+    """A duration in its two largest units: "0.25 s", "42 s", "12 min 40 s", "3 h 5 min"."""
+    whole_s = round(duration_us / SECOND_US)
+    if whole_s < 10:
+        return f"{round(duration_us / SECOND_US, 3):g} s"
+    sizes = [size for _, size in _WORDS_S]
+    largest = next(place for place, size in enumerate(sizes) if whole_s >= size)
+    parts = []
+    for name, size in _WORDS_S[largest : largest + 2]:
+        count, whole_s = divmod(whole_s, size)
+        parts.append(f"{count} {name}" if count else "")
+    return " ".join(filter(None, parts))
 
 
 def microseconds(seconds: float | int | str) -> int:

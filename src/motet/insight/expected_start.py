@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from motet.domain.units import microseconds
-from motet.insight.wording import duration_words
+from motet.domain.units import duration_words, microseconds
 
 _AT_ONCE_S = 1.0
 _EXACT_BELOW_S = 10.0

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from motet.domain.units import SECOND_US
+from motet.domain.units import SECOND_US, duration_words
 from motet.insight.story import Chapter
-from motet.insight.wording import duration_words
 
 FEWEST_SLICES = 3
 _SLICE_EVENTS = ("wait", "preempt")

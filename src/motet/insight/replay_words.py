@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from motet.domain.units import microseconds
-from motet.insight.wording import counted, duration_words
+from motet.domain.units import duration_words, microseconds
+from motet.insight.wording import counted
 
 _SAME = 0.01
 """Completion times that differ by less are the same."""

@@ -7,21 +7,12 @@ from dataclasses import dataclass
 
 from motet.domain.decision import refusal_named
 from motet.domain.log_entry import MEASURE
-from motet.domain.units import SECOND_US
+from motet.domain.units import SECOND_US, duration_words
 from motet.insight.cluster_wait import reason_words
 from motet.insight.story import UNKNOWN_REASON, Chapter
 from motet.insight.story_event import StoryEvent
 from motet.insight.waits import wait_sentence
-from motet.insight.wording import (
-    change_of_team,
-    duration_words,
-    gpus,
-    job_name,
-    jobs,
-    listed,
-    team,
-    where,
-)
+from motet.insight.wording import change_of_team, gpus, job_name, jobs, listed, team, where
 
 
 @dataclass(frozen=True)

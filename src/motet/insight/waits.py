@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from motet.domain.units import SECOND_US
+from motet.domain.units import SECOND_US, duration_words
 from motet.insight.cluster_wait import reason_words
 from motet.insight.story_event import StoryEvent
 from motet.insight.wording import (
     asked,
-    duration_words,
     free,
     gpus,
     is_as_much,

@@ -6,27 +6,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from math import isclose
 
-from motet.domain.units import SECOND_US
 from motet.insight.story_event import OtherJob, StoryEvent, TeamSize
 
-_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _MOST_MACHINES = 6
 _ROUNDING = 1e-9
 _GPUS = re.compile(r"\bGPU(s|-seconds)?\b")
-
-
-def duration_words(duration_us: int) -> str:
-    """A duration in its two largest units: "0.25 s", "42 s", "12 min 40 s", "3 h 5 min"."""
-    whole_s = round(duration_us / SECOND_US)
-    if whole_s < 10:
-        return f"{round(duration_us / SECOND_US, 3):g} s"
-    sizes = [size for _, size in _UNITS]
-    largest = next(place for place, size in enumerate(sizes) if whole_s >= size)
-    parts = []
-    for name, size in _UNITS[largest : largest + 2]:
-        count, whole_s = divmod(whole_s, size)
-        parts.append(f"{count} {name}" if count else "")
-    return " ".join(filter(None, parts))
 
 
 def job_name(job: str) -> str:

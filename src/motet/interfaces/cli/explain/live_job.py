@@ -11,10 +11,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from motet.domain.units import microseconds
+from motet.domain.units import duration_words, microseconds
 from motet.insight.expected_start import expected_start_words, rough_words
 from motet.insight.sentences import reason_title
-from motet.insight.wording import counted, duration_words, in_slots, job_name
+from motet.insight.wording import counted, in_slots, job_name
 from motet.interfaces.cli.screens.local_clock import date_and_time, local_clock
 from motet.interfaces.cli.shell.streams.visible import visible_text
 

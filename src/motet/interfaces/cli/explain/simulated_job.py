@@ -10,13 +10,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from motet.domain.units import HOUR_US, exact_seconds
+from motet.domain.units import HOUR_US, duration_words, exact_seconds
 from motet.insight.folding import Slices, folded
 from motet.insight.job_story import JobStory
 from motet.insight.meanwhile import Meanwhile
 from motet.insight.sentences import account, reason_title
 from motet.insight.story import Chapter, Kind, Story
-from motet.insight.wording import duration_words, job_name
+from motet.insight.wording import job_name
 from motet.report.rendering.palette import QUIET_STYLE, job_colour
 from motet.report.rendering.quantities import count_text
 

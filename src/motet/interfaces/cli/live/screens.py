@@ -11,8 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from motet.domain.units import microseconds
-from motet.insight.wording import duration_words
+from motet.domain.units import duration_words, microseconds
 from motet.interfaces.cli.screens.local_clock import date_and_time_of
 from motet.interfaces.cli.shell.streams.visible import visible_text
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from motet.domain.errors import MotetError
 from motet.domain.log_entry import is_wait
-from motet.domain.units import SECOND_US
+from motet.domain.units import SECOND_US, duration_words
 from motet.domain.wait import WAITS, wait_named
 from motet.engine.policy_loading.catalogue import parameters_of
 from motet.insight.cluster_wait import ClusterWait
@@ -20,7 +20,7 @@ from motet.insight.sentences import Rules
 from motet.insight.story import JobRecord, Story
 from motet.insight.story_event import StoryEvent
 from motet.insight.waits import wait_sentence
-from motet.insight.wording import duration_words, in_slots, listed
+from motet.insight.wording import in_slots, listed
 from motet.interfaces.server.stories.held_story import held_events, why_held
 from motet.live.jobs.attempt import AttemptPhase
 from motet.live.jobs.job import LiveJob

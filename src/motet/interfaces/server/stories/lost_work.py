@@ -12,8 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from motet.domain.units import microseconds, seconds
-from motet.insight.wording import duration_words
+from motet.domain.units import duration_words, microseconds, seconds
 from motet.live.jobs.attempt import Attempt, StopCause
 from motet.live.jobs.job import LiveJob
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from motet.domain.units import SECOND_US, seconds
+from motet.domain.units import SECOND_US, duration_words, seconds
 from motet.insight.expected_start import expected_start_words
 from motet.insight.policy_failure import policy_failure_words
-from motet.insight.wording import duration_words
 from motet.interfaces.server.stories.moments import policy_text
 from motet.interfaces.server.views import array_line, job_explanation, job_line, job_page
 from motet.interfaces.server.web.drawings import MachineSlots, colour_of, machine_slots
