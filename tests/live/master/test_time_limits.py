@@ -17,6 +17,7 @@ from scripted_launcher import JUST_NOW_S
 
 STOPPED = RankExit(None, 15, "stopped", 0.0, JUST_NOW_S)
 SAVED = RankExit(0, None, "stopped", 0.0, JUST_NOW_S)
+FOR_ITS_END = "of which the last 20s are for its end"
 GRACE = {"preempt": {"signal": "SIGUSR1", "grace_s": 20}}
 
 
@@ -69,11 +70,12 @@ def test_a_job_gets_its_signal_before_its_limit_and_fails_when_it_has_ended(
     pass_until(cluster, since_us + 80 * SECOND_US)
     assert stops_of(cluster, job) == [(10, 20)]
     assert cluster.job(job).state is JobState.RUNNING
+    cluster.now_us = since_us + 82 * SECOND_US
     ends(cluster, job, STOPPED)
     found = cluster.job(job)
     assert (found.state, found.reason) == (
         JobState.FAILED,
-        "it has reached its max_duration, 100s",
+        f"it ran 1 min 23 s of its max_duration, 100s, {FOR_ITS_END}",
     )
     (attempt,) = found.attempts
     assert (attempt.outcome, attempt.stop_cause) == ("stopped", "time_limit")
@@ -138,12 +140,14 @@ def test_time_in_line_and_suspended_does_not_count_and_that_of_earlier_attempts_
     ends(cluster, job, STOPPED)
     found = cluster.job(job)
     assert found.state is JobState.FAILED
-    assert found.reason == "it has reached its max_duration, 100s, in 2 attempts"
+    assert found.reason == "in 2 attempts it ran 9 min 16 s of its max_duration, 100s"
 
 
-@pytest.mark.parametrize("end", [SAVED, RankExit(1, None, "exited", 0.0, JUST_NOW_S)])
+@pytest.mark.parametrize(
+    ("end", "ran_s"), [(SAVED, 27), (RankExit(1, None, "exited", 0.0, JUST_NOW_S), 26)]
+)
 def test_an_attempt_that_ends_without_time_left_is_the_last_one(
-    cluster: ScriptedCluster, end: RankExit
+    cluster: ScriptedCluster, end: RankExit, ran_s: int
 ) -> None:
     job = cluster.submit(max_duration=100, retry={"max_attempts": 9}, **GRACE)
     since_us = running(cluster, job)
@@ -155,8 +159,76 @@ def test_an_attempt_that_ends_without_time_left_is_the_last_one(
         cluster.now_us = since_us + 85 * SECOND_US
     ends(cluster, job, end)
     assert cluster.job(job).state is JobState.FAILED
-    assert cluster.job(job).reason.endswith("it has reached its max_duration, 100s")
+    assert cluster.job(job).reason.endswith(
+        f"it ran 1 min {ran_s} s of its max_duration, 100s, {FOR_ITS_END}"
+    )
     cluster.until_started(cluster.submit(processes=4))
+
+
+@pytest.mark.parametrize(("longest_s", "grace_s"), [(100, 30), (40, 30), (25, 16), (20, 11)])
+def test_a_job_that_is_preempted_before_its_limit_is_killed_at_the_limit(
+    cluster: ScriptedCluster, longest_s: float, grace_s: float
+) -> None:
+    job = cluster.submit(max_duration=longest_s)
+    cluster.now_us = running(cluster, job) + 8 * SECOND_US
+    cluster.ask(Change(job, "suspend", "ann"))  # It has run for 9 seconds.
+    assert stops_of(cluster, job) == [(15, grace_s)]
+    cluster.begin()
+    cluster.now_us += 100 * SECOND_US
+    assert stops_of(cluster, job) == [(15, grace_s)]
+
+
+def test_processes_that_stop_with_another_one_are_killed_at_the_limit(
+    cluster: ScriptedCluster,
+) -> None:
+    """The launcher stops them by itself. The master would have, half of the limit before it."""
+    cluster.submit(max_duration=20)
+    cluster.submit(max_duration=100)
+    cluster.until_started(2)
+    starts = [cluster.launcher.running[name].grace_s for name in ("1.1", "2.1")]
+    assert starts == [10, 30]
+
+
+def test_time_counts_from_the_start_of_the_processes_not_from_when_it_is_heard(
+    cluster: ScriptedCluster,
+) -> None:
+    job = cluster.submit(max_duration=100, **GRACE)
+    cluster.until_started(job)
+    begin_us = cluster.now_us + 5 * SECOND_US
+    cluster.now_us += 60 * SECOND_US
+    cluster.handle(AttemptRunning(f"{job}.1", begin_us / SECOND_US))
+    assert cluster.job(job).attempts[-1].running_us == begin_us
+    assert cluster.master.recheck_at_us == begin_us + 80 * SECOND_US
+    cluster.begin()
+    assert cluster.job(job).attempts[-1].running_us == begin_us
+
+
+def test_a_job_whose_start_is_heard_after_its_limit_may_have_ended(
+    cluster: ScriptedCluster,
+) -> None:
+    job = cluster.submit(max_duration=100, retry={"max_attempts": 9}, **GRACE)
+    cluster.until_started(job)
+    begin_s = cluster.now_us / SECOND_US
+    cluster.now_us += 1000 * SECOND_US
+    cluster.handle(AttemptRunning(f"{job}.1", begin_s))
+    ends(cluster, job, RankExit(1, None, "exited", begin_s, begin_s + 5))
+    assert not cluster.job(job).state.is_final
+    assert cluster.job(job).ran_us(cluster.now_us) == 5 * SECOND_US
+
+
+@pytest.mark.parametrize("offset_s", [-3600.0, 3600.0])
+def test_a_wrong_clock_of_a_machine_changes_no_limit(
+    cluster: ScriptedCluster, offset_s: float
+) -> None:
+    job = cluster.submit(max_duration=100, **GRACE)
+    cluster.until_started(job)
+    begin_s = cluster.now_us / SECOND_US + offset_s
+    cluster.handle(AttemptRunning(f"{job}.1", begin_s))
+    assert abs(cluster.master.recheck_at_us - cluster.now_us - 80 * SECOND_US) <= SECOND_US
+    cluster.ask(Change(job, "suspend", "ann"))
+    cluster.now_us += 100 * SECOND_US
+    ends(cluster, job, RankExit(0, None, "stopped", begin_s, begin_s + 30))
+    assert cluster.job(job).ran_us(cluster.now_us) == 30 * SECOND_US
 
 
 def test_time_after_the_end_of_the_processes_does_not_count(cluster: ScriptedCluster) -> None:
@@ -165,7 +237,8 @@ def test_time_after_the_end_of_the_processes_does_not_count(cluster: ScriptedClu
     cluster.now_us = since_us + 20 * SECOND_US
     cluster.ask(Change(job, "suspend", "ann"))
     cluster.now_us = since_us + 1000 * SECOND_US  # So long nobody told the master of the end.
-    ends(cluster, job, RankExit(0, None, "stopped", 0.0, since_us / SECOND_US + 30))
+    begin_s = since_us / SECOND_US
+    ends(cluster, job, RankExit(0, None, "stopped", begin_s, begin_s + 30))
     assert cluster.job(job).state is JobState.SUSPENDED
     cluster.begin()
     cluster.ask(Change(job, "resume", "ann"))
@@ -215,7 +288,8 @@ def test_a_job_that_ended_while_the_server_was_away_is_judged_by_its_end(
     cluster.now_us = since_us + 500 * SECOND_US  # The limit has passed.
     cluster.go_on()
     cluster.handle()
-    failed = RankExit(1, None, "exited", 0.0, since_us / SECOND_US + 5)
+    begin_s = since_us / SECOND_US
+    failed = RankExit(1, None, "exited", begin_s, begin_s + 5)
     reports = [AttemptRunning(f"{job}.1", 0.0), AttemptEnded(f"{job}.1", (failed,))]
     for each in [reports] if steps == 1 else [[report] for report in reports]:
         cluster.handle(*each)

@@ -66,11 +66,10 @@ class MeasuredRuns:
         return ObservedRunTime(groups_of(job), run_s, is_known, job.spec.duration_s)
 
     def _worked_us(self, attempt: Attempt) -> int:
-        from_us = attempt.running_us
-        if from_us is None:  # It ended before it was known to run, or it is starting.
+        if attempt.running_us is None:  # It ended before it was known to run, or it is starting.
             is_whole = attempt.outcome in (AttemptOutcome.SUCCEEDED, AttemptOutcome.FAILED)
             return self._held_us(attempt, 0) if is_whole else 0
-        return max((self.until_us if attempt.ended_us is None else attempt.ended_us) - from_us, 0)
+        return attempt.ran_us(self.until_us)
 
     def _held_us(self, attempt: Attempt, from_us: int) -> int:
         end_us = self.until_us if attempt.ended_us is None else attempt.ended_us

@@ -57,8 +57,10 @@ class Attempt:
 
     `reported_us`: its last report of progress. `idle_since_us`: since when its processes write
     nothing, if that is long ago. `devices`: the GPUs that it holds on each machine of the
-    placement; empty: its slots are none. `failure`: the key of a class of failures, `reason`: the
-    failure for people; empty: none.
+    placement; empty: its slots are none. `running_us`: since when all of its processes run, by the
+    clocks of their machines. `stopping_us`: since when it is being stopped; `grace_s`: how long its
+    processes have from then on until they are killed. `failure`: the key of a class of failures,
+    `reason`: the failure for people; empty: none.
     """
 
     number: int
@@ -69,6 +71,8 @@ class Attempt:
     devices: tuple[Devices, ...] = ()
     phase: AttemptPhase = AttemptPhase.REQUESTED
     stop_cause: StopCause | None = None
+    stopping_us: int | None = None
+    grace_s: float = 0.0
     running_us: int | None = None
     ended_us: int | None = None
     reported_us: int | None = None
@@ -90,23 +94,33 @@ class Attempt:
 
     @property
     def ran_until_us(self) -> int | None:
-        """When its last process ended, by the shepherds, of which the master may have heard much
-        later; None: one is left."""
-        if self.ended_us is None:
-            return None
-        return min(self.ended_us, last_end_us(self.exits)) if self.exits else self.ended_us
+        """When its last process ended; None: one is left."""
+        return None if self.ended_us is None else self.last_end_us(self.exits, self.ended_us)
+
+    def last_end_us(self, exits: tuple[RankExit, ...], heard_us: int) -> int:
+        """When the last of its processes ended, by their shepherds. `heard_us`: when the master
+        hears of the ends, perhaps much later.
+
+        Clocks of machines may differ from that of the master: so long after the start counts as
+        lies between start and end on the machines.
+        """
+        if not exits:
+            return heard_us
+        ended_s, begin_us = max(each.ended_s for each in exits), self.running_us
+        starts = [each.started_s for each in exits if each.started_s is not None]
+        if begin_us is None or len(starts) < len(exits):
+            return min(round(ended_s * SECOND_US), heard_us)
+        lasted_us = max(round((ended_s - max(starts)) * SECOND_US), 0)
+        return min(begin_us + lasted_us, heard_us)
 
     def ran_us(self, now_us: int) -> int:
-        """For how long all of its processes ran, until now."""
+        """From the start of the last of its processes to the end of the last one, or until now:
+        also while they are being stopped."""
         if self.running_us is None:
             return 0
         until_us = self.ran_until_us
-        return max((now_us if until_us is None else until_us) - self.running_us, 0)
-
-
-def last_end_us(exits: tuple[RankExit, ...]) -> int:
-    """When the last of these processes ended, Unix time."""
-    return round(max(each.ended_s for each in exits) * SECOND_US)
+        until_us = now_us if until_us is None else min(until_us, now_us)
+        return max(until_us - self.running_us, 0)
 
 
 def outcome_of(

@@ -257,10 +257,12 @@ class JobUpdated:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRan:
-    """All processes of the attempt run."""
+    """All processes of the attempt run. `since_us`: since then, by their shepherds; None: earlier
+    versions have recorded only when they heard of it."""
 
     job: int
     attempt: int
+    since_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

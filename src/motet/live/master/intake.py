@@ -31,7 +31,6 @@ from motet.live.jobs.attempt import (
     AttemptOutcome,
     AttemptPhase,
     StopCause,
-    last_end_us,
     outcome_of,
 )
 from motet.live.jobs.failure_class import FailureClass
@@ -216,12 +215,12 @@ def _running(state: LiveState, now_us: int, report: AttemptRunning) -> Intake:
     attempt = job.attempts[number - 1]
     if attempt.running_us is not None or attempt.has_ended:
         return Intake()
-    fact = AttemptRan(job.number, number)
+    since_us = max(min(round(report.at_s * SECOND_US), now_us), attempt.requested_us)
+    fact = AttemptRan(job.number, number, since_us)
     if attempt.phase is not AttemptPhase.REQUESTED:
         return Intake((fact,))
     has_moved = number > 1 and job.attempts[number - 2].stop_cause in MOVES
     kind = Resized if has_moved else Started
-    since_us = min(round(report.at_s * SECOND_US), now_us)
     return Intake((fact,), (kind(job.number, now_us, FULL_SPEED, FULL_SPEED, since_us),))
 
 
@@ -272,7 +271,7 @@ def _ended(state: LiveState, now_us: int, report: AttemptEnded) -> Intake:
     attempt = job.attempts[number - 1]
     if attempt.has_ended:
         return Intake()
-    until_us = min(last_end_us(report.exits), now_us)
+    until_us = attempt.last_end_us(report.exits, now_us)
     outcome, end, reason, failure = _judged(state, until_us, job, report)
     fact = AttemptOver(job.number, number, outcome, report.exits, end, reason, failure)
     events = _events_of_end(job, number, end, reason, until_us)
@@ -305,7 +304,7 @@ def _judged(
     if job.end is not None:
         return outcome, None, reason, failure
     if end is None and (job.is_timed_out or has_used_up(job, until_us)):
-        reason = "; ".join(filter(None, (reason, time_limit_words(job))))
+        reason = "; ".join(filter(None, (reason, time_limit_words(job, until_us))))
         return outcome, JobState.FAILED, reason, failure or FailureClass.TIME_LIMIT.key
     return outcome, end, reason, failure
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from motet.live.jobs.attempt import Attempt, AttemptPhase, StopCause
+from motet.live.jobs.attempt import Attempt, AttemptPhase
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import CommandSpec
 from motet.live.launcher.leftovers import MARK
@@ -84,10 +84,8 @@ def requests_of_job(state: LiveState, job: LiveJob, workplace: Workplace) -> lis
         return []
     requests: list[LauncherRequest] = [_start(state, job, attempt, workplace)]
     if attempt.phase is AttemptPhase.STOPPING:
-        preempt = job.spec.preempt
-        ends_at_limit = attempt.stop_cause is StopCause.TIME_LIMIT
-        period_s = grace_s(job.spec) if ends_at_limit else preempt.grace_s
-        requests.append(StopAttempt(attempt_id(job, attempt), preempt.number, period_s))
+        number = job.spec.preempt.number
+        requests.append(StopAttempt(attempt_id(job, attempt), number, attempt.grace_s))
     return requests
 
 
@@ -129,7 +127,7 @@ def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplac
             for rank in range(len(machines))
         ),
         preempt.number,
-        preempt.grace_s,
+        grace_s(job.spec),
         workplace.lease_s,
         str(archive_path(workplace.snapshots_folder, digest)) if digest else "",
     )

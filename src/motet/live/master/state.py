@@ -51,6 +51,7 @@ from motet.live.queues.queue_facts import (
 )
 from motet.live.slots.devices import HeldDevices
 from motet.live.time_limits.running_limits import RunningLimits
+from motet.live.time_limits.time_limit import stop_grace_s
 from motet.live.trials.open_trials import OpenTrials
 
 
@@ -180,8 +181,8 @@ class LiveState:
                 self._settled(at_us, fact)
             case JobChanged(number, verb):
                 self._changed(at_us, self.jobs[number], verb)
-            case AttemptRan(number, attempt):
-                self._ran(at_us, self.jobs[number], attempt)
+            case AttemptRan():
+                self._ran(at_us, fact)
             case AttemptIdle() | JobProgressed() | SizeSuggested():
                 self._heard(at_us, fact)
             case AttemptOver():
@@ -264,12 +265,13 @@ class LiveState:
             case _:
                 assert_never(verb)
 
-    def _ran(self, at_us: int, job: LiveJob, number: int) -> None:
-        attempt = job.attempts[number - 1]
-        attempt.running_us = at_us
+    def _ran(self, at_us: int, fact: AttemptRan) -> None:
+        job = self.jobs[fact.job]
+        attempt = job.attempts[fact.attempt - 1]
+        attempt.running_us = at_us if fact.since_us is None else fact.since_us
         if attempt.phase is AttemptPhase.REQUESTED:
             attempt.phase = AttemptPhase.RUNNING
-            self.limits.runs(job, at_us)
+            self.limits.runs(job)
 
     def _heard(self, at_us: int, fact: AttemptIdle | JobProgressed | SizeSuggested) -> None:
         """What the processes of a job have written."""
@@ -322,10 +324,10 @@ class LiveState:
                 self._begin(at_us, job, action, partners)
             case Preempt():
                 self._moves.pop(job.number, None)
-                self._stop(job, self._cause(job))
+                self._stop(at_us, job, self._cause(job))
             case Migrate():
                 self._moves[job.number] = action, partners
-                self._stop(job, _cause_of_move(job, action))
+                self._stop(at_us, job, _cause_of_move(job, action))
 
     def _begin(
         self, at_us: int, job: LiveJob, action: Start | Migrate, partners: Sequence[int]
@@ -354,10 +356,11 @@ class LiveState:
         is_lost = job.attempt is not None and bool(self.lost_machines(job.attempt))
         return StopCause.MACHINE_LOST if is_lost else StopCause.PREEMPTED
 
-    def _stop(self, job: LiveJob, cause: StopCause) -> None:
+    def _stop(self, at_us: int, job: LiveJob, cause: StopCause) -> None:
         attempt = job.attempt
         assert attempt is not None, f"job {job.number} has no processes to stop"
         attempt.phase, attempt.stop_cause = AttemptPhase.STOPPING, cause
+        attempt.stopping_us, attempt.grace_s = at_us, stop_grace_s(job, at_us)
         self.limits.stops(job)
 
 

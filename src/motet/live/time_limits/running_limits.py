@@ -15,11 +15,14 @@ class RunningLimits:
     def __init__(self) -> None:
         self._due_us: dict[int, int] = {}
 
-    def runs(self, job: LiveJob, now_us: int) -> None:
-        """All processes of the job run from now on."""
-        most_us = signal_after_us(job.spec)
+    def runs(self, job: LiveJob) -> None:
+        """All processes of the job run, or its limit is another one while they do."""
+        attempt, most_us = job.attempts[-1], signal_after_us(job.spec)
+        assert attempt.running_us is not None
+        self._due_us.pop(job.number, None)
         if most_us < NEVER_US:
-            self._due_us[job.number] = now_us + most_us - job.ran_us(now_us)
+            before_us = job.ran_us(attempt.running_us)
+            self._due_us[job.number] = attempt.running_us + most_us - before_us
 
     def stops(self, job: LiveJob) -> None:
         """Its processes are being stopped, or have ended."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from motet.domain.units import NEVER_US, SECOND_US, written_duration
+from motet.domain.units import NEVER_US, SECOND_US, duration_words, seconds, written_duration
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import JobSpec
 
@@ -30,6 +30,14 @@ def signal_after_us(spec: JobSpec) -> int:
     return round((spec.max_duration - grace_s(spec)) * SECOND_US)
 
 
+def stop_grace_s(job: LiveJob, at_us: int) -> float:
+    """How long the processes of a job that is stopped at this time have until they are killed: the
+    grace period, at most until `max_duration`. Less than `grace_s` is never left, also where the
+    limit has passed unheard or was lowered."""
+    left_s = seconds(left_us(job, at_us))
+    return min(job.spec.preempt.grace_s, max(left_s, grace_s(job.spec)))
+
+
 def has_used_up(job: LiveJob, now_us: int) -> bool:
     """Whether no running time is left for another attempt."""
     return job.ran_us(now_us) >= signal_after_us(job.spec)
@@ -52,9 +60,14 @@ def ends_us(job: LiveJob) -> int | None:
     return begin_us - job.ran_us(begin_us) + round(longest_s * SECOND_US)
 
 
-def time_limit_words(job: LiveJob) -> str:
-    """ "it has reached its max_duration, 2h, in 3 attempts"."""
-    ran = sum(attempt.running_us is not None for attempt in job.attempts)
-    attempts = f", in {ran} attempts" if ran > 1 else ""
-    longest = written_duration(job.spec.max_duration or 0.0)
-    return f"it has reached its max_duration, {longest}{attempts}"
+def time_limit_words(job: LiveJob, until_us: int) -> str:
+    """ "in 3 attempts it ran 1 h 59 min of its max_duration, 2h, of which the last 30s are for its
+    end"."""
+    longest_s, ran_us = job.spec.max_duration or 0.0, job.ran_us(until_us)
+    count = sum(attempt.running_us is not None for attempt in job.attempts)
+    attempts = f"in {count} attempts " if count > 1 else ""
+    told = f"{attempts}it ran {duration_words(ran_us)} of its max_duration, "
+    told += written_duration(longest_s)
+    if seconds(ran_us) >= longest_s or not grace_s(job.spec):
+        return told
+    return f"{told}, of which the last {written_duration(grace_s(job.spec))} are for its end"

@@ -12,7 +12,8 @@ _SETTLES_US = 2 * SECOND_US
 
 
 class UnheardJobs:
-    """Jobs with processes, of which the launcher has reported nothing since the master started.
+    """Jobs with processes, of which the launcher has reported nothing since the master started, or
+    has reported a start late.
 
     Their limits and trials wait: the time of such a job has passed, but the job may have ended
     before.
@@ -24,9 +25,9 @@ class UnheardJobs:
     def hear(self, report: object, now_us: int) -> None:
         """Of a report about the processes of a job."""
         match report:
-            case AttemptRunning(attempt):
-                job = _job_of(attempt)
-                if self._until_us.get(job) == NEVER_US:
+            case AttemptRunning(attempt, at_s):
+                job, is_late = _job_of(attempt), now_us - at_s * SECOND_US > _SETTLES_US
+                if is_late or self._until_us.get(job) == NEVER_US:
                     self._until_us[job] = now_us + _SETTLES_US
             case AttemptEnded(attempt):
                 self._until_us.pop(_job_of(attempt), None)

@@ -232,19 +232,21 @@ def test_a_job_that_reaches_its_limit_says_so_while_it_is_stopped_and_later(
     cluster.handle(AttemptRunning("1.1", 0.0))
     line = job_line(cluster.master.state, cluster.job(job))
     assert (line["max_duration_s"], line["reason"]) == (100, "")
-    assert line["limit_at"] == iso(cluster.now_us + 100 * SECOND_US)
+    assert line["limit_at"] == iso(cluster.job(job).attempts[0].requested_us + 100 * SECOND_US)
     cluster.now_us = cluster.master.recheck_at_us
     cluster.handle()
     line = job_line(cluster.master.state, cluster.job(job))
     assert (line["state"], line["reason"]) == ("RUNNING", "TimeLimit")
-    assert line["message"] == "it has reached its max_duration, 100s, and is being stopped"
+    ran, limit = "it ran 1 min 11 s", "max_duration, 100s, of which the last 30s are for its end"
+    at_its_limit = f"{ran} of its {limit}"
+    assert line["message"] == f"it is being stopped: {at_its_limit}"
     cluster.handle(cluster.launcher.ended("1.1", None, "stopped"))
     line = job_line(cluster.master.state, cluster.job(job))
     assert (line["state"], line["limit_at"]) == ("FAILED", None)
-    assert line["reason"] == "it has reached its max_duration, 100s"
+    assert line["reason"] == at_its_limit.replace("11 s", "12 s")
     assert told(cluster, job)[1:] == [
-        "stopped: it has reached its max_duration, 100s",
-        "attempt 1 stopped (time_limit): it has reached its max_duration, 100s",
+        f"stopped: {at_its_limit}",
+        f"attempt 1 stopped (time_limit): {line['reason']}",
     ]
 
 

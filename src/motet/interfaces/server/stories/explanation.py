@@ -68,7 +68,7 @@ def _events(state: LiveState, job: LiveJob) -> list[StoryEvent]:
         told = f"ran for {duration_words(round(job.trial_s * SECOND_US))} without an error"
         decided[-1] = replace(decided[-1], event="finish", told=told)
     if job.is_timed_out:
-        told = time_limit_words(job)
+        told = _limit_words(job)
         decided = [replace(it, told=told) if it.event == "time_out" else it for it in decided]
     events = [*held_events(state, job), *decided]
     return events or [StoryEvent(job.submitted_us, "wait", job.spec.processes)]
@@ -123,7 +123,13 @@ def limit_warning(job: LiveJob) -> tuple[str, str]:
     """The name and the sentence of a job that is being stopped at its limit; empty: it is not."""
     if not job.is_timed_out or job.state.is_final:
         return "", ""
-    return TIME_LIMIT, f"{time_limit_words(job)}, and is being stopped"
+    return TIME_LIMIT, f"it is being stopped: {_limit_words(job)}"
+
+
+def _limit_words(job: LiveJob) -> str:
+    """As it was when the stop was requested."""
+    last = job.attempts[-1]
+    return time_limit_words(job, last.stopping_us or last.requested_us)
 
 
 def _slots_being_freed(state: LiveState) -> tuple[str, str]:
