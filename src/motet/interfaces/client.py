@@ -203,10 +203,10 @@ class LiveClient(AccountRequests):
             yield from part["lines"]
             after = part["next"]
 
-    def update(self, job: str, priority: int | None, queue: str | None) -> dict[str, Any]:
-        """Give a job another priority or queue; it keeps its time of submission."""
-        body = {"priority": priority, "queue": queue}
-        return self.ask("PATCH", _path(job), json=body)
+    def update(self, job: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Give a job another `priority`, `queue` or `max_duration` (None: no limit); what is not
+        among `changes` stays, and so does its time of submission."""
+        return self.ask("PATCH", _path(job), json=dict(changes))
 
     def queues(self) -> list[dict[str, Any]]:
         """The queues, and what their jobs hold."""

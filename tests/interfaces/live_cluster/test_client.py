@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -93,6 +94,21 @@ def test_a_job_is_suspended_resumed_explained_and_cancelled(cluster: motet.Clien
     story = cluster.explain(job)
     assert (story.job, story.state) == (job.id, "CANCELLED")
     assert list(story.chapters.columns) == ["from", "to", "sentence"]
+
+
+def test_a_job_gets_another_limit_while_it_runs(cluster: motet.Client) -> None:
+    job = cluster.submit(run="sleep 1000", max_duration=3600)
+    assert cluster.update(job, max_duration=math.inf).max_duration_s is None
+    assert cluster.update(job, max_duration="30m").max_duration_s == 1800
+    for wrong, told in ((True, "give seconds"), ([], "give seconds"), (-1, "give more than 0")):
+        with pytest.raises(BadInput, match=f"max_duration.*{told}"):
+            cluster.update(job, max_duration=wrong)  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="give priority or queue or max_duration"):
+        cluster.update(job)
+    cluster.update(job, max_duration=0.5)
+    ended = cluster.wait(job, 60)
+    assert (ended.state, ended.max_duration_s) == ("FAILED", 0.5)
+    assert [attempt.stop_cause for attempt in ended.attempts] == ["time_limit"]
 
 
 def test_the_cluster_is_described(cluster: motet.Client) -> None:

@@ -61,6 +61,18 @@ def require_texts(name: str, values: object, example: str) -> None:
         raise BadInput(f"{name}={values!r:.60}: give a list of {name}, such as [{example!r}]")
 
 
+def job_changes(**given: object) -> dict[str, object]:
+    """Those that are not None; `max_duration` math.inf: no limit. Raises BadInput if none is."""
+    changes = {name: value for name, value in given.items() if value is not None}
+    if not changes:
+        raise BadInput(f"give {' or '.join(given)}")
+    if (longest := changes.get("max_duration")) is not None:
+        if not isinstance(longest, str):
+            require_seconds("max_duration", longest)
+        changes["max_duration"] = None if longest == math.inf else longest
+    return changes
+
+
 def queue_limits(**given: float | None) -> dict[str, int | None]:
     """Those that are not None; math.inf: no limit. Raises BadInput."""
     return {name: _limit(name, it) for name, it in given.items() if it is not None}

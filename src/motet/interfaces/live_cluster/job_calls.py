@@ -18,6 +18,7 @@ from motet.interfaces.job_files import home_of, read_job_file, resolved_folder
 from motet.interfaces.live_cluster.answers import SubmittedJob
 from motet.interfaces.live_cluster.arguments import (
     JobId,
+    job_changes,
     job_id,
     name_of_job,
     require_seconds,
@@ -149,12 +150,20 @@ class JobCalls:
         return self._change(job, "resume")
 
     def update(
-        self, job: JobId, *, priority: int | None = None, queue: str | None = None
+        self,
+        job: JobId,
+        *,
+        priority: int | None = None,
+        queue: str | None = None,
+        max_duration: float | str | None = None,
     ) -> SubmittedJob:
-        """Give a job another priority or queue; it keeps its time of submission."""
-        if priority is None and queue is None:
-            raise BadInput("give priority or queue")
-        return SubmittedJob.of(self._live.update(job_id(job), priority, queue))
+        """Give a job another priority, queue or time limit; it keeps its time of submission.
+
+        `max_duration`: seconds, a text such as `"2h"`, or math.inf: no limit. Users may lower that
+        of their jobs, admins may raise or remove it. A job that runs obeys at once.
+        """
+        changes = job_changes(priority=priority, queue=queue, max_duration=max_duration)
+        return SubmittedJob.of(self._live.update(job_id(job), changes))
 
     def events(
         self, array: JobId | None = None, *, queue: str | None = None, user: str | None = None

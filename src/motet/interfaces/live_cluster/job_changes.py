@@ -14,7 +14,7 @@ from motet.live.jobs.job_state import JobState
 
 Row: TypeAlias = Mapping[str, Any]
 OPEN_STATES = tuple(state.value for state in JobState if not state.is_final)
-_TOLD = ("state", "reason", "attempts", "processes", "priority", "queue")
+_TOLD = ("state", "reason", "attempts", "processes", "priority", "queue", "max_duration_s")
 _REST_PER_LOOK = 4.0
 """A list of many jobs takes time: so much longer is the pause after it."""
 

@@ -43,6 +43,7 @@ from motet.live.jobs.training_files import require_snapshot_files, require_visib
 from motet.live.jobs.wrong_values import wrong_value
 from motet.live.master.facts import Verb
 from motet.live.master.intake import Change
+from motet.live.master.job_updates import LimitRaised
 from motet.live.master.loop import MasterLoop, MasterStopped
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
@@ -58,6 +59,7 @@ _STATUS: dict[type[MotetError], int] = {
     BadInput: 422,
     BrokenPolicy: 422,
     Forbidden: 403,
+    LimitRaised: 403,
     MasterStopped: 503,
     NotFound: 404,
 }

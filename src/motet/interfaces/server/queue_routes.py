@@ -1,4 +1,4 @@
-"""Routes of queues, and of a job's queue and priority."""
+"""Routes of queues, and of a job's queue, priority and time limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from motet.domain.errors import NotFound, UnknownName
 from motet.domain.queues.queue_file import KEYS
 from motet.interfaces.server.accounts.caller_of_request import RequestCaller
 from motet.interfaces.server.accounts.job_access import require_use
-from motet.live.accounts.roles import Caller
+from motet.live.accounts.roles import Caller, UserRole
+from motet.live.jobs.job_sections import Duration
 from motet.live.master.job_updates import UpdateJob
 from motet.live.master.loop import MasterLoop
 from motet.live.master.state import LiveState
@@ -37,12 +38,20 @@ QUEUE_MODES: Mapping[QueueVerb, QueueMode] = {
 
 
 class JobUpdateRequest(BaseModel):
-    """None: as it is."""
+    """`priority`, `queue`: null: as it is. `max_duration`: if it is not given, as it is; null: no
+    limit; users may lower that of their jobs, admins may raise or remove it."""
 
     model_config = ConfigDict(extra="forbid")
 
     priority: Annotated[int, Field(ge=-(2**31), lt=2**31)] | None = None
     queue: str | None = None
+    max_duration: Duration | None = None
+
+    @property
+    def limit_s(self) -> float | None:
+        """As UpdateJob has it."""
+        is_given = "max_duration" in self.model_fields_set
+        return self.max_duration or 0.0 if is_given else None
 
 
 class QueueLimitsRequest(BaseModel):
@@ -75,9 +84,11 @@ def add_queue_routes(
     async def update(
         number: int, wanted: JobUpdateRequest, caller: RequestCaller
     ) -> dict[str, Any]:
-        """Give a job another priority or queue."""
+        """Give a job another priority, queue or time limit."""
         await require_use(master, caller, number)
-        given = UpdateJob(number, caller.user, wanted.priority, wanted.queue)
+        values = wanted.priority, wanted.queue, wanted.limit_s
+        may_raise = caller.role is UserRole.ADMIN
+        given = UpdateJob(number, caller.user, *values, may_raise_limit=may_raise)
         await asyncio.wrap_future(master.ask(given))
         return await describe(number, caller)
 

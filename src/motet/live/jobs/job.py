@@ -34,6 +34,16 @@ class ProposedSize:
     at_us: int
 
 
+@dataclass(frozen=True, slots=True)
+class LimitChange:
+    """A user gave a job another `max_duration`; None: none."""
+
+    at_us: int
+    user: str
+    before_s: float | None
+    after_s: float | None
+
+
 @dataclass(slots=True)
 class LiveJob:
     """`number`: the id. `submitted_us`, `ended_us`: Unix time. `end`: the final state, set before
@@ -44,7 +54,8 @@ class LiveJob:
     `array`: to which the job belongs, with the number `index`. `trial_s`: the job is a trial, which
     has succeeded when it has run so long; 0: it is none. `is_timed_out`: it has run for its
     `max_duration`, and ends when its processes have. `failed_trial`: its trial, if the job has
-    failed by it; 0: it has not. `accepted`: `spec` as it was submitted.
+    failed by it; 0: it has not. `limit_changes`: of its `max_duration`. `accepted`: `spec` as it
+    was submitted.
     """
 
     number: int
@@ -65,6 +76,7 @@ class LiveJob:
     trial_s: float = 0.0
     is_timed_out: bool = False
     failed_trial: int = 0
+    limit_changes: list[LimitChange] = field(default_factory=list, repr=False)
     accepted: JobSpec = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

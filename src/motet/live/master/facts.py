@@ -247,12 +247,13 @@ class JobChanged:
 
 @dataclass(frozen=True, slots=True)
 class JobUpdated:
-    """A user gave a job another priority or queue; None: as it was."""
+    """A user gave a job another priority, queue or `max_duration` (0: none); None: as it was."""
 
     job: int
     user: str
     priority: int | None = None
     queue: str | None = None
+    max_duration: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,7 +138,7 @@ def intake(state: LiveState, now_us: int, given: Input) -> Intake:
             | SetQueueMode()
             | DeleteQueue()
         ):
-            return update_or_limit(state, given)
+            return update_or_limit(state, now_us, given)
         case AttemptRunning():
             return _running(state, now_us, given)
         case AttemptProgressed() | AttemptProposed() | AttemptIdle():

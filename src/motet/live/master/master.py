@@ -34,6 +34,7 @@ from motet.live.master.facts import (
     ClusterDeclared,
     Fact,
     JobFact,
+    JobUpdated,
     PolicyFailed,
     facts_to_json,
 )
@@ -228,7 +229,7 @@ class Master:
 
     def _record_step(self, now_us: int, facts: list[Fact], events: list[Event]) -> set[int]:
         """Make a step durable; returns the jobs whose processes it concerns."""
-        events[:0] = self._remaining_times(now_us, events)
+        events[:0] = self._remaining_times(now_us, facts, events)
         began_s = self._timer_s()
         try:
             actions = self._replayed.step(now_us, events)
@@ -301,14 +302,16 @@ class Master:
             events += found.events
 
     def _remaining_times(
-        self, now_us: int, events: Sequence[Event]
+        self, now_us: int, facts: Sequence[Fact], events: Sequence[Event]
     ) -> tuple[RemainingMeasured, ...]:
         """Events that tell a policy which needs them the remaining times of jobs."""
         changes, state = any(isinstance(e, PolicyChanged) for e in events), self._engine.state
         if not (changes or (self._has_policy and self._engine.policy.knows_durations)):
             return ()
         passed_us = now_us - state.now_us
-        return remaining_times(self.state.jobs, state.jobs, passed_us, of_all=changes)
+        updated = {fact.job for fact in facts if isinstance(fact, JobUpdated)}
+        jobs = self.state.jobs
+        return remaining_times(jobs, state.jobs, passed_us, of_all=changes, updated=updated)
 
     def _record(
         self, now_us: int, facts: Sequence[Fact], events: Sequence[Event], actions: Sequence[Action]

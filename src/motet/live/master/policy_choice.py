@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -91,17 +91,23 @@ def _check_active(policy: str, jobs: Iterable[LiveJob]) -> None:
 
 
 def remaining_times(
-    jobs: Mapping[int, LiveJob], table: JobTable, passed_us: int, *, of_all: bool
+    jobs: Mapping[int, LiveJob],
+    table: JobTable,
+    passed_us: int,
+    *,
+    of_all: bool,
+    updated: Collection[int] = (),
 ) -> tuple[RemainingMeasured, ...]:
     """What `duration_s` leaves of the jobs that run whose users gave it; empty: of none.
 
     `table`: jobs that are active and not suspended. `passed_us`: time since its last account.
-    `of_all`: also of jobs that do not run, whose remaining time changes only when they run. A job
-    that has run longer than its `duration_s` has the least time left.
+    `of_all`: also of jobs that do not run, whose remaining time changes only when they run, or when
+    they are `updated`. A job that has run longer than its `duration_s` has the least time left.
     """
     runs = (table.held_gpus > 0) & (table.ready_us < NEVER_US)
     numbers, remaining = [], []
-    for row in range(len(table)) if of_all else np.flatnonzero(runs):
+    is_measured = runs | np.isin(table.number, [*updated]) | of_all
+    for row in np.flatnonzero(is_measured).tolist():
         number = int(table.number[row])
         if (duration_s := jobs[number].spec.duration_s) is not None:
             executed_us = int(table.executed_us[row])

@@ -10,7 +10,7 @@ from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.errors import BadInput, NotFound, UnknownName
 from motet.live.jobs.attempt import Attempt, AttemptOutcome, AttemptPhase, StopCause
 from motet.live.jobs.held_jobs import HeldJobs
-from motet.live.jobs.job import JobArray, LiveJob, ProposedSize, ReportedProgress
+from motet.live.jobs.job import JobArray, LimitChange, LiveJob, ProposedSize, ReportedProgress
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.master.decision_history import DecisionHistory
@@ -51,7 +51,7 @@ from motet.live.queues.queue_facts import (
 )
 from motet.live.slots.devices import HeldDevices
 from motet.live.time_limits.running_limits import RunningLimits
-from motet.live.time_limits.time_limit import stop_grace_s
+from motet.live.time_limits.time_limit import stop_grace_s, with_limit
 from motet.live.trials.open_trials import OpenTrials
 
 
@@ -172,7 +172,7 @@ class LiveState:
     def _fold_job(self, at_us: int, fact: JobFact) -> None:
         match fact:
             case JobUpdated():
-                self._updated(fact)
+                self._updated(at_us, fact)
             case JobAccepted():
                 self._accepted(at_us, fact)
             case JobReleased(number):
@@ -246,13 +246,19 @@ class LiveState:
         job.reason, job.failed_trial = fact.reason, fact.trial
         self._end(at_us, job, JobState.FAILED if fact.trial else JobState.CANCELLED)
 
-    def _updated(self, fact: JobUpdated) -> None:
+    def _updated(self, at_us: int, fact: JobUpdated) -> None:
         changes = {"priority": fact.priority, "queue": fact.queue}
         given = {name: value for name, value in changes.items() if value is not None}
         job = self.jobs[fact.job]
         self.open_jobs[job.spec.queue] -= 1
         job.spec = job.spec.model_copy(update=given)
         self.open_jobs[job.spec.queue] += 1
+        if fact.max_duration is None:
+            return
+        before_s, job.spec = job.spec.max_duration, with_limit(job.spec, fact.max_duration)
+        job.limit_changes.append(LimitChange(at_us, fact.user, before_s, job.spec.max_duration))
+        if job.attempt is not None and job.attempt.phase is AttemptPhase.RUNNING:
+            self.limits.runs(job)
 
     def _changed(self, at_us: int, job: LiveJob, verb: Verb) -> None:
         match verb:

@@ -16,6 +16,15 @@ class EndAtLimit:
     job: int
 
 
+def with_limit(spec: JobSpec, longest_s: float) -> JobSpec:
+    """The specification with another `max_duration`; 0: without one. The job is expected to run no
+    longer than that."""
+    changes: dict[str, float | None] = {"max_duration": longest_s or None}
+    if longest_s and spec.duration_s is not None:
+        changes["duration_s"] = min(spec.duration_s, longest_s)
+    return spec.model_copy(update=changes)
+
+
 def grace_s(spec: JobSpec) -> float:
     """How long before `max_duration` the processes get the preempt signal: they have ended, or are
     killed, at the limit. That of a preemption, but at most half of the limit."""
@@ -38,9 +47,9 @@ def stop_grace_s(job: LiveJob, at_us: int) -> float:
     return min(job.spec.preempt.grace_s, max(left_s, grace_s(job.spec)))
 
 
-def has_used_up(job: LiveJob, now_us: int) -> bool:
-    """Whether no running time is left for another attempt."""
-    return job.ran_us(now_us) >= signal_after_us(job.spec)
+def has_used_up(job: LiveJob, now_us: int, spec: JobSpec | None = None) -> bool:
+    """Whether no running time is left for another attempt. `spec`: as it is to be; None: is."""
+    return job.ran_us(now_us) >= signal_after_us(spec or job.spec)
 
 
 def left_us(job: LiveJob, now_us: int) -> int:

@@ -45,6 +45,13 @@ def test_queues_are_created_listed_and_jobs_moved_and_cancelled_by_them(server: 
         run(server, "submit", "--queue", queue, "--", "sleep", "600")
     moved = run(server, "update", "3", "--queue", "ml", "--priority", "7")
     assert moved == "3  sleep  queue ml, priority 7\n"
+    limited = run(server, "update", "3", "--max-duration", "2h")
+    assert limited == "3  sleep  queue ml, priority 7, time limit 2h\n"
+    assert "time limit  2 h" in run(server, "describe", "3")
+    assert "changed from none to 2h by" in run(server, "explain", "3")
+    assert run(server, "update", "3", "--max-duration", "none") == moved
+    with pytest.raises(click.BadParameter, match="'soon': give seconds, or a time as 90s"):
+        run(server, "update", "3", "--max-duration", "soon")
     assert run(server, "queue list").split() == [
         *("NAME", "SLOTS", "GUARANTEE", "BORROW", "LEND", "BORROWED", "RUNNING", "WAITING", "MODE"),
         *("default", "1", "0", "-", "-", "1", "1", "0", "OPEN"),
@@ -59,7 +66,7 @@ def test_queues_are_created_listed_and_jobs_moved_and_cancelled_by_them(server: 
         run(server, "cancel")
     with pytest.raises(click.UsageError):
         run(server, "cancel", "1", "--queue", "ml")
-    with pytest.raises(BadInput, match="give --priority N or --queue Q"):
+    with pytest.raises(BadInput, match="give --priority N, --queue Q or --max-duration TIME"):
         run(server, "update", "1")
 
 

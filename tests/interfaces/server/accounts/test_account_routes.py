@@ -89,7 +89,7 @@ def test_a_job_of_another_user_is_seen_but_not_touched(
     forbidden: list[Callable[[], object]] = [
         lambda: eve.change(job, "cancel"),
         lambda: eve.change(job, "suspend"),
-        lambda: eve.update(job, 9, None),
+        lambda: eve.update(job, {"priority": 9}),
         lambda: log_of(eve, job),
     ]
     for attempt in forbidden:
@@ -98,6 +98,27 @@ def test_a_job_of_another_user_is_seen_but_not_touched(
     assert eve.explain(job)["state"] in ("PENDING", "STARTING", "RUNNING")
     wait_until(lambda: log_of(owner, job) == b"pr1vate\n")
     assert owner.change(job, "cancel")["state"] == "CANCELLED"
+
+
+def test_a_user_lowers_the_limit_of_a_job_and_an_admin_raises_it(
+    owner: LiveClient, client_of: Callable[[str, str], LiveClient]
+) -> None:
+    bob, eve = client_of("bob", "user"), client_of("eve", "user")
+    job = bob.submit({**JOB, "max_duration": "2h"})["id"]
+    assert bob.update(job, {"max_duration": "1h"})["max_duration_s"] == 3600
+    for longest in ("90m", None):
+        with pytest.raises(AuthenticationFailed, match="a max_duration of 1h; users may lower"):
+            bob.update(job, {"max_duration": longest})
+    with pytest.raises(AuthenticationFailed, match=f"job {job} belongs to bob"):
+        eve.update(job, {"max_duration": "1m"})
+    with pytest.raises(BadInput, match="max_duration: 'soon': give seconds, or a time as 90s"):
+        bob.update(job, {"max_duration": "soon"})
+    assert owner.update(job, {"max_duration": 5400})["max_duration_s"] == 5400
+    assert owner.update(job, {"priority": 1})["max_duration_s"] == 5400
+    assert owner.update(job, {"max_duration": None})["max_duration_s"] is None
+    lines = [each for each in owner.audit("", 100) if each["action"].startswith("PATCH")]
+    assert {(each["user"], each["status"]) for each in lines} >= {("bob", 200), ("bob", 403)}
+    owner.change(job, "cancel")
 
 
 def test_an_idempotency_key_belongs_to_its_user(

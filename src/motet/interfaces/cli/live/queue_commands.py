@@ -1,4 +1,4 @@
-"""`motet queue` and `motet update`: queues, and the queue and priority of jobs."""
+"""`motet queue` and `motet update`: queues, and the queue, priority and limit of jobs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from motet.domain.errors import BadInput
+from motet.domain.units import written_duration
 from motet.interfaces.cli.live.connection import with_client
 from motet.interfaces.cli.live.server_names import job_argument, queue_argument, queue_option
 from motet.interfaces.cli.shell.group import HelpfulGroup
 from motet.interfaces.cli.shell.option_groups import json_option
+from motet.interfaces.cli.shell.option_types import LimitType
 from motet.interfaces.cli.shell.row_formats import rows_option, show_rows
 
 if TYPE_CHECKING:
@@ -127,10 +129,17 @@ def _print(queues: list[dict[str, Any]], row_format: str) -> None:
     show_rows("queues", queues, _COLUMNS, row_format, queues_table)
 
 
-@click.command("update", short_help="Change the priority or queue of jobs.")
+@click.command("update", short_help="Change the priority, queue or time limit of jobs.")
 @job_argument("jobs", is_many=True, all_states=False)
 @click.option("--priority", type=int, metavar="N", help="Higher first, under policies that use it.")
 @queue_option("A queue of `motet queue list`.")
+@click.option(
+    "--max-duration",
+    type=LimitType(),
+    metavar="TIME",
+    help="End them when they have run so long, over all attempts; none: no limit. Users may lower "
+    "it, admins may raise or remove it.",
+)
 @json_option()
 @with_client
 def update_command(
@@ -138,16 +147,23 @@ def update_command(
     jobs: tuple[str, ...],
     priority: int | None,
     queue: str | None,
+    max_duration: float | None,
     as_json: bool,
 ) -> None:
-    """Give jobs another priority or queue. They keep their time of submission."""
+    """Give jobs another priority, queue or time limit. They keep their time of submission, and jobs
+    that run obey at once."""
     from motet.interfaces.cli.shell.streams.results import print_json
+    from motet.interfaces.live_cluster.arguments import job_changes
 
-    if priority is None and queue is None:
-        raise BadInput("give --priority N or --queue Q")
-    changed = [client.update(job, priority, queue) for job in jobs]
+    if priority is None and queue is None and max_duration is None:
+        raise BadInput("give --priority N, --queue Q or --max-duration TIME")
+    changes = job_changes(priority=priority, queue=queue, max_duration=max_duration)
+    changed = [client.update(job, changes) for job in jobs]
     if as_json:
         print_json({"jobs": changed})
         return
     for job in changed:
-        click.echo(f"{job['id']}  {job['name']}  queue {job['queue']}, priority {job['priority']}")
+        limit_s = job.get("max_duration_s")  # An older server knows no limits.
+        limit = "" if limit_s is None else f", time limit {written_duration(limit_s)}"
+        told = f"queue {job['queue']}, priority {job['priority']}{limit}"
+        click.echo(f"{job['id']}  {job['name']}  {told}")

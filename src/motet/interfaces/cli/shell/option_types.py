@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import click
@@ -9,7 +10,7 @@ import click
 from motet.domain.errors import BadInput
 from motet.domain.units import duration_s
 
-_ANY = "any"
+_ANY, _NO_LIMIT = "any", "none"
 
 
 class DurationType(click.FloatRange):
@@ -26,6 +27,14 @@ class DurationType(click.FloatRange):
             return duration_s(str(value))
         except BadInput as error:
             self.fail(str(error), param, ctx)
+
+
+class LimitType(DurationType):
+    """A duration, or `none`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Seconds; infinite: no limit."""
+        return math.inf if value == _NO_LIMIT else super().convert(value, param, ctx)
 
 
 class MachinesType(click.IntRange):
