@@ -96,6 +96,19 @@ def test_a_job_is_suspended_resumed_explained_and_cancelled(cluster: motet.Clien
     assert list(story.chapters.columns) == ["from", "to", "sentence"]
 
 
+def test_a_job_is_submitted_with_a_limit_and_ends_at_it(cluster: motet.Client) -> None:
+    with pytest.raises(BadInput, match="max_duration: 'soon': give seconds, or a time as 90s"):
+        cluster.submit(run="true", max_duration="soon")
+    limits = {"2s": 2, 1.5: 1.5}
+    jobs = [cluster.submit(run="sleep 1000", max_duration=given) for given in limits]
+    assert [job.max_duration_s for job in jobs] == [*limits.values()]
+    for job in jobs:
+        ended = cluster.wait(job, 60)
+        assert (ended.state, [it.failure for it in ended.attempts]) == ("FAILED", ["time_limit"])
+        assert "of its max_duration, " in ended.reason
+    assert cluster.submit(run="true").max_duration_s is None
+
+
 def test_a_job_gets_another_limit_while_it_runs(cluster: motet.Client) -> None:
     job = cluster.submit(run="sleep 1000", max_duration=3600)
     assert cluster.update(job, max_duration=math.inf).max_duration_s is None
