@@ -49,9 +49,11 @@ class SubmittedJob:
 
     `state`: as `motet list` shows it. `reason`: of a wait or a failure; `message`: a sentence about
     a wait. `array`, `index`: of a job that belongs to an array. `max_duration_s`: the longest time
-    for which it may run; None: no limit. `progress`: epochs and loss of a training that runs.
-    `attempts`, `spec`, `results`, `working_folder`: of one job that was asked for, empty or None in
-    lists and of arrays; the last three also of jobs of other users.
+    for which it may run; None: no limit. `processes`: that it holds (`held_processes`), or requests
+    while it holds none; `most_processes`: of a training whose size may change. `progress`: epochs
+    and loss of a training that runs. `attempts`, `spec`, `results`, `working_folder`: of one job
+    that was asked for, empty or None in lists and of arrays; the last three also of jobs of other
+    users.
     """
 
     id: int
@@ -71,6 +73,8 @@ class SubmittedJob:
     ended_at: datetime | None
     attempts: tuple[JobAttempt, ...]
     max_duration_s: float | None = None
+    held_processes: int = 0
+    most_processes: int | None = None
     progress: Mapping[str, Any] | None = None
     spec: Mapping[str, Any] | None = None
     results: str | None = None
@@ -89,6 +93,8 @@ class SubmittedJob:
             ended_at=moment(found["ended_at"]),
             attempts=tuple(map(JobAttempt.of, found.get("attempt_list", ()))),
             max_duration_s=found.get("max_duration_s"),  # An older server knows no limits.
+            held_processes=found.get("held_processes", 0),
+            most_processes=found.get("most_processes"),
             progress=found.get("progress"),
             spec=found.get("spec"),
             results=found.get("results"),

@@ -30,7 +30,9 @@ from motet.report.simulation.story_document import story_document
 
 def job_line(state: LiveState, job: LiveJob) -> dict[str, Any]:
     """A job in a list. `reason`: of a wait, a warning or a failure; `message`: a sentence about a
-    wait or a warning. `limit_at`: when a job that runs has run for `max_duration_s`."""
+    wait or a warning. `processes`: that it holds, or requests while it holds none.
+    `most_processes`: of a training whose size may change; None: of other jobs. `limit_at`: when a
+    job that runs has run for `max_duration_s`."""
     reason, message = _remark(state, job)
     return {
         "id": str(job.number),
@@ -42,6 +44,7 @@ def job_line(state: LiveState, job: LiveJob) -> dict[str, Any]:
         "index": job.index if job.array else None,
         "kind": job.spec.kind,
         "processes": job.spec.processes if job.attempt is None else job.attempt.processes,
+        **_sizes(job),
         "state": job.state.value,
         "reason": reason or job.reason,
         "message": message,
@@ -66,6 +69,8 @@ def array_line(state: LiveState, array: JobArray) -> dict[str, Any]:
         "index": None,
         "kind": "array",
         "processes": array.processes,
+        "held_processes": sum(_sizes(each)["held_processes"] or 0 for each in array.jobs),
+        "most_processes": None,
         "state": array.state.value,
         "reason": ", ".join(f"{count} {state}" for state, count in counts.items()),
         "message": "",
@@ -125,10 +130,21 @@ def job_explanation(
         **document,
         "name": job.spec.name,
         "state": job.state.value,
+        **_sizes(job),
         "reason": reason or job.reason,
         "message": message,
         "advice": advice(reason, job),
         "chapters": with_moments(with_lost_work(chapters, job, writes_us), state, job, now_us),
+    }
+
+
+def _sizes(job: LiveJob) -> dict[str, int | None]:
+    """Processes that it holds, and those that it may hold at most if that changes by itself."""
+    spec, attempt = job.spec, job.attempt
+    varies = isinstance(spec, TrainingSpec) and spec.is_elastic and not spec.is_by_machine
+    return {
+        "held_processes": 0 if attempt is None else attempt.processes,
+        "most_processes": spec.processes if varies else None,
     }
 
 

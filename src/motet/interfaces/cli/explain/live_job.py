@@ -42,6 +42,8 @@ def explanation_page(document: Mapping[str, Any], *, is_whole: bool) -> Renderab
 def _heading(document: Mapping[str, Any]) -> Text:
     title = f"{job_name(document['job'])} {document['name']}: {document['state']}"
     slots = counted(document["num_gpus"], "slot")
+    if (most := document.get("most_processes")) is not None:  # An older server does not tell.
+        slots = f"{document['held_processes']} of {counted(most, 'slot')}"
     facts = f", {slots}, queue {document['queue']}, policy {document['policy']}"
     return Text(visible_text(title), style="bold").append(visible_text(facts), style="not bold")
 

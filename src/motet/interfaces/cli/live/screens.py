@@ -35,12 +35,18 @@ def jobs_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
             job["id"],
             Text(visible_text(_name(job))),
             Text(visible_text(job["user"])),
-            str(job["processes"]),
+            processes_text(job),
             Text(job["state"], style=_STYLES.get(job["state"], "")),
             date_and_time_of(job["submitted_at"]),
             Text(visible_text(job["reason"])),
         )
     return table
+
+
+def processes_text(job: Mapping[str, Any]) -> str:
+    """`2`; `2 of 8` of a training whose size changes. An older server does not tell of those."""
+    most = job.get("most_processes")
+    return str(job["processes"]) if most is None else f"{job['held_processes']} of {most}"
 
 
 def _name(job: Mapping[str, Any]) -> str:
@@ -81,8 +87,9 @@ def job_screen(job: Mapping[str, Any]) -> RenderableType:
     remarks = (("reason", job["reason"]), ("", job["message"]), ("command", _command(job["spec"])))
     for name, told in filter(itemgetter(1), remarks):
         facts.add_row(name, Text(visible_text(told)))
-    for name in ("user", "queue", "processes"):
+    for name in ("user", "queue"):
         facts.add_row(name, Text(visible_text(str(job[name]))))
+    facts.add_row("processes", processes_text(job))
     limits = (("of each", _beside_slots(job["spec"])), ("time limit", _time_limit(job)))
     for name, told in filter(itemgetter(1), limits):
         facts.add_row(name, told)

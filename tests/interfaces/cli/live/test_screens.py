@@ -1,0 +1,72 @@
+"""What the commands show of jobs, from the documents of a master."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console, RenderableType
+
+from motet.interfaces.cli.explain.live_job import explanation_page
+from motet.interfaces.cli.live.screens import job_screen, jobs_table
+from motet.interfaces.server.views import job_explanation, job_line, job_page
+from motet.live.launcher.messages import AttemptProposed, SizeWish
+from motet.live.master.facts import ClusterDeclared
+from motet.live.master.requests import Workplace
+from scripted_cluster import ScriptedCluster
+
+BOUNDS = {"workers": {"min": 1, "max": 6}, "servers": {"min": 1, "max": 2}}
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[ScriptedCluster]:
+    found = ScriptedCluster(tmp_path, cluster=ClusterDeclared(("m0", "m1"), (4, 4)))
+    yield found
+    found.close()
+
+
+def shown(content: RenderableType) -> str:
+    console = Console(file=io.StringIO(), width=200)
+    console.print(content)
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
+
+
+def sizes(cluster: ScriptedCluster, job: int) -> tuple[str, str, str]:
+    """As `motet list`, `describe` and `explain` show them."""
+    state = cluster.master.state
+    heading, row = shown(jobs_table([job_line(state, cluster.job(job))])).splitlines()
+    place = heading.index("PROCESSES") + len("PROCESSES")
+    described = shown(job_screen(job_page(state, job, Workplace(cluster.folder, {}))))
+    (fact,) = (line for line in described.splitlines() if line.startswith("processes"))
+    document = job_explanation(state, job, cluster.now_us)
+    explained = shown(explanation_page(document, is_whole=True)).splitlines()[0]
+    return (
+        row[:place].rpartition("  ")[2].strip(),
+        fact.removeprefix("processes").strip(),
+        explained.split(", ")[1],
+    )
+
+
+def test_a_training_that_sizes_itself_shows_what_it_holds_of_its_most(
+    cluster: ScriptedCluster,
+) -> None:
+    first = cluster.submit(processes=8)
+    job = cluster.train(auto=True, **BOUNDS)
+    assert sizes(cluster, job) == ("0 of 8", "0 of 8", "0 of 8 slots")
+    cluster.ask(cluster.launcher.ended(f"{first}.1"))
+    cluster.ask(cluster.launcher.started(f"{job}.1"))
+    assert sizes(cluster, job) == ("2 of 8", "2 of 8", "2 of 8 slots")
+    cluster.ask(AttemptProposed(f"{job}.1", SizeWish(1, 4, 2, 0.25)))
+    cluster.ask(cluster.launcher.ended(f"{job}.1", 75, "stopped"))
+    assert sizes(cluster, job) == ("6 of 8", "6 of 8", "6 of 8 slots")
+
+
+@pytest.mark.parametrize("size", [{}, {"auto": True}, {"machines": {"min": 1, "max": 2}}])
+def test_other_jobs_show_one_number(cluster: ScriptedCluster, size: dict[str, Any]) -> None:
+    job = cluster.train(**size)
+    assert [" of " in text for text in sizes(cluster, job)] == [False] * 3
