@@ -49,7 +49,7 @@ def test_spilled_sections_are_evenly_among_the_others(spilled: int) -> None:
 def test_a_fixed_share_stays() -> None:
     share = FixedShare(0.3)
     assert share.begin(20, 1000) == 6
-    assert share.now(0) is share.after_epoch(LOADS) is None
+    assert share.now(6, 0) is share.after_epoch(6, LOADS) is None
     assert share.has_room(1 << 60)
     assert not share.is_short()
 
@@ -73,11 +73,11 @@ def test_the_memory_is_looked_at_now_and_then() -> None:
     share = TunedShare(MemoryWatch(memory), lambda: clock[0])
     share.begin(50, 500 * MEGABYTE)
     share.filled(0)
-    assert share.now(0) is None
+    assert share.now(0, 0) is None
     memory.free_mb = 10
-    assert share.now(0) is None
+    assert share.now(0, 0) is None
     clock[0] = LOOK_EVERY_US
-    more = share.now(0)
+    more = share.now(0, 0)
     assert more is not None
     assert more > 0
 
@@ -87,13 +87,13 @@ def test_memory_that_is_about_to_end_is_noticed_sooner() -> None:
     share = TunedShare(MemoryWatch(memory), lambda: clock[0])
     share.begin(50, 500 * MEGABYTE)
     share.filled(0)
-    assert share.now(0) is None
+    assert share.now(0, 0) is None
     memory.free_mb = 80
     clock[0] = LOOK_AT_ONCE_US
-    assert share.now(0) is None
+    assert share.now(0, 0) is None
     memory.free_mb = 50
     clock[0] = 2 * LOOK_AT_ONCE_US
-    assert share.now(0)
+    assert share.now(0, 0)
 
 
 def test_the_least_free_memory_between_two_looks_counts() -> None:
@@ -102,14 +102,14 @@ def test_the_least_free_memory_between_two_looks_counts() -> None:
     share = TunedShare(watch, lambda: clock[0])
     share.begin(50, 500 * MEGABYTE)
     share.filled(0)
-    assert share.now(0) is None
+    assert share.now(0, 0) is None
     memory.free_mb = 80
     watch.state()
     memory.free_mb = 300
     clock[0] = LOOK_EVERY_US
-    assert share.now(0)
+    assert share.now(0, 0)
     clock[0] = 2 * LOOK_EVERY_US
-    assert share.now(0) is None
+    assert share.now(0, 0) is None
 
 
 def test_a_watch_sees_what_happens_between_two_questions() -> None:
@@ -128,7 +128,7 @@ def test_sections_that_are_about_to_be_freed_count_as_free() -> None:
     share = TunedShare(MemoryWatch(ScriptedMemory(10)), lambda: 0)
     share.begin(50, 500 * MEGABYTE)
     share.filled(0)
-    assert share.now(pending_bytes=200 * MEGABYTE) is None
+    assert share.now(0, pending_bytes=200 * MEGABYTE) is None
 
 
 def test_nothing_is_read_ahead_into_the_memory_that_is_kept_free() -> None:
@@ -145,6 +145,16 @@ def test_memory_that_is_free_again_is_used_after_an_epoch() -> None:
     assert share.begin(50, 500 * MEGABYTE) == 50
     memory.free_mb = 600
     share.filled(50)
-    fewer = share.after_epoch(LOADS)
+    fewer = share.after_epoch(50, LOADS)
     assert fewer is not None
     assert fewer < 50
+
+
+def test_sections_that_were_spilled_for_want_of_room_are_the_new_number() -> None:
+    clock = [0]
+    share = TunedShare(MemoryWatch(ScriptedMemory(180)), lambda: clock[0])
+    share.begin(50, 500 * MEGABYTE)
+    share.filled(10)
+    clock[0] = LOOK_EVERY_US
+    assert share.now(30, 0) is None
+    assert share._state.on_disk == 30

@@ -14,7 +14,7 @@ import pytest
 
 from motet.domain.errors import JobFailed
 from motet.runtime.spilling.section_image import PAGE_BYTES
-from motet.runtime.spilling.section_memory import new_buffer
+from motet.runtime.spilling.section_transfer import new_buffer
 from motet.runtime.spilling.spill_file import SpillFile
 
 MEGABYTE = 1 << 20

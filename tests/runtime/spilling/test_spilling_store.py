@@ -50,6 +50,16 @@ class NoRoom(FixedShare):
         return False
 
 
+class RoomFor(FixedShare):
+    """There is memory for so many sections, once `store` is known."""
+
+    store: SpillingBlockStore | None = None
+    limit = SECTIONS
+
+    def has_room(self, nbytes: int) -> bool:
+        return self.store is None or in_memory(self.store) + (nbytes > 0) <= self.limit
+
+
 def section(number: int) -> Rows:
     rng = np.random.default_rng(number)
     columns = {"x": rng.random((EACH, 4)), "state": np.zeros(EACH)}
@@ -125,13 +135,49 @@ def test_without_room_sections_are_read_when_they_are_used() -> None:
     store.close()
 
 
+def test_room_is_made_before_a_section_is_read() -> None:
+    share, most = RoomFor(0.5), []
+
+    class CountingFile(SpillFile):
+        def read(self, place: int, data: SpillBuffer) -> None:
+            most.append(in_memory(store) + 1)
+            super().read(place, data)
+
+    store = SpillingBlockStore(Batch, ["state"], lambda: CountingFile(DISK), share)
+    store.will_hold(SECTIONS, 0)
+    for number in range(SECTIONS):
+        store.add(section(number))
+    share.store, share.limit = store, 3
+    store.will_read(range(SECTIONS))
+    for number in range(SECTIONS):
+        with store.using(number):
+            np.testing.assert_array_equal(store.rows(number)["x"], section(number)["x"])
+    assert max(most) == 3
+    assert store.memory.on_disk > SECTIONS // 2
+    store.close()
+
+
+def test_a_section_that_was_to_stay_is_freed_if_there_is_no_room_any_more() -> None:
+    share = RoomFor(1.0)
+    store = filled(1.0)
+    store.memory._has_room = share.has_room
+    share.store, share.limit = store, 1
+    store.memory.spill(0)
+    for number in range(SECTIONS):
+        with store.using(number):
+            pass
+    wait_until(lambda: in_memory(store) <= 1)
+    assert store.memory.on_disk >= SECTIONS - 1
+    store.close()
+
+
 def test_what_is_about_to_be_freed_is_neither_used_nor_used_next() -> None:
     store = filled(0.0)
     each = store.memory._sections[0].image.nbytes
     store.will_read(range(SECTIONS))
     with store.using(0), store.using(1):
         store.memory._thread = threading.current_thread()  # Nothing is freed yet.
-        store.memory.spill(lambda number: True)
+        store.memory.spill(SECTIONS)
         assert store.memory.pending_bytes == (SECTIONS - 2 - SECTIONS_AHEAD) * each
     store.memory._thread = None
     store.close()

@@ -15,6 +15,7 @@ from motet.runtime.spilling.share_tuner import (
     after_epoch,
     enough_free,
     first_share,
+    found_on_disk,
     least_free,
     relieved,
 )
@@ -40,18 +41,19 @@ class DiskShare(Protocol):
         ...
 
     def has_room(self, nbytes: int) -> bool:
-        """Whether so much may be read before it is needed."""
+        """Whether so much may be read without freeing memory first."""
         ...
 
-    def now(self, pending_bytes: int) -> int | None:
+    def now(self, on_disk: int, pending_bytes: int) -> int | None:
         """Another number, after a look at the memory; None: as before. Called after every use.
 
+        `on_disk`: how many are spilled, maybe more than was asked for, since there was no room;
         `pending_bytes`: of sections that are about to be freed.
         """
         ...
 
-    def after_epoch(self, loads: EpochLoads) -> int | None:
-        """Another number; None: as before."""
+    def after_epoch(self, on_disk: int, loads: EpochLoads) -> int | None:
+        """Another number; None: as before. `on_disk`: as above."""
         ...
 
     def close(self) -> None:
@@ -83,14 +85,14 @@ class FixedShare:
         del nbytes
         return True
 
-    def now(self, pending_bytes: int) -> int | None:
+    def now(self, on_disk: int, pending_bytes: int) -> int | None:
         """As before."""
-        del pending_bytes
+        del on_disk, pending_bytes
         return None
 
-    def after_epoch(self, loads: EpochLoads) -> int | None:
+    def after_epoch(self, on_disk: int, loads: EpochLoads) -> int | None:
         """As before."""
-        del loads
+        del on_disk, loads
         return None
 
     def close(self) -> None:
@@ -127,11 +129,12 @@ class TunedShare:
         self._state = replace(self._state, on_disk=on_disk)
 
     def has_room(self, nbytes: int) -> bool:
-        """See DiskShare. Many jobs that read ahead at a time need more than is kept free."""
+        """See DiskShare. This looks at the memory before it is taken: a thread that looks now and
+        then may be late on a busy machine, and many jobs read at a time."""
         memory = self._memory.state()
         return memory.free_bytes - nbytes >= least_free(memory)
 
-    def now(self, pending_bytes: int) -> int | None:
+    def now(self, on_disk: int, pending_bytes: int) -> int | None:
         """See DiskShare."""
         now_us = self._now_us()
         if now_us < self._urgent_look_us or not self._state.sections:
@@ -144,21 +147,22 @@ class TunedShare:
         self._look_us = now_us + LOOK_EVERY_US
         memory = self._memory.lowest()
         memory = replace(memory, free_bytes=memory.free_bytes + pending_bytes)
-        return self._changed_to(relieved(self._state, memory))
+        return self._changed_to(relieved(found_on_disk(self._state, on_disk), memory), on_disk)
 
-    def after_epoch(self, loads: EpochLoads) -> int | None:
+    def after_epoch(self, on_disk: int, loads: EpochLoads) -> int | None:
         """See DiskShare."""
         if not self._state.sections:
             return None
-        return self._changed_to(after_epoch(self._state, self._memory.lowest(), loads))
+        state = found_on_disk(self._state, on_disk)
+        return self._changed_to(after_epoch(state, self._memory.lowest(), loads), on_disk)
 
     def close(self) -> None:
         """See DiskShare."""
         self._memory.close()
 
-    def _changed_to(self, state: SpillState) -> int | None:
-        before, self._state = self._state, state
-        return None if state.on_disk == before.on_disk else state.on_disk
+    def _changed_to(self, state: SpillState, before: int) -> int | None:
+        self._state = state
+        return None if state.on_disk == before else state.on_disk
 
 
 def spread_ranks(count: int) -> list[int]:

@@ -9,7 +9,7 @@ import numpy as np
 from motet.domain.arrays import Array, Indices
 from motet.runtime.core.rows import Column, Ragged, Rows
 from motet.runtime.spilling.section_image import PAGE_BYTES
-from motet.runtime.spilling.section_memory import new_buffer
+from motet.runtime.spilling.section_transfer import new_buffer
 from motet.runtime.spilling.spill_file import SpillTarget
 
 

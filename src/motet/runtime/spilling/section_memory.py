@@ -5,40 +5,26 @@ from __future__ import annotations
 import mmap
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
 from motet.domain.errors import JobFailed
 from motet.runtime.core.subtask import Clock, monotonic_us
 from motet.runtime.spilling.section_image import SectionImage
+from motet.runtime.spilling.section_transfer import SectionTransfer, StoredSection
 from motet.runtime.spilling.spill_file import SpillTarget
 
 SECTIONS_AHEAD = 2
 """Spilled sections that are read before their use: one that is complete, one that comes."""
 
 
-@dataclass
-class _Section:
-    """`buffer`: None: it is only on the target. `place`: there; None: not written yet. `users`: how
-    often it is entered. `is_changed`: its state columns are newer than those on the target.
-    `is_moving`: the thread reads or writes it."""
-
-    image: SectionImage
-    buffer: mmap.mmap | None
-    is_spilled: bool
-    place: int | None = None
-    users: int = 0
-    is_changed: bool = False
-    is_moving: bool = False
-
-
 class SectionMemory:
     """The buffers of sections. `enter` and `leave` are for any thread.
 
     At most SECTIONS_AHEAD spilled sections are in memory beside those in use. A section that
-    somebody still has views of when it is left stays in memory until its next use.
+    somebody still has views of when it is left stays in memory until its next use. Before a section
+    is read others are freed, as far as `has_room` asks for it: the ones that were used, the ones
+    that were read ahead, then further ones are spilled.
     """
 
     def __init__(
@@ -49,12 +35,12 @@ class SectionMemory:
         now_us: Clock = monotonic_us,
     ) -> None:
         """`make_target`: called once a section is to be spilled. `forget`: called before a section
-        is freed; drops the caller's views of it. `has_room`: whether so many bytes may be read
-        before they are needed; otherwise a section is read when a worker waits for it."""
-        self._make_target, self._forget, self._now_us = make_target, forget, now_us
-        self._has_room = has_room
-        self._opened: SpillTarget | None = None
-        self._sections: list[_Section] = []
+        is freed; drops the caller's views of it. `has_room`: whether the machine has so many bytes
+        for a section. `on_disk`: how many sections are spilled."""
+        self._forget, self._now_us, self._has_room = forget, now_us, has_room
+        self._transfer = SectionTransfer(make_target, now_us)
+        self._order: Sequence[int] = ()
+        self._sections: list[StoredSection] = []
         self._upcoming: deque[int] = deque()
         self._awaited: set[int] = set()
         self._loaded: dict[int, None] = {}
@@ -62,14 +48,7 @@ class SectionMemory:
         self._failure: JobFailed | None = None
         self._is_closed = False
         self._thread: threading.Thread | None = None
-        self._read_us = self._reads = 0
-        self.waited_us = 0
-        self.written_bytes = 0
-
-    @property
-    def on_disk(self) -> int:
-        """How many sections are spilled."""
-        return sum(each.is_spilled for each in self._sections)
+        self.waited_us = self.on_disk = 0
 
     @property
     def pending_bytes(self) -> int:
@@ -82,14 +61,24 @@ class SectionMemory:
     @property
     def mean_read_s(self) -> float:
         """Of a section; 0: none was read yet."""
-        return self._read_us / self._reads / 1e6 if self._reads else 0.0
+        return self._transfer.mean_read_s
 
-    def spill(self, is_spilled: Callable[[int], bool]) -> None:
-        """From now on these sections are spilled: each after its next use, or at once if it is not
-        used soon. Others stay in memory once they have been read."""
+    @property
+    def written_bytes(self) -> int:
+        """Until now."""
+        return self._transfer.written_bytes
+
+    def will_hold(self, order: Sequence[int]) -> None:
+        """`order`: in which sections are spilled."""
+        self._order = order
+
+    def spill(self, count: int) -> None:
+        """From now on the first so many sections of the order are spilled: each after its next use,
+        or at once if it is not used soon. Others stay in memory once they have been read."""
         with self._changed:
-            for number, section in enumerate(self._sections):
-                section.is_spilled = is_spilled(number)
+            for place, number in enumerate(self._order):
+                self._sections[number].is_spilled = place < count
+            self.on_disk = min(count, len(self._sections))
             self._loaded = {
                 number: None
                 for number, each in enumerate(self._sections)
@@ -103,11 +92,11 @@ class SectionMemory:
 
         Raises JobFailed.
         """
-        section = _Section(image, buffer, is_spilled)
+        section = StoredSection(image, buffer, is_spilled)
         self._sections.append(section)
         if is_spilled:
-            self._write(section)
-            _free(section)
+            self.on_disk += 1
+            self._transfer.spill(section)
             self._start_thread()
 
     def will_read(self, order: Iterable[int]) -> None:
@@ -147,9 +136,8 @@ class SectionMemory:
             self._thread.join()
         for number, section in enumerate(self._sections):
             self._forget(number)
-            _free(section)
-        if self._opened is not None:
-            self._opened.close()
+            section.free()
+        self._transfer.close()
 
     def _await(self, number: int) -> None:
         began_us, section = self._now_us(), self._sections[number]
@@ -164,13 +152,7 @@ class SectionMemory:
             self._thread = threading.Thread(target=self._run, name="spilling", daemon=True)
             self._thread.start()
 
-    @property
-    def _target(self) -> SpillTarget:
-        if self._opened is None:
-            self._opened = self._make_target()
-        return self._opened
-
-    def _is_usable(self, section: _Section) -> bool:
+    def _is_usable(self, section: StoredSection) -> bool:
         is_here = section.buffer is not None and not section.is_moving
         return is_here or self._failure is not None or self._is_closed
 
@@ -192,14 +174,24 @@ class SectionMemory:
                 failure = error
             with self._changed:
                 section.is_moving = False
-                if section.buffer is not None and section.is_spilled:
+                if section.buffer is not None and self._is_to_be_freed(section):
                     self._loaded[number] = None
                 else:
                     self._loaded.pop(number, None)
                 self._failure = self._failure or failure
                 self._changed.notify_all()
 
-    def _next_task(self) -> tuple[int, Callable[[_Section], None]] | None:
+    def _is_to_be_freed(self, section: StoredSection) -> bool:
+        """Also one that may stay, if others have taken the memory since that was decided."""
+        if not section.is_spilled and not self._has_room(0):
+            self._keep_on_disk(section)
+        return section.is_spilled
+
+    def _keep_on_disk(self, section: StoredSection) -> None:
+        self.on_disk += not section.is_spilled
+        section.is_spilled = True
+
+    def _next_task(self) -> tuple[int, Callable[[StoredSection], None]] | None:
         """Waits for something to do; None: the store was closed, or failed."""
         with self._changed:
             while not self._is_closed and self._failure is None:
@@ -209,32 +201,43 @@ class SectionMemory:
                 self._changed.wait()
         return None
 
-    def _due(self) -> tuple[int, Callable[[_Section], None]] | None:
+    def _due(self) -> tuple[int, Callable[[StoredSection], None]] | None:
         """First what a worker waits for, then what is to be freed, then what comes next if there is
         room for it; without room the next use or its end looks again."""
         for number in self._awaited:
             if self._sections[number].buffer is None:
-                return number, self._read
+                return self._freeing_for(number) or (number, self._transfer.read)
         ahead = self._ahead()
         for number in self._loaded:
-            if number not in ahead and not self._sections[number].users and self._is_left(number):
-                return number, self._spill
+            if number not in ahead and self._is_left(number):
+                return number, self._transfer.spill
         for number in ahead:
             section = self._sections[number]
             if section.buffer is None:
-                return (number, self._read) if self._has_room(section.image.nbytes) else None
+                has_room = self._has_room(section.image.nbytes)
+                return (number, self._transfer.read) if has_room else None
+        return None
+
+    def _freeing_for(self, awaited: int) -> tuple[int, Callable[[StoredSection], None]] | None:
+        """What is freed before a section is read; None: there is room, or nothing to free."""
+        if self._has_room(self._sections[awaited].image.nbytes):
+            return None
+        ahead = self._ahead()
+        loaded = sorted(self._loaded, key=lambda number: number in ahead)
+        further = [number for number in self._order if number not in self._loaded]
+        for number in (*loaded, *further):
+            if self._is_left(number):
+                self._keep_on_disk(self._sections[number])
+                return number, self._transfer.spill
         return None
 
     def _is_left(self, number: int) -> bool:
-        """Whether nobody has views of it; `resize` refuses otherwise, and changes nothing."""
-        self._forget(number)
+        """Whether it is in memory, and no worker uses it or has views of it."""
         section = self._sections[number]
-        assert section.buffer is not None
-        try:
-            section.buffer.resize(section.image.nbytes)
-        except BufferError:
+        if section.buffer is None or section.users:
             return False
-        return True
+        self._forget(number)
+        return not section.has_views()
 
     def _ahead(self) -> list[int]:
         found: list[int] = []
@@ -245,41 +248,3 @@ class SectionMemory:
                 if len(found) == SECTIONS_AHEAD:
                     break
         return found
-
-    def _read(self, section: _Section) -> None:
-        assert section.place is not None
-        began_us = self._now_us()
-        buffer = new_buffer(section.image.nbytes)
-        self._target.read(section.place, buffer)
-        self._read_us += self._now_us() - began_us
-        self._reads += 1
-        section.buffer = buffer
-
-    def _spill(self, section: _Section) -> None:
-        if section.place is None or section.is_changed:
-            self._write(section)
-        _free(section)
-
-    def _write(self, section: _Section) -> None:
-        assert section.buffer is not None
-        first = 0 if section.place is None else section.image.state_offset
-        if section.place is None:
-            section.place = self._target.reserve(section.image.nbytes)
-        with memoryview(section.buffer) as view, view[first:] as rest:
-            if len(rest):
-                self._target.write(section.place + first, rest)
-        self.written_bytes += section.image.nbytes - first
-        section.is_changed = False
-
-
-def new_buffer(nbytes: int) -> mmap.mmap:
-    """Page-aligned memory, given back to the system as soon as it is closed."""
-    return mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE)
-
-
-def _free(section: _Section) -> None:
-    """Views that outlive the store keep their memory."""
-    if section.buffer is not None:
-        with suppress(BufferError):
-            section.buffer.close()
-        section.buffer = None

@@ -86,6 +86,13 @@ def most_on_disk(sections: int, loads: EpochLoads) -> int:
     return min(sections, 1 + math.floor(loads.process_s * (sections - 1) / loads.load_s))
 
 
+def found_on_disk(state: SpillState, on_disk: int) -> SpillState:
+    """So many are on disk; if they are others than the state says, a trial says nothing."""
+    if on_disk == state.on_disk:
+        return state
+    return replace(state, on_disk=on_disk, before=None, pause=state.next_pause)
+
+
 def relieved(state: SpillState, memory: MemoryState) -> SpillState:
     """At any time: more on disk if memory runs short."""
     missing = least_free(memory) - memory.free_bytes

@@ -10,7 +10,8 @@ from motet.runtime.core.rows import Rows
 from motet.runtime.core.subtask import Clock, monotonic_us
 from motet.runtime.spilling.disk_share import DiskShare, spread_ranks
 from motet.runtime.spilling.section_image import SectionImage
-from motet.runtime.spilling.section_memory import SectionMemory, new_buffer
+from motet.runtime.spilling.section_memory import SectionMemory
+from motet.runtime.spilling.section_transfer import new_buffer
 from motet.runtime.spilling.share_tuner import EpochLoads
 from motet.runtime.spilling.spill_file import SpillTarget
 from motet.runtime.worker.block_store import MakeBatch
@@ -55,6 +56,7 @@ class SpillingBlockStore:
     def will_hold(self, sections: int, data_bytes: int) -> None:
         """See BlockStore."""
         self._ranks = spread_ranks(sections)
+        self.memory.will_hold(sorted(range(sections), key=self._ranks.__getitem__))
         self._first = self._share.begin(sections, data_bytes)
 
     def add(self, rows: Rows) -> int:
@@ -79,7 +81,7 @@ class SpillingBlockStore:
             process_s = self._used_us / self._uses / 1e6 if self._uses else 0.0
             wall_s = (now_us - began_us) / 1e6
             loads = EpochLoads(wall_s, process_s, self.memory.mean_read_s)
-            self._spill(self._share.after_epoch(loads))
+            self._spill(self._share.after_epoch(self.memory.on_disk, loads))
         self.memory.will_read(sections)
 
     @contextmanager
@@ -98,7 +100,8 @@ class SpillingBlockStore:
         finally:
             self.memory.leave(section, has_written=writes and bool(self._state_columns))
             if writes:
-                self._spill(self._share.now(self.memory.pending_bytes))
+                memory = self.memory
+                self._spill(self._share.now(memory.on_disk, memory.pending_bytes))
 
     def rows(self, section: int) -> Rows:
         """See BlockStore."""
@@ -128,7 +131,7 @@ class SpillingBlockStore:
 
     def _spill(self, on_disk: int | None) -> None:
         if on_disk is not None:
-            self.memory.spill(lambda number: self._ranks[number] < on_disk)
+            self.memory.spill(on_disk)
 
     def _forget(self, section: int) -> None:
         self._rows.pop(section, None)

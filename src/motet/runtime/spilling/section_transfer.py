@@ -1,0 +1,102 @@
+"""One section between its memory and a spill target."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from motet.runtime.core.subtask import Clock
+from motet.runtime.spilling.section_image import SectionImage
+from motet.runtime.spilling.spill_file import SpillTarget
+
+
+@dataclass
+class StoredSection:
+    """`buffer`: None: it is only on the target. `place`: there; None: not written yet. `users`: how
+    often it is entered. `is_changed`: its state columns are newer than those on the target.
+    `is_moving`: it is being read or written."""
+
+    image: SectionImage
+    buffer: mmap.mmap | None
+    is_spilled: bool
+    place: int | None = None
+    users: int = 0
+    is_changed: bool = False
+    is_moving: bool = False
+
+    def has_views(self) -> bool:
+        """Whether an array is a view of the buffer: then `resize` refuses, and changes nothing."""
+        assert self.buffer is not None
+        try:
+            self.buffer.resize(self.image.nbytes)
+        except BufferError:
+            return True
+        return False
+
+    def free(self) -> None:
+        """Drop the buffer; views of it keep its memory."""
+        if self.buffer is not None:
+            with suppress(BufferError):
+                self.buffer.close()
+            self.buffer = None
+
+
+class SectionTransfer:
+    """Reads and writes sections, one at a time. All methods raise JobFailed."""
+
+    def __init__(self, make_target: Callable[[], SpillTarget], now_us: Clock) -> None:
+        """`make_target`: called once a section is to be written."""
+        self._make_target, self._now_us = make_target, now_us
+        self._opened: SpillTarget | None = None
+        self._read_us = self._reads = 0
+        self.written_bytes = 0
+
+    @property
+    def mean_read_s(self) -> float:
+        """Of a section; 0: none was read yet."""
+        return self._read_us / self._reads / 1e6 if self._reads else 0.0
+
+    def read(self, section: StoredSection) -> None:
+        """Into a buffer of its own."""
+        assert section.place is not None
+        began_us = self._now_us()
+        buffer = new_buffer(section.image.nbytes)
+        self._target.read(section.place, buffer)
+        self._read_us += self._now_us() - began_us
+        self._reads += 1
+        section.buffer = buffer
+
+    def spill(self, section: StoredSection) -> None:
+        """Write what is not on the target yet, and free the memory."""
+        if section.place is None or section.is_changed:
+            self._write(section)
+        section.free()
+
+    def close(self) -> None:
+        """Close the target."""
+        if self._opened is not None:
+            self._opened.close()
+
+    @property
+    def _target(self) -> SpillTarget:
+        if self._opened is None:
+            self._opened = self._make_target()
+        return self._opened
+
+    def _write(self, section: StoredSection) -> None:
+        assert section.buffer is not None
+        first = 0 if section.place is None else section.image.state_offset
+        if section.place is None:
+            section.place = self._target.reserve(section.image.nbytes)
+        with memoryview(section.buffer) as view, view[first:] as rest:
+            if len(rest):
+                self._target.write(section.place + first, rest)
+        self.written_bytes += section.image.nbytes - first
+        section.is_changed = False
+
+
+def new_buffer(nbytes: int) -> mmap.mmap:
+    """Page-aligned memory, given back to the system as soon as it is closed."""
+    return mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE)
