@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from motet.runtime.core.rows import Ragged, Rows
 from motet.runtime.server.accumulator import Contribution, PartialSum
-from motet.runtime.server.block import AppliedNumbers, BlockState
+from motet.runtime.server.block_state import AppliedNumbers, BlockState
 from motet.runtime.server.block_transfer import BlockTransfer
 from motet.runtime.wire.control_messages import (
     BlocksMoved,

@@ -157,7 +157,7 @@ class CountingPeers(ExecutorPeers):
 def test_few_parts_of_a_large_write_are_under_way_at_a_time(
     table: TableOnExecutors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(routed_calls, "PUSH_CHUNK_BYTES", 1)
+    monkeypatch.setattr(routed_calls, "CHUNK_BYTES", 1)
     monkeypatch.setattr(routed_calls, "MOST_AT_ONCE", 2)
     peers = CountingPeers(table.endpoints, SECRET, table.arena)
     peers.unanswered = []
@@ -208,7 +208,7 @@ def test_a_large_table_arrives_whole() -> None:
 
 def test_a_push_is_sent_in_pieces_of_some_megabytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """256 rows of 1 KB for three owners, 128 KB at a time: one piece, and a second for the rest."""
-    monkeypatch.setattr(routed_calls, "PUSH_CHUNK_BYTES", 128 << 10)
+    monkeypatch.setattr(routed_calls, "CHUNK_BYTES", 128 << 10)
     table = table_of(keys=256, width=128)
     sent: list[int] = []
     run = RoutedCalls._run

@@ -82,7 +82,7 @@ def move_a_block_of_the_first_chunk(layout: JobLayout) -> Plan:
 def test_a_block_that_moves_to_an_empty_server_during_a_push_stalls_no_worker(
     staleness: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(routed_calls, "PUSH_CHUNK_BYTES", 1)
+    monkeypatch.setattr(routed_calls, "CHUNK_BYTES", 1)
     MoveDuringPush(monkeypatch, first_epoch=4)
     result = train(
         staleness,

@@ -11,7 +11,9 @@ from motet.domain.arrays import Array
 from motet.runtime.core.application import Step
 from motet.runtime.core.sums import Place
 from motet.runtime.server.accumulator import Accumulator, Contribution
-from motet.runtime.server.block import AppliedNumbers, Block
+from motet.runtime.server.block import Block
+from motet.runtime.server.block_state import AppliedNumbers
+from motet.runtime.server.block_values import AWAY
 
 
 def add(values: Array, delta: Array, step: Step) -> None:
@@ -131,3 +133,92 @@ def test_an_immediate_contribution_counts_once_per_mini_batch() -> None:
     for clock in (0, 0, 1, 1, 0):
         block.contribute_now(0, contribution(1.0), step(clock))
     assert block.pin().tolist() == [2]
+
+
+class Kept:
+    """A place in memory that counts what it is asked for."""
+
+    def __init__(self) -> None:
+        self.values: Array = np.empty(0)
+        self.saves = self.loads = 0
+
+    def save(self, values: Array) -> None:
+        self.saves += 1
+        self.values = values.copy()
+
+    def load(self) -> Array:
+        self.loads += 1
+        return self.values.copy()
+
+
+NAMES = ["read", "rows", "update", "put", "batch", "pin", "move"]
+OPERATIONS = st.lists(st.tuples(st.sampled_from(NAMES), st.integers(1, 9)), max_size=20)
+
+
+def run(block: Block, operations: list[tuple[str, int]], place: Kept | None) -> list[list[float]]:
+    """What is read in between, and at the end; "move": the values get a place, if there is one."""
+    seen, pinned, clock = [], [], 0
+    for number, (name, value) in enumerate(operations):
+        if name == "read":
+            seen.append(np.frombuffer(block.to_bytes()).tolist())
+        elif name == "rows":
+            out = np.empty(1)
+            block.gather(np.array([1], np.uint32), out)
+            seen.append(out.tolist())
+        elif name == "update":
+            block.update(1, number, np.array([0], np.uint32), np.full(1, value / 7), step())
+        elif name == "put":
+            block.put(2, number, np.array([2], np.uint32), np.full(1, value / 3))
+        elif name == "batch":
+            block.contribute(Place(0, 1), contribution(value, value / 3, 1.0), step(clock))
+            clock += 1
+        elif name == "move" and place is not None:
+            block.keep_in(place)
+        elif name == "pin":
+            pinned.append((block.pin(), block.to_bytes()))
+    for values, data in pinned:
+        assert values.tobytes() == data
+        block.unpin(values)
+    return [*seen, np.frombuffer(block.to_bytes()).tolist()]
+
+
+@given(OPERATIONS)
+def test_a_block_with_a_place_does_what_a_block_in_memory_does(
+    operations: list[tuple[str, int]],
+) -> None:
+    elsewhere = Block(np.ones(3), add)
+    assert run(Block(np.ones(3), add), operations, None) == run(elsewhere, operations, Kept())
+    has_moved = "move" in [name for name, _ in operations]
+    assert (elsewhere.values is AWAY) == has_moved
+
+
+def test_values_are_in_memory_while_they_are_used_and_written_when_they_have_changed() -> None:
+    block, place = Block(np.zeros(3), add), Kept()
+    block.keep_in(place)
+    assert place.saves == 1
+    seen = block.pin()
+    assert block.values is seen
+    block.unpin(seen)
+    assert block.values is AWAY
+    assert (place.saves, place.loads) == (1, 1)
+    block.contribute(Place(0, 2), contribution(1.0, 2.0, 3.0), step())
+    assert (place.saves, place.loads) == (1, 1), "half of a mini-batch needs no values"
+    block.contribute(Place(1, 2), contribution(1.0, 2.0, 3.0), step())
+    assert (place.saves, place.loads) == (2, 2)
+    assert place.values.tolist() == [2.0, 4.0, 6.0]
+
+
+def test_a_reader_keeps_what_it_has_pinned_when_the_values_get_a_place() -> None:
+    block, place = Block(np.ones(3), add), Kept()
+    seen = block.pin()
+    block.keep_in(place)
+    block.update(1, 0, None, np.ones(3), step())
+    assert seen.tolist() == [1.0] * 3
+    block.unpin(seen)
+    assert place.values.tolist() == [2.0] * 3
+
+
+def test_a_block_that_leaves_takes_its_values_out_of_their_place() -> None:
+    block, place = Block(np.ones(3), add), Kept()
+    block.keep_in(place)
+    assert block.depart().values.tolist() == [1.0] * 3

@@ -11,7 +11,8 @@ from motet.domain.arrays import Array
 from motet.runtime.core.application import ModelTable, Step
 from motet.runtime.core.consistency import Ssp, Synchronisation
 from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
-from motet.runtime.server.block import Block, BlockState
+from motet.runtime.server.block import Block
+from motet.runtime.server.block_state import BlockState
 from motet.runtime.server.shard import Shard
 from motet.runtime.wire.messages import ReplyStatus, RequestKind
 from motet.runtime.wire.ownership import Ownership
@@ -68,7 +69,7 @@ class TwoShards:
 
     def hand_over(self) -> list[tuple[int, BlockState]]:
         self.destination.learn(self._moved)
-        return self.source.hand_over([0], self._moved)
+        return list(self.source.hand_over([0], self._moved))
 
     def take_in(self, states: list[tuple[int, BlockState]], clocks: dict[int, int]) -> None:
         for number, state in states:

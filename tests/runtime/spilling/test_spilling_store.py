@@ -171,6 +171,23 @@ def test_a_section_that_was_to_stay_is_freed_if_there_is_no_room_any_more() -> N
     store.close()
 
 
+@pytest.mark.parametrize(("limit", "has_room"), [(4, True), (1, True), (0, False)])
+def test_sections_make_room_for_others(limit: int, has_room: bool) -> None:
+    share, store = RoomFor(0.0), filled(0.0)
+    store.memory._has_room = share.has_room
+    share.store, share.limit = store, limit
+    assert store.make_room(1) == has_room
+    assert in_memory(store) == max(limit - 1, 0)
+    assert store.memory.on_disk == SECTIONS - in_memory(store)
+    store.close()
+
+
+def test_a_closed_store_makes_no_room() -> None:
+    store = filled(0.0)
+    store.close()
+    assert not store.make_room(1)
+
+
 def test_what_is_about_to_be_freed_is_neither_used_nor_used_next() -> None:
     store = filled(0.0)
     each = store.memory._sections[0].image.nbytes

@@ -26,9 +26,14 @@ def _never() -> bool:
     return False
 
 
+def _no_matter(nbytes: int) -> None:
+    del nbytes
+
+
 # A larger buffer is allocated for every mini-batch, so that it takes no memory during PUSH, when
 # the owners need memory for the sum.
 _MOST_KEPT_BYTES = 64 << 20
+_LARGE_BYTES = 1 << 20
 
 
 class RemoteModel:
@@ -47,19 +52,24 @@ class RemoteModel:
         *,
         is_lockstep: bool = False,
         pulls_with_push: Callable[[], bool] = _never,
+        require: Callable[[int], None] = _no_matter,
     ) -> None:
         """`finished_clock`: `pull_all` waits for every mini-batch before this one.
 
         `is_lockstep`: whether the job runs under BSP. `pulls_with_push`: whether `push` may pull
         the next mini-batch's changes by the same requests, for which it waits for the other
-        workers; only if `is_lockstep`.
+        workers; only if `is_lockstep`. `require`: called before so many bytes of memory are taken,
+        for pulled values and for a delta that has as many rows.
         """
+        self._require = require
         self._client = client
         self._rank = rank
         self.place = place
         self._plans: dict[BatchKeys, KeyPlan] = {}
         self._no_keys = client.batch_plan(_NO_KEYS)
         self._buffer: Array | None = None
+        if client.spec.model.exchanges_changes:
+            require(client.spec.model.nbytes)
         self._copy = client.copy() if client.spec.model.exchanges_changes else None
         self._copied_clock = _NOT_COPIED
         self._pulled_early_bytes = 0
@@ -82,6 +92,8 @@ class RemoteModel:
     def pull(self, part: BatchKeys, step: Step) -> tuple[Array, Transfer]:
         """The values of `part.keys` as of the mini-batch's start; valid until the next pull."""
         plan = self._plan(part)
+        if self._copy is None:
+            self._require_for(plan, self._client.spec.model.delta_bytes)
         values, transfer = self._read(plan, step.clock)
         self._wait_us += transfer.wait_us
         return values, transfer
@@ -108,6 +120,8 @@ class RemoteModel:
     def pull_all(self) -> Array:
         """The whole model, with every mini-batch before `finished_clock` in it."""
         plan = self._client.batch_plan(None)
+        if self._copy is None:
+            self._require_for(plan)
         values, transfer = self._read(plan, self.finished_clock)
         self._wait_us += transfer.wait_us
         return values
@@ -116,6 +130,11 @@ class RemoteModel:
         """As `pull_all`, without values."""
         self._read(self._no_keys, self.finished_clock)
 
+    def end_pull(self) -> None:
+        """The values of the last pull are not needed any more; many of them leave the memory."""
+        if self._buffer is not None and self._buffer.nbytes > _MOST_KEPT_BYTES:
+            self._buffer = None
+
     def forget_batches(self) -> None:
         """Drop the plans of a share that the worker no longer has."""
         self._plans.clear()
@@ -123,7 +142,7 @@ class RemoteModel:
     def _contribute(
         self, plan: KeyPlan, update: Update | None, instances: int, step: Step
     ) -> Transfer:
-        self._end_pull()
+        self.end_pull()
         if update is not None and update.statistics:
             step = replace(step, statistics=update.statistics)
         head = PushHead(self._rank, step, instances, True, self.place)
@@ -140,6 +159,13 @@ class RemoteModel:
             return self._copy.values, self._refresh(self._copy, clock)
         return self._client.read(plan, clock, self._room(plan.length), self._rank)
 
+    def _require_for(self, plan: KeyPlan, delta_bytes: int = 0) -> None:
+        """`delta_bytes`: of the delta of one key."""
+        is_here = self._buffer is not None and len(self._buffer) >= plan.length
+        value_bytes = 0 if is_here else self._client.spec.model.value_bytes
+        if (nbytes := plan.length * (value_bytes + delta_bytes)) >= _LARGE_BYTES:
+            self._require(nbytes)
+
     def _refresh(self, copy: ModelCopy, clock: int) -> Transfer:
         """Bring the copy to the values as of mini-batch `clock`'s start, if it is not there."""
         if clock == self._copied_clock:
@@ -150,10 +176,6 @@ class RemoteModel:
         if self._is_lockstep:
             self._copied_clock = clock
         return transfer
-
-    def _end_pull(self) -> None:
-        if self._buffer is not None and self._buffer.nbytes > _MOST_KEPT_BYTES:
-            self._buffer = None
 
     def _plan(self, part: BatchKeys) -> KeyPlan:
         plan = self._plans.get(part)

@@ -29,7 +29,7 @@ from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.table_requests import NO_WORKER, WAIT, PullHead, encode_target
 from motet.transport import Call, Connection, Reply
 
-PUSH_CHUNK_BYTES = 2 << 20
+CHUNK_BYTES = 2 << 20
 # Requests to one owner at a time: enough to overlap copying with adding up, and each has a copy of
 # its payload in memory that is shared with the owner.
 MOST_AT_ONCE = 8
@@ -65,9 +65,17 @@ class RoutedCalls:
     """Calls of one client to the owners of one table. Safe to use from several threads."""
 
     def __init__(
-        self, spec: TableSpec, ownership: Ownership, peers: Peers, generation: int
+        self,
+        spec: TableSpec,
+        ownership: Ownership,
+        peers: Peers,
+        generation: int,
+        *,
+        pulls_in_chunks: bool = False,
     ) -> None:
-        """`generation`: of the job that the table belongs to."""
+        """`generation`: of the job that the table belongs to. `pulls_in_chunks`: an owner is asked
+        for few values at a time, because its blocks may not fit into its memory together."""
+        self._pulls_in_chunks = pulls_in_chunks
         self._spec = spec
         self._ownership = ownership
         self._peers = peers
@@ -97,7 +105,7 @@ class RoutedCalls:
             meta = self.head(route, clock) + extra
             return tuple.__new__(RoutedMessage, (RequestKind.PULL, meta, (), route.views(out)))
 
-        transfer, replies = self._run(plan, plan.routes(self._ownership), prepare, out.nbytes)
+        transfer, replies = self._run(plan, self._routes(plan), prepare, out.nbytes)
         for route, reply in replies:
             if route.index is not None:
                 part = np.frombuffer(reply.payload, self._spec.model.dtype)
@@ -117,7 +125,7 @@ class RoutedCalls:
         `extra(route, is_last)` follows the head; `is_last`: whether it is the owner's last chunk.
         """
         row_bytes = max(values.nbytes // max(len(values), 1), 1)
-        chunks = plan.chunks(self._ownership, max(PUSH_CHUNK_BYTES // row_bytes, 1))
+        chunks = plan.chunks(self._ownership, max(CHUNK_BYTES // row_bytes, 1))
         earlier = {id(one) for one, next_one in pairwise(chunks) if one.owner == next_one.owner}
 
         def prepare(route: Route, origin: Route) -> RoutedMessage:
@@ -139,7 +147,7 @@ class RoutedCalls:
             meta = self.head(route, clock) + head + encode_revisions(revisions)
             return RoutedMessage(RequestKind.REFRESH, meta, (), None)
 
-        transfer, replies = self._run(plan, plan.routes(self._ownership), prepare, 0)
+        transfer, replies = self._run(plan, self._routes(plan), prepare, 0)
         return transfer._replace(payload_bytes=_taken(copy, replies))
 
     def send_changes(
@@ -172,6 +180,13 @@ class RoutedCalls:
         routes = plan.routes(self._ownership)
         transfer, replies = self._run(plan, routes, prepare, changes.nbytes)
         return transfer, _taken(copy, replies)
+
+    def _routes(self, plan: KeyPlan) -> list[Route]:
+        """Of a pull."""
+        if not self._pulls_in_chunks:
+            return plan.routes(self._ownership)
+        row_limit = max(CHUNK_BYTES // max(self._spec.model.value_bytes, 1), 1)
+        return plan.chunks(self._ownership, row_limit)
 
     def _run(
         self,

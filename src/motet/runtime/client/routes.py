@@ -98,7 +98,7 @@ class KeyPlan:
             self.blocks = self._divide(keys, cover_all)
         self.block_numbers = np.array(self.blocks, dtype=np.int64)
         self._routes: tuple[int, list[Route]] = (-1, [])
-        self._chunks: tuple[int, int, list[Route]] = (-1, 0, [])
+        self._chunks: tuple[int, dict[int, list[Route]]] = (-1, {})
 
     def routes(self, ownership: Ownership) -> list[Route]:
         """One route per owner."""
@@ -110,12 +110,13 @@ class KeyPlan:
 
     def chunks(self, ownership: Ownership, row_limit: int) -> list[Route]:
         """The routes in pieces of at most `row_limit` rows (but at least one block)."""
-        version, limit, chunks = self._chunks
-        if (version, limit) != (ownership.version, row_limit):
+        version, chunks = self._chunks
+        if version != ownership.version:
+            self._chunks = (ownership.version, chunks := {})
+        if row_limit not in chunks:
             pieces = [r.chunks(row_limit, self.partition) for r in self.routes(ownership)]
-            chunks = [chunk for route in pieces for chunk in route]
-            self._chunks = (ownership.version, row_limit, chunks)
-        return chunks
+            chunks[row_limit] = [chunk for route in pieces for chunk in route]
+        return chunks[row_limit]
 
     def split(self, blocks: Iterable[int], ownership: Ownership) -> list[Route]:
         """Routes for some of the plan's blocks."""

@@ -45,13 +45,17 @@ class TableClient:
         peers: Peers,
         client: int,
         generation: int = NO_GENERATION,
+        *,
+        pulls_in_chunks: bool = False,
     ) -> None:
         """`client`: a number that no other client of the table has (64 bits).
 
-        `generation`: of the job that the table belongs to.
+        `generation`: of the job that the table belongs to. `pulls_in_chunks`: see RoutedCalls.
         """
         self.spec = spec
-        self._calls = RoutedCalls(spec, ownership, peers, generation)
+        self._calls = RoutedCalls(
+            spec, ownership, peers, generation, pulls_in_chunks=pulls_in_chunks
+        )
         self._peers = peers
         self._client = _CLIENT.pack(client)
         self._lock = threading.Lock()

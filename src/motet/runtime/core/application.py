@@ -78,6 +78,12 @@ class ModelTable:
         return int(np.prod(self.value_shape, dtype=np.int64)) * self.dtype.itemsize
 
     @property
+    def delta_bytes(self) -> int:
+        """Of one key's delta."""
+        size = int(np.prod(self.delta_value_shape, dtype=np.int64))
+        return size * self.delta_value_dtype.itemsize
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the whole model."""
         return self.key_count * self.value_bytes

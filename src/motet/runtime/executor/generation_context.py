@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from motet.domain.errors import JobFailed
 from motet.runtime.client.table_client import TableClient
+from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.executor.deduplication import Deduplicator
 from motet.runtime.server.block_migration import move_blocks
 from motet.runtime.server.served_tables import ServedTables
 from motet.runtime.server.shard import Shard
-from motet.runtime.spilling.spilled_storage import SpilledParking, SpillingStores
+from motet.runtime.spilling.memory_room import MemoryRoom
+from motet.runtime.spilling.spilled_storage import SpilledParking, SpillingStores, model_room
 from motet.runtime.stealing.victim import Victim
 from motet.runtime.wire.assignment import Assignment
 from motet.runtime.wire.control_messages import (
@@ -27,6 +29,8 @@ from motet.runtime.worker.data_blocks import DataBlocks, DataBlockSender
 from motet.runtime.worker.resources import WorkerResources
 from motet.runtime.worker.step_gate import StepGate
 from motet.transport import Arena, Endpoint, Request
+
+_LARGE_MODEL_BYTES = 16 << 20
 
 
 class GenerationContext:
@@ -52,17 +56,21 @@ class GenerationContext:
         self.peers = ExecutorPeers(assignment.endpoints, secret, arena, link_use=resources.link_use)
         self.carriers = ExecutorPeers(assignment.endpoints, secret, arena)
         app, spill = assignment.app, assignment.spill
+        stores = None if spill is None else SpillingStores(spill, app.state_columns)
         self.data = DataBlocks(
             app,
             assignment.schedule,
             executor,
             DataBlockSender(assignment.generation, self.carriers),
-            resources.make_store if spill is None else SpillingStores(spill, app.state_columns),
+            stores or resources.make_store,
             None if spill is None else SpilledParking(spill),
         )
         self.step_gate = StepGate(assignment.first_clock)
         self.victim = Victim()
         self.is_worker = executor in assignment.sync.workers
+        self.room: MemoryRoom | None = None
+        if spill is not None and stores is not None:
+            self.room = model_room(spill, stores, lambda make: shard.keep_in(make))
         shard = Shard(
             assignment.table,
             assignment.app.apply,
@@ -70,6 +78,7 @@ class GenerationContext:
             assignment.ownership,
             executor,
             assignment.first_clock,
+            self._before_request(assignment.table),
         )
         self.tables = ServedTables(f"executor {executor}", [shard], self.number)
         self.client = TableClient(
@@ -78,10 +87,16 @@ class GenerationContext:
             self.peers,
             client=(assignment.generation << 32) + executor,
             generation=assignment.generation,
+            pulls_in_chunks=spill is not None,
         )
         self._moves = Deduplicator()
         self._preparations = Deduplicator()
         self._changes = Deduplicator()
+
+    def require(self, nbytes: int) -> None:
+        """Make room for so many bytes that the worker is about to take, if that is possible."""
+        if self.room is not None:
+            self.room.require(nbytes)
 
     def learn(self, table: int, ownership: Ownership) -> None:
         """Use a newer ownership table of a table."""
@@ -124,6 +139,11 @@ class GenerationContext:
         self.data.end()
         self.peers.close()
         self.carriers.close()
+
+    def _before_request(self, table: TableSpec) -> Callable[[int], None] | None:
+        """What a shard of the table calls; None: nothing, since spilling it would not free much."""
+        is_large = table.model.nbytes >= _LARGE_MODEL_BYTES
+        return self.room.before_request if self.room is not None and is_large else None
 
     def _move(self, message: MoveBlocks) -> BlocksMoved:
         moved = move_blocks(message, self.tables[message.table], self.carriers)

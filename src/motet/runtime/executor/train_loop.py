@@ -44,6 +44,7 @@ class TrainLoop:
             place,
             first_clock,
             is_lockstep=assignment.sync.consistency.is_lockstep,
+            require=context.require,
             # Others may use the network while this worker waits; thieves need a PULL of its own.
             pulls_with_push=lambda: context.resources.gate.is_free and not assignment.helps,
         )
@@ -80,7 +81,9 @@ class TrainLoop:
         if not share.instances and self._context.assignment.sync.consistency.counts_finished:
             # Servers that the last PUSH did not reach count its mini-batch from this PULL.
             self._model.await_finished()
-        return self._worker.evaluate(share)
+        sums = self._worker.evaluate(share)
+        self._model.end_pull()
+        return sums
 
     def _runner(self) -> BatchRunner:
         context, app = self._context, self._context.assignment.app

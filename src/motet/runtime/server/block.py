@@ -1,14 +1,15 @@
 """One block of a table at its owner: atomic reads and updates, each update exactly once.
 
 Readers pin the array that they send (zero-copy); a writer that finds it pinned works on a copy. So
-a reader never gets half an update, and no lock is held while bytes are sent.
+a reader never gets half an update, and no lock is held while bytes are sent. A block whose values
+have another place is in memory only while a request uses it.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,32 +24,12 @@ from motet.runtime.server.accumulator import (
     Contribution,
     PartialSum,
 )
+from motet.runtime.server.block_state import AppliedNumbers, BlockState
+from motet.runtime.server.block_values import AWAY, ValuePlace
 from motet.runtime.server.change_log import ChangeLog
 from motet.runtime.wire.changes_payload import BlockNews
 
 UpdateFunction = Callable[[Array, Array, Step], None]
-
-
-@dataclass
-class AppliedNumbers:
-    """The sequence numbers (0, 1, 2, ...) of one client's updates that a block has applied."""
-
-    below: int = 0
-    ahead: set[int] = field(default_factory=set)
-
-    def has(self, number: int) -> bool:
-        """Whether the update was applied."""
-        return number < self.below or number in self.ahead
-
-    def add(self, number: int) -> None:
-        """The update is applied."""
-        if number == self.below and not self.ahead:
-            self.below += 1
-            return
-        self.ahead.add(number)
-        while self.below in self.ahead:
-            self.ahead.remove(self.below)
-            self.below += 1
 
 
 class Departed(Exception):
@@ -61,23 +42,6 @@ class SharedSum(Protocol):
     def part_of(self, block: Block) -> PartialSum:
         """What has been summed up for one of the blocks; the caller holds its `lock`."""
         ...
-
-
-@dataclass(eq=False)
-class BlockState:
-    """Everything of a block that moves with it.
-
-    `applied`: the updates of every client that it contains; `applied_clocks`: of every worker the
-    last mini-batch that was applied at once; `partial`: of a mini-batch under way; `revision`: of
-    the values, if the table exchanges changes.
-    """
-
-    values: Array
-    clock: int
-    applied: dict[int, AppliedNumbers]
-    applied_clocks: dict[int, int]
-    partial: PartialSum
-    revision: int = 0
 
 
 class Block:
@@ -114,12 +78,15 @@ class Block:
         self._accumulator: Accumulator | None = None
         self._shared_sum: SharedSum | None = None
         self._has_departed = False
+        self._place: ValuePlace | None = None
+        self._is_changed = False
         self._log = ChangeLog(_log_bytes(values)) if keeps_changes else None
         self.clock = clock
 
     def pin(self) -> Array:
         """The present values; unchanged until `unpin`."""
         with self.lock:
+            self._bring()
             self.pins += 1
             return self.values
 
@@ -128,24 +95,33 @@ class Block:
         with self.lock:
             if values is self.values:
                 self.pins -= 1
+                self._put_away()
 
     def to_bytes(self) -> bytes:
         """A copy of the present values."""
         with self.lock:
-            return self.values.tobytes()
+            self._bring()
+            data = self.values.tobytes()
+            self._put_away()
+            return data
 
     def news(self, revision: int) -> BlockNews:
         """What has changed since a revision, or all values."""
         with self.lock:
             assert self._log is not None, "the table does not exchange changes"
-            changes = self._log.since(revision)
-            values = self.values.tobytes() if changes is None else b""
+            changes, values = self._log.since(revision), b""
+            if changes is None:
+                self._bring()
+                values = self.values.tobytes()
+                self._put_away()
             return BlockNews(self._log.revision, changes, values)
 
     def gather(self, rows: RowIndices, out: Array) -> None:
         """Copy some rows to `out`. Raises IndexError when a row is outside the block."""
         with self.lock:
+            self._bring()
             np.take(self.values, rows, axis=0, out=out)
+            self._put_away()
 
     def put(self, client: int, number: int, rows: RowIndices | None, values: Array) -> None:
         """Replace values, exactly once per (client, number)."""
@@ -157,6 +133,7 @@ class Block:
                 applied.add(number)
                 if self._log is not None:
                     self._log.restart()
+                self._put_away()
 
     def update(
         self, client: int, number: int, rows: RowIndices | None, delta: Array, step: Step
@@ -175,6 +152,7 @@ class Block:
                 self._update(some, delta, step)
                 values[rows] = some
             applied.add(number)
+            self._put_away()
 
     def contribute_now(self, rank: int, contribution: Contribution, step: Step) -> None:
         """Apply one worker's part of a mini-batch at once (SSP, async), exactly once.
@@ -187,6 +165,7 @@ class Block:
                 return
             self._apply(contribution, step)
             self._applied_clocks[rank] = step.clock
+            self._put_away()
 
     def contribute(self, place: Place, contribution: Contribution, step: Step) -> bool:
         """Count one worker's part of a BSP mini-batch; the last one applies the sum.
@@ -204,6 +183,7 @@ class Block:
             delta, statistics = accumulator.take()
             self.apply_sum(delta, replace(step, statistics=statistics))
             accumulator.reset()
+            self._put_away()
             return True
 
     def _apply(self, contribution: Contribution, step: Step) -> None:
@@ -232,7 +212,9 @@ class Block:
         """Leave for another owner; later changes raise Departed."""
         with self.lock:
             self.require_here()
+            self._bring()
             self._has_departed = True
+            self._place = None
             partial = self._sums().pack()
             return BlockState(
                 self.values,
@@ -251,6 +233,15 @@ class Block:
             self._sums().unpack(state.partial)
             if self._log is not None:
                 self._log = ChangeLog(_log_bytes(self.values), state.revision)
+
+    def keep_in(self, place: ValuePlace) -> None:
+        """Have the values there from now on while no request uses them. Raises JobFailed."""
+        with self.lock:
+            if self._has_departed:
+                return
+            self._place = place
+            self._writable()  # A reader keeps what it has pinned.
+            self._put_away()
 
     def resettle(self, room: Array) -> None:
         """Move the values into `room` (same shape); readers keep what they have pinned."""
@@ -289,6 +280,7 @@ class Block:
         if self._log is not None:
             self._log.add([delta])
         self.clock = step.clock + 1
+        self._put_away()
 
     def apply_changes(self, parts: Sequence[Array], kept_bytes: int, step: Step) -> None:
         """Apply the changes of all workers to a mini-batch; requires `lock`."""
@@ -300,6 +292,7 @@ class Block:
         if self._log is not None:
             self._log.add(parts, kept_bytes)
         self.clock = step.clock + 1
+        self._put_away()
 
     def _sums(self) -> Accumulator:
         self.stop_sharing()
@@ -316,10 +309,27 @@ class Block:
         return applied
 
     def _writable(self) -> Array:
+        self._bring()
+        self._is_changed = True
         if self.pins:
             self.values = self.values.copy()
             self.pins = 0
         return self.values
+
+    def _bring(self) -> None:
+        if self._place is not None and self.values is AWAY:
+            self.values = self._place.load()
+
+    def _put_away(self) -> None:
+        """The end of a use: values that have another place, and room for sums, leave the memory."""
+        if self._place is None or self.pins:
+            return
+        if self._is_changed:
+            self._place.save(self.values)
+            self._is_changed = False
+        self.values, self._scratch = AWAY, None
+        if self._accumulator is not None and self._accumulator.is_unused:
+            self._accumulator = None
 
 
 def _log_bytes(values: Array) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from motet.runtime.server.block import BlockState
+from motet.runtime.server.block_state import BlockState
 from motet.runtime.wire.control_messages import ControlRequest
 from motet.runtime.wire.messages import RequestKind
 

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from motet.domain.arrays import Array, RowIndices
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.server.accumulator import Accumulator
-from motet.runtime.server.block import Block, BlockState, UpdateFunction
+from motet.runtime.server.block import Block, UpdateFunction
+from motet.runtime.server.block_state import BlockState
+from motet.runtime.server.block_values import MakePlace
 from motet.runtime.server.contiguous_blocks import BlockMemory, ContiguousBlocks
 from motet.runtime.wire.messages import ReplyStatus
 from motet.runtime.wire.ownership import Ownership
@@ -76,6 +78,7 @@ class HeldBlocks:
         self._as_one: dict[bytes, ContiguousBlocks | None] = {}
         self._queued: list[Request] = []
         self._arrived: dict[int, int] = {}
+        self._make_place: MakePlace | None = None
         mine = ownership.blocks_of(executor)
         self._memory = BlockMemory(mine, spec)
         self._blocks = {
@@ -92,6 +95,13 @@ class HeldBlocks:
     def numbers(self) -> list[int]:
         """The blocks held, ascending."""
         return sorted(self._blocks)
+
+    @property
+    def sum_bytes(self) -> int:
+        """About so many has the sum of a mini-batch; blocks with places have one at a time."""
+        model = self._spec.model
+        whole = 0 if self._make_place is not None else model.key_count * model.delta_bytes
+        return whole * len(self._blocks) // self._spec.block_count
 
     def find(self, request: Request, target: Target) -> NamedBlocks | None:
         """The named blocks; None: the request was queued or redirected."""
@@ -137,6 +147,8 @@ class HeldBlocks:
         """A block with the state that it had at its former owner."""
         block = self._new_block(number, state.values, state.clock)
         block.arrive(state)
+        if self._make_place is not None:
+            block.keep_in(self._make_place())
         return block
 
     def take_in(self, number: int, block: Block, version: int) -> list[Request]:
@@ -166,6 +178,8 @@ class HeldBlocks:
         """
         with self.lock:
             blocks = dict(sorted(self._blocks.items()))
+            if self._make_place is not None:
+                return
         is_in_place = all(self._memory.holds(number, it.values) for number, it in blocks.items())
         if is_in_place and 2 * len(blocks) >= self._memory.block_count:
             return
@@ -175,6 +189,19 @@ class HeldBlocks:
         with self.lock:
             self._memory = memory
             self._forget_names()
+
+    def keep_in(self, make_place: MakePlace) -> None:
+        """Have the values of all blocks, also of those that will come, in places of their own.
+
+        Their memory is freed with the last request that uses it. Raises JobFailed.
+        """
+        with self.lock:
+            self._make_place = make_place
+            blocks = dict(sorted(self._blocks.items()))
+            self._memory = BlockMemory([], self._spec)
+            self._forget_names()
+        for block in blocks.values():
+            block.keep_in(make_place())
 
     def _forget_names(self) -> None:
         self.layout += 1

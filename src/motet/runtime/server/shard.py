@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,9 @@ from motet.runtime.core.consistency import Synchronisation
 from motet.runtime.core.subtask import monotonic_us
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.server.accumulator import Contribution
-from motet.runtime.server.block import Block, BlockState, Departed, UpdateFunction
+from motet.runtime.server.block import Block, Departed, UpdateFunction
+from motet.runtime.server.block_state import BlockState
+from motet.runtime.server.block_values import MakePlace
 from motet.runtime.server.contiguous_blocks import ContiguousBlocks
 from motet.runtime.server.held_blocks import HeldBlocks, NamedBlocks
 from motet.runtime.server.payloads import Payloads
@@ -35,14 +37,19 @@ class Shard:
         ownership: Ownership,
         executor: int,
         first_clock: int = 0,
+        before_use: Callable[[int], None] | None = None,
     ) -> None:
-        """Blocks start as zeros; `first_clock`: the next mini-batch (after a resume not 0)."""
+        """Blocks start as zeros; `first_clock`: the next mini-batch (after a resume not 0).
+
+        `before_use`: called before each request with the bytes that it may take.
+        """
         self.spec = spec
         self._consistency = sync.consistency
         self._held = HeldBlocks(spec, update, ownership, executor, first_clock)
         self._lock = self._held.lock
         self._gate = PullGate(self._held, spec.block_count, sync, first_clock)
         self._payloads = Payloads(spec)
+        self._before_use = before_use
         self._handlers: Mapping[int, Callable[[Request, Target, int], None]] = {
             RequestKind.PULL: self._handle_pull,
             RequestKind.PUSH: self._handle_push,
@@ -62,7 +69,14 @@ class Shard:
         handler = self._handlers.get(request.kind)
         if handler is None:
             raise BadMessage(f"table {self.spec.number}: request kind {request.kind} is unknown")
+        if self._before_use is not None:
+            self._before_use(self._bytes_for(request, target))
         handler(request, target, offset)
+
+    def _bytes_for(self, request: Request, target: Target) -> int:
+        """A sum of all rows, if it does not lie in the request."""
+        is_sum = request.kind == RequestKind.PUSH and target.row_count is not None
+        return self._held.sum_bytes if is_sum else 0
 
     def pull(self, request: Request, target: Target, head: PullHead) -> None:
         """Answer with the values, at once or when their mini-batch begins.
@@ -269,14 +283,24 @@ class Shard:
 
     def hand_over(
         self, numbers: Sequence[int], ownership: Ownership
-    ) -> list[tuple[int, BlockState]]:
-        """Remove blocks that are here; later requests for them are redirected."""
+    ) -> Iterator[tuple[int, BlockState]]:
+        """Remove blocks that are here; later requests for them are redirected. Each is brought into
+        memory when it is asked for."""
         with self._lock:
             leaving = self._held.let_go(numbers, ownership)
             stranded = self._gate.remove_blocks(numbers)
         for request in stranded:
             self._held.redirect(request)
-        return [(number, block.depart()) for number, block in leaving.items()]
+        return ((number, block.depart()) for number, block in leaving.items())
+
+    def keep_in(self, make_place: MakePlace) -> None:
+        """Have the values of all blocks in places outside of the memory from now on, as long as no
+        request uses them. Raises JobFailed."""
+        self._held.keep_in(make_place)
+        with self._lock:  # Parked pulls would keep the memory.
+            stranded = self._gate.remove_blocks(self._held.numbers)
+        for request in stranded:
+            self._held.redirect(request)
 
     def take_in(
         self, number: int, state: BlockState, version: int, worker_clocks: Mapping[int, int]

@@ -48,6 +48,7 @@ class SectionMemory:
         self._failure: JobFailed | None = None
         self._is_closed = False
         self._thread: threading.Thread | None = None
+        self._wanted_bytes = 0
         self.waited_us = self.on_disk = 0
 
     @property
@@ -93,11 +94,23 @@ class SectionMemory:
         Raises JobFailed.
         """
         section = StoredSection(image, buffer, is_spilled)
-        self._sections.append(section)
+        with self._changed:
+            self._sections.append(section)
+            self.on_disk += is_spilled
         if is_spilled:
-            self.on_disk += 1
             self._transfer.spill(section)
             self._start_thread()
+
+    def make_room(self, nbytes: int) -> bool:
+        """Free memory until there is room for so many bytes; False: nothing is left to free."""
+        with self._changed:
+            if self._has_ended:
+                return False
+            self._wanted_bytes = max(self._wanted_bytes, nbytes, 1)
+            self._start_thread()
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._wanted_bytes or self._has_ended)
+            return self._has_room(nbytes)
 
     def will_read(self, order: Iterable[int]) -> None:
         """Which sections are entered next, in this order."""
@@ -153,8 +166,11 @@ class SectionMemory:
             self._thread.start()
 
     def _is_usable(self, section: StoredSection) -> bool:
-        is_here = section.buffer is not None and not section.is_moving
-        return is_here or self._failure is not None or self._is_closed
+        return (section.buffer is not None and not section.is_moving) or self._has_ended
+
+    @property
+    def _has_ended(self) -> bool:
+        return self._failure is not None or self._is_closed
 
     def _advance_to(self, number: int) -> None:
         is_next = bool(self._upcoming) and self._upcoming[0] == number
@@ -194,7 +210,7 @@ class SectionMemory:
     def _next_task(self) -> tuple[int, Callable[[StoredSection], None]] | None:
         """Waits for something to do; None: the store was closed, or failed."""
         with self._changed:
-            while not self._is_closed and self._failure is None:
+            while not self._has_ended:
                 if (task := self._due()) is not None:
                     self._sections[task[0]].is_moving = True
                     return task
@@ -202,11 +218,16 @@ class SectionMemory:
         return None
 
     def _due(self) -> tuple[int, Callable[[StoredSection], None]] | None:
-        """First what a worker waits for, then what is to be freed, then what comes next if there is
-        room for it; without room the next use or its end looks again."""
+        """First room for others, then what a worker waits for, then what is to be freed, then what
+        comes next if there is room for it; without room the next use or its end looks again."""
+        if self._wanted_bytes:
+            if (task := self._freeing(self._wanted_bytes)) is not None:
+                return task
+            self._wanted_bytes = 0
+            self._changed.notify_all()
         for number in self._awaited:
-            if self._sections[number].buffer is None:
-                return self._freeing_for(number) or (number, self._transfer.read)
+            if (section := self._sections[number]).buffer is None:
+                return self._freeing(section.image.nbytes) or (number, self._transfer.read)
         ahead = self._ahead()
         for number in self._loaded:
             if number not in ahead and self._is_left(number):
@@ -218,13 +239,14 @@ class SectionMemory:
                 return (number, self._transfer.read) if has_room else None
         return None
 
-    def _freeing_for(self, awaited: int) -> tuple[int, Callable[[StoredSection], None]] | None:
-        """What is freed before a section is read; None: there is room, or nothing to free."""
-        if self._has_room(self._sections[awaited].image.nbytes):
+    def _freeing(self, nbytes: int) -> tuple[int, Callable[[StoredSection], None]] | None:
+        """What is freed next to have so much room; None: there is room, or nothing to free."""
+        if self._has_room(nbytes):
             return None
-        ahead = self._ahead()
+        ahead, count = self._ahead(), len(self._sections)
         loaded = sorted(self._loaded, key=lambda number: number in ahead)
-        further = [number for number in self._order if number not in self._loaded]
+        some = [number for number in self._order if number < count]
+        further = [number for number in some if not self._sections[number].is_spilled]
         for number in (*loaded, *further):
             if self._is_left(number):
                 self._keep_on_disk(self._sections[number])

@@ -1,17 +1,20 @@
-"""What a worker stores its input with when a part of it is spilled."""
+"""What an executor stores its input and its part of the model with when some of it is spilled."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+import weakref
+from collections.abc import Callable, Collection
 
 from motet.runtime.core.options import SpillOptions
 from motet.runtime.core.rows import Rows
 from motet.runtime.spilling.disk_share import FixedShare, TunedShare
 from motet.runtime.spilling.machine_memory import MachineMemory
+from motet.runtime.spilling.memory_room import MemoryRoom
 from motet.runtime.spilling.memory_watch import MemoryWatch
 from motet.runtime.spilling.parked_rows import ParkedRows
 from motet.runtime.spilling.spill_file import SpillFile
+from motet.runtime.spilling.spilled_values import SpilledValues
 from motet.runtime.spilling.spilling_store import SpillingBlockStore
 from motet.runtime.worker.block_store import MakeBatch
 
@@ -43,15 +46,39 @@ class SpillingStores:
 
     def __init__(self, options: SpillOptions, state_columns: Collection[str]) -> None:
         self._options, self._state_columns = options, state_columns
+        self._made: weakref.WeakSet[SpillingBlockStore] = weakref.WeakSet()
 
     def __call__(self, make_batch: MakeBatch) -> SpillingBlockStore:
         """A MakeStore."""
         fixed = self._options.share
         share = _tuned_share() if fixed is None else FixedShare(fixed)
-        return SpillingBlockStore(make_batch, self._state_columns, self._target, share)
+        store = SpillingBlockStore(make_batch, self._state_columns, self._target, share)
+        self._made.add(store)
+        return store
+
+    def make_room(self, nbytes: int) -> bool:
+        """See SpillableInput."""
+        return any(store.make_room(nbytes) for store in list(self._made))
 
     def _target(self) -> SpillFile:
         return SpillFile(self._options.folder)
+
+
+def model_room(
+    options: SpillOptions,
+    data: SpillingStores,
+    keep_in: Callable[[Callable[[], SpilledValues]], None],
+) -> MemoryRoom | None:
+    """Spills the model where all input on disk does not suffice; None: a fixed share of input is
+    on disk. `keep_in`: has the model's blocks in such places."""
+    if options.share is not None:
+        return None
+
+    def spill_model() -> None:
+        file = SpillFile(options.folder)
+        keep_in(lambda: SpilledValues(file))
+
+    return MemoryRoom(MachineMemory(), data, spill_model)
 
 
 def _tuned_share() -> TunedShare:

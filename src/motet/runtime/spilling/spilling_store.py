@@ -124,6 +124,10 @@ class SpillingBlockStore:
         """Made at every call."""
         return self._make_batch(self._rows[section].slice(low, high))
 
+    def make_room(self, nbytes: int) -> bool:
+        """See SpillableInput; on any thread."""
+        return self.memory.make_room(nbytes)
+
     def close(self) -> None:
         """See BlockStore."""
         self._share.close()

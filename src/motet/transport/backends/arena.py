@@ -27,7 +27,7 @@ class Arena:
     """Allocates arrays that servers on the same host read and write directly. Thread-safe.
 
     One per process, shared by its connections. Memory of deleted arrays is reused; that of large
-    ones goes back to the system first. A segment is created when the others are full; unused
+    ones goes back to the system at once. A segment is created when the others are full; unused
     segments are freed beyond `keep_bytes` in total.
     """
 
@@ -70,6 +70,8 @@ class Arena:
     def give_back(self, region: Region) -> None:
         """Free a region. Takes no lock, so that finalizers may call it."""
         if not self._is_closed:
+            if region.size_bytes > LARGE_BYTES:
+                region.empty()
             self._returned.append(region)
 
     def find(self, view: memoryview) -> Reference | None:
@@ -117,8 +119,6 @@ class Arena:
         while self._returned:
             region = self._returned.popleft()
             region.segment.free.give_back(region.offset, region.size_bytes)
-            if region.size_bytes > LARGE_BYTES:
-                region.empty()
         unused = [s for s in self._segments.values() if s.free.is_unused]
         unused_bytes = sum(segment.size_bytes for segment in unused)
         while unused and unused_bytes > self._keep_bytes:

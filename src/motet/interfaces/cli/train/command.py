@@ -169,7 +169,7 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     "--spill",
     metavar="SHARE",
     help="Keep this share (0 to 1) of the input of each worker on disk and read it before each "
-    "use; auto: as much as its machine's memory makes necessary.",
+    "use; auto: as much as its machine's memory makes necessary, and then the model, too.",
 )
 @training_option(
     "--spill-dir",

@@ -70,7 +70,14 @@ class Generation:
         )
         self._messenger = Messenger(self._peers, self.members)
         client = int.from_bytes(os.urandom(4), "little") << 32
-        self._client = TableClient(plan.table, layout.model, self._peers, client, number)
+        self._client = TableClient(
+            plan.table,
+            layout.model,
+            self._peers,
+            client,
+            number,
+            pulls_in_chunks=plan.spill is not None,
+        )
         self._loader = Loader(number, plan, self._messenger, self._client)
         self._reading = threading.Lock()
         self._admitting = threading.Lock()
