@@ -10,11 +10,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
-from motet.transport import Connection, Endpoint, Handler, Request
+from motet.transport import Connection, DirectConnection, Endpoint, Handler, Request
 
 ECHO = 1
 
-Connect = Callable[[Handler], Connection]
+Connect = Callable[[Handler], Connection | DirectConnection]
 
 SERVE_FOREVER = """
 import sys

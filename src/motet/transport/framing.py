@@ -178,6 +178,14 @@ def byte_view(buffer: Buffer) -> memoryview:
         return _uncastable_byte_view(buffer, view)
 
 
+def writable_view(buffer: Buffer) -> memoryview:
+    """Return the same view of a destination. Raises ValueError if it is read-only."""
+    view = byte_view(buffer)
+    if view.readonly and view.nbytes:
+        raise ValueError("a destination is read-only")
+    return view
+
+
 def _uncastable_byte_view(buffer: Buffer, view: memoryview) -> memoryview:
     """Return the view for buffers that `memoryview.cast` rejects: empty or of structured dtype."""
     if not view.c_contiguous:

@@ -9,7 +9,14 @@ import numpy as np
 
 from motet.domain.errors import MotetError
 from motet.transport.frame_reader import Frame
-from motet.transport.framing import ERROR, SHARED_PAYLOAD, Header, decode_error, new_tuple
+from motet.transport.framing import (
+    ERROR,
+    SHARED_PAYLOAD,
+    Buffer,
+    Header,
+    decode_error,
+    new_tuple,
+)
 from motet.transport.lanes import NO_LANE
 from motet.transport.payload_memory import PayloadLease
 
@@ -144,6 +151,34 @@ class Call:
         return MotetError(
             f"the reply has {payload_bytes} bytes of payload, its destination {self.into_bytes}"
         )
+
+
+class Requester(Protocol):
+    """Sends requests to one server: a `Connection`, or a `DirectConnection` in its own process."""
+
+    @property
+    def outstanding_count(self) -> int:
+        """Number of requests without a reply."""
+        ...
+
+    def submit(
+        self,
+        kind: int,
+        meta: bytes | memoryview = b"",
+        buffers: Sequence[Buffer] = (),
+        into: Sequence[Buffer] | None = None,
+    ) -> Call:
+        """Send a request and return its call; `Call.wait` returns the reply.
+
+        `buffers` (contiguous) are sent in order as one payload. `into`: where the reply's payload
+        goes, in order, with sizes that add up to it. The caller changes neither until the call is
+        done. Raises ConnectionLost, ValueError.
+        """
+        ...
+
+    def close(self) -> None:
+        """Calls in flight raise ConnectionLost."""
+        ...
 
 
 def _only(views: list[memoryview]) -> memoryview:

@@ -24,7 +24,13 @@ from motet.transport.client.reader_election import ReaderElection
 from motet.transport.client.session import Session
 from motet.transport.endpoint import Endpoint
 from motet.transport.frame_reader import BUFFER_BYTES
-from motet.transport.framing import Buffer, ProtocolError, byte_view, check_limits
+from motet.transport.framing import (
+    Buffer,
+    ProtocolError,
+    byte_view,
+    check_limits,
+    writable_view,
+)
 from motet.transport.lanes import NO_LANE
 
 RETRY_FOR_S = 10.0
@@ -103,14 +109,9 @@ class Connection:
         buffers: Sequence[Buffer] = (),
         into: Sequence[Buffer] | None = None,
     ) -> Call:
-        """Send a request and return its call; `Call.wait` returns the reply.
-
-        `buffers` (contiguous) are sent in order as one payload. `into`: where the reply's payload
-        goes, in order, with sizes that add up to it. The caller changes neither until the call is
-        done. Raises ConnectionLost, ValueError.
-        """
+        """See Requester. Raises ConnectionLost, ValueError."""
         views = [byte_view(buffer) for buffer in buffers] if buffers else []
-        targets = None if into is None else [_writable(buffer) for buffer in into]
+        targets = None if into is None else [writable_view(buffer) for buffer in into]
         lane = NO_LANE if self._lane is None else self._lane()
         call = Call(self, kind, meta, views, targets, lane)
         check_limits(kind, len(meta), call.payload_bytes)
@@ -190,10 +191,3 @@ def _client_id(name: str | None) -> str:
     if len(name.encode()) > MAX_CLIENT_ID_BYTES:
         raise ValueError(f"client_id {name!r} is longer than {MAX_CLIENT_ID_BYTES} bytes")
     return name
-
-
-def _writable(buffer: Buffer) -> memoryview:
-    view = byte_view(buffer)
-    if view.readonly and view.nbytes:
-        raise ValueError("a destination is read-only")
-    return view

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
 
+from motet.domain.errors import MotetError
 from motet.transport.frame_reader import Frame
 from motet.transport.framing import (
     ERROR,
@@ -22,6 +24,8 @@ from motet.transport.lanes import LANES
 from motet.transport.payload_memory import ReplyTarget
 from motet.transport.server.buffer_pool import BufferPool
 from motet.transport.server.outbox import OnSent
+
+_LOG = logging.getLogger(__name__)
 
 
 class ReplyPath(Protocol):
@@ -183,3 +187,20 @@ class Request:
         if not self._path.is_closed:
             target.write(views)
         return True
+
+
+Handler: TypeAlias = Callable[[Request], None]
+"""Answers a request, now or later. The client raises what the handler raises."""
+
+
+def run_handler(handler: Handler, request: Request) -> None:
+    """Run the handler; a reply that it does not give before it returns is deferred."""
+    try:
+        handler(request)
+    except Exception as error:
+        if not isinstance(error, MotetError):
+            _LOG.exception("request %d of %s failed", request.kind, request.client_id)
+        if not request.is_answered:
+            request.fail(error)
+    if not request.is_finished:
+        request.mark_deferred()

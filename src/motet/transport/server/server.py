@@ -21,7 +21,8 @@ from motet.transport.channel import Listener, ServerChannel
 from motet.transport.endpoint import Endpoint
 from motet.transport.sealed_channel import SealedChannel
 from motet.transport.server.buffer_pool import BufferPool
-from motet.transport.server.server_connection import Handler, ServerConnection
+from motet.transport.server.request import Handler
+from motet.transport.server.server_connection import ServerConnection
 
 _LOG = logging.getLogger(__name__)
 HANDSHAKE_TIMEOUT_S = 5.0

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from motet.domain.errors import MotetError
 from motet.transport.authentication import Identity
 from motet.transport.channel import ServerChannel
 from motet.transport.frame_reader import SMALL_PAYLOAD_BYTES, Frame, FrameReader
@@ -24,13 +23,11 @@ from motet.transport.payload_memory import ReplyTarget
 from motet.transport.sealing import Tampered
 from motet.transport.server.buffer_pool import BufferPool
 from motet.transport.server.outbox import OnSent, Outbox
-from motet.transport.server.request import Request
+from motet.transport.server.request import Handler, Request, run_handler
 
 _LOG = logging.getLogger(__name__)
 MAX_JOINED_REPLIES = 32
 _NO_MEMORY = "a client refers to memory on a connection that shares none"
-
-Handler = Callable[[Request], None]
 
 
 class ServerConnection:
@@ -147,17 +144,9 @@ class ServerConnection:
 
     def _handle(self, request: Request, is_borrowed: bool) -> None:
         self._buffer = None
-        try:
-            self._handler(request)
-        except Exception as error:
-            if not isinstance(error, MotetError):
-                _LOG.exception("request %d of %s failed", request.kind, self.client_id)
-            if not request.is_answered:
-                request.fail(error)
-        if not request.is_finished:
-            request.mark_deferred()
-            if is_borrowed:
-                self._reader.keep()
+        run_handler(self._handler, request)
+        if is_borrowed and not request.is_finished:
+            self._reader.keep()
 
     def _change_segments(self, frame: Frame) -> None:
         references = decode_references(frame.references)
