@@ -19,7 +19,7 @@ from motet.runtime.core.application import ModelTable
 from motet.runtime.wire.errors import StaleGeneration
 from motet.runtime.wire.messages import ReplyStatus, RequestKind
 from motet.runtime.wire.peers import ExecutorPeers
-from motet.transport import Connection
+from motet.transport import Requester
 from table_on_executors import SECRET, TableOnExecutors
 
 
@@ -124,7 +124,7 @@ class RecordingPeers(ExecutorPeers):
 
     asked: list[int]
 
-    def connection(self, executor: int) -> Connection:
+    def connection(self, executor: int) -> Requester:
         self.asked.append(executor)
         return super().connection(executor)
 
@@ -143,12 +143,24 @@ def test_a_request_to_the_old_owner_of_a_block_is_sent_to_it_once() -> None:
     table.close()
 
 
+def test_other_owners_are_asked_before_the_one_in_this_process(table: TableOnExecutors) -> None:
+    own = {0: table.executors[0]._handle}
+    peers = RecordingPeers(table.endpoints, SECRET, table.arena, handlers=own)
+    peers.asked = []
+    client = TableClient(table.spec, table.ownership, peers, client=1, generation=0)
+    values = np.arange(150.0).reshape(50, 3)
+    client.multi_put(None, values)
+    assert peers.asked == [1, 2, 0]
+    np.testing.assert_array_equal(client.multi_get(), values)
+    peers.close()
+
+
 class CountingPeers(ExecutorPeers):
     """Remembers how many requests to an executor were unanswered before each request."""
 
     unanswered: list[int]
 
-    def connection(self, executor: int) -> Connection:
+    def connection(self, executor: int) -> Requester:
         found = super().connection(executor)
         self.unanswered.append(found.outstanding_count)
         return found

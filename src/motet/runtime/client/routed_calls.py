@@ -27,7 +27,7 @@ from motet.runtime.wire.errors import StaleGeneration
 from motet.runtime.wire.messages import ReplyStatus, RequestKind
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.table_requests import NO_WORKER, WAIT, PullHead, encode_target
-from motet.transport import Call, Connection, Reply
+from motet.transport import Call, Reply, Requester
 
 CHUNK_BYTES = 2 << 20
 # Requests to one owner at a time: enough to overlap copying with adding up, and each has a copy of
@@ -40,8 +40,12 @@ _REDIRECT_PAUSE_S = 0.002
 class Peers(Protocol):
     """Connections to executors by number."""
 
-    def connection(self, executor: int) -> Connection:
+    def connection(self, executor: int) -> Requester:
         """The connection to an executor, made on first use."""
+        ...
+
+    def is_here(self, executor: int) -> bool:
+        """Whether this thread carries out what it asks of the executor."""
         ...
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -199,7 +203,9 @@ class RoutedCalls:
 
         `prepare(route, origin)`: `origin` is the one of `routes` that `route` is a part of.
         """
-        ready = [(route, prepare(route, route)) for route in routes]
+        # While this thread carries out its own part, the other owners are at work.
+        ordered = sorted(routes, key=lambda route: self._peers.is_here(route.owner))
+        ready = [(route, prepare(route, route)) for route in ordered]
         start_us = monotonic_us()
         pending, later = self._submit_first(ready)
         replies: list[tuple[Route, Reply]] = []

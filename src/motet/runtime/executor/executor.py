@@ -60,7 +60,7 @@ class Executor:
         """Take part in a generation of the job; ends the generation before."""
         self.abort()
         self._context = GenerationContext(
-            self.number, assignment, self._secret, self._arena, self._resources
+            self.number, assignment, self._secret, self._arena, self._resources, self._handle
         )
 
     def warm_up(self, app: Application) -> None:

@@ -28,7 +28,7 @@ from motet.runtime.wire.peers import ExecutorPeers
 from motet.runtime.worker.data_blocks import DataBlocks, DataBlockSender
 from motet.runtime.worker.resources import WorkerResources
 from motet.runtime.worker.step_gate import StepGate
-from motet.transport import Arena, Endpoint, Request
+from motet.transport import Arena, Endpoint, Handler, Request
 
 _LARGE_MODEL_BYTES = 16 << 20
 
@@ -47,13 +47,21 @@ class GenerationContext:
         secret: bytes,
         arena: Arena,
         resources: WorkerResources,
+        handler: Handler,
     ) -> None:
+        """`handler`: of this executor's requests."""
         self.executor = executor
         self.resources = resources
         self.assignment = assignment
         self.number = assignment.generation
         self.ended = threading.Event()
-        self.peers = ExecutorPeers(assignment.endpoints, secret, arena, link_use=resources.link_use)
+        self.peers = ExecutorPeers(
+            assignment.endpoints,
+            secret,
+            arena,
+            link_use=resources.link_use,
+            handlers={executor: handler},
+        )
         self.carriers = ExecutorPeers(assignment.endpoints, secret, arena)
         app, spill = assignment.app, assignment.spill
         stores = None if spill is None else SpillingStores(spill, app.state_columns)

@@ -8,12 +8,12 @@ from motet.runtime.wire.codec import decode, encode
 from motet.runtime.wire.control_messages import ControlRequest
 from motet.runtime.wire.errors import StaleGeneration
 from motet.runtime.wire.messages import ReplyStatus
-from motet.transport import Call, Connection, Reply, Request
+from motet.transport import Call, Reply, Request, Requester
 
 A = TypeVar("A")
 
 
-def submit(connection: Connection, message: ControlRequest) -> Call:
+def submit(connection: Requester, message: ControlRequest) -> Call:
     """Send a control request."""
     head, arrays = encode(message)
     return connection.submit(message.kind, head, arrays)
