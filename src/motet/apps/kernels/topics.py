@@ -82,7 +82,15 @@ def resample(
                 new = present[_first_above(cumulative, draw)]
             else:
                 new = _any_other(counts, word, inverse, beta, old, (draw - to_present) / alpha)
-            present_count = _move(old, new, in_document, present, present_count)
+            # As a function, this would count references to both arrays by atomic operations.
+            in_document[old] -= 1
+            if in_document[old] == 0:
+                present_count -= _ONE
+                present[_place_of(old, present)] = present[present_count]
+            if in_document[new] == 0:
+                present[present_count] = new
+                present_count += _ONE
+            in_document[new] += 1
             pull[old] = in_document[old] * inverse[old]
             pull[new] = in_document[new] * inverse[new]
             topic_of[token] = new
@@ -162,22 +170,11 @@ def _any_other(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _move(
-    old: Whole, new: Whole, in_document: Counts, present: RowIndices, present_count: Whole
-) -> Whole:
-    """Move one token of the document; return the document's new number of topics."""
-    in_document[old] -= 1
-    if in_document[old] == 0:
-        place = _NONE
-        while present[place] != old:
-            place += _ONE
-        present_count -= _ONE
-        present[place] = present[present_count]
-    if in_document[new] == 0:
-        present[present_count] = new
-        present_count += _ONE
-    in_document[new] += 1
-    return present_count
+def _place_of(topic: Whole, present: RowIndices) -> Whole:
+    place = _NONE
+    while present[place] != topic:
+        place += _ONE
+    return place
 
 
 @njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
