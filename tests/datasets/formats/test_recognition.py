@@ -54,6 +54,11 @@ def test_a_format_is_recognised_by_name_if_the_content_fits_none(write, name, ex
     assert recognise(InputFile(write(name, "@@ what is this?\n")), None).name == expected
 
 
+def test_the_first_thousand_lines_decide(write):
+    file = InputFile(write("sample", b"1\t2\t3\t881250949\n" * 1000 + b"a few words\n" * 3000))
+    assert recognise(file, None).name == "ratings"
+
+
 def test_what_fits_no_format_is_refused_with_the_reasons(complaint):
     message = complaint("a.bin", b"\x01\x00\x02" * 100)
     assert message.startswith("a.bin: format not recognised: svmlight (no index:value pairs), ")

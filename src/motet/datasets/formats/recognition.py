@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from motet.datasets.files import InputFile
 from motet.datasets.formats.binary.arrays import NpyFormat, NpzFormat
 from motet.datasets.formats.binary.idx import IdxFormat
@@ -32,6 +34,8 @@ FORMATS: tuple[Format, ...] = (
     _TEXT,
 )
 _AMBIGUOUS_WITHIN = 0.02
+_SNIFFED_LINES = 1000
+"""The beginning of a file with short lines has thousands, and every format looks at each."""
 
 
 def format_called(name: str) -> Format:
@@ -50,7 +54,8 @@ def recognise(file: InputFile, kind: type[Dataset] | None) -> Format:
     """
     if file.path.is_dir():
         return _for_folder(file, kind)
-    guesses = [(entry, entry.sniff(file.head)) for entry in FORMATS]
+    beginning = replace(file.head, lines=file.head.lines[:_SNIFFED_LINES])
+    guesses = [(entry, entry.sniff(beginning)) for entry in FORMATS]
     fitting = _best_first([guess for guess in guesses if guess[0].can_become(kind)])
     if not fitting or _contradicts(_best_first(guesses)[0][1], fitting[0][1]):
         raise _unrecognised(file, kind, guesses)
