@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 _INIT_TIMEOUT_S = 60.0
 _RETRY_S = 1.0
+_REMEDY = "jobs wait, and the server connects again when it answers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def _join(address: str, namespace: str) -> HeadWatch:
             log_to_driver=False,
             logging_level=logging.ERROR,
         )
-        return HeadWatch.of_this_driver()
+        return HeadWatch.of_this_driver(_REMEDY)
     except MotetError:
         raise
     except Exception as error:  # Ray raises errors of many types here.

@@ -110,3 +110,14 @@ def test_a_request_that_does_not_return_ends_with_the_cluster(listener: socket.s
     with pytest.raises(ClusterLost):
         watch.call(request)
     never.set()
+
+
+def test_the_message_ends_with_the_remedy_of_the_program(listener: socket.socket) -> None:
+    clock = Clock()
+    addresses = {"the GCS": Endpoint(*listener.getsockname())}
+    watch = HeadWatch(addresses, clock, remedy="jobs wait")
+    listener.close()
+    assert not watch.answers()
+    clock.s += PATIENCE_S
+    with pytest.raises(ClusterLost, match=r"its host is gone; jobs wait$"):
+        watch.answers()

@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 # A head that restarts (GCS fault tolerance) is silent for a moment.
 PATIENCE_S = 5.0
+RESUME = "continue with --resume (with --address, start the cluster first)"
 _EVERY_S = 1.0
 
 
@@ -33,11 +34,16 @@ class HeadWatch:
     """Connects to each of them, at most once a second. Callable from any thread."""
 
     def __init__(
-        self, addresses: Mapping[str, Endpoint], now_s: Callable[[], float] = time.monotonic
+        self,
+        addresses: Mapping[str, Endpoint],
+        now_s: Callable[[], float] = time.monotonic,
+        remedy: str = RESUME,
     ) -> None:
-        """`addresses`: of the processes, by what they are called in messages."""
+        """`addresses`: of the processes, by what they are called in messages. `remedy`: what ends
+        the message of ClusterLost."""
         self._addresses = addresses
         self._now_s = now_s
+        self._remedy = remedy
         self._lock = threading.Lock()
         self._looked_s = -_EVERY_S
         self._silent = ""
@@ -45,7 +51,7 @@ class HeadWatch:
         self._lost = ""
 
     @classmethod
-    def of_this_driver(cls) -> HeadWatch:
+    def of_this_driver(cls, remedy: str = RESUME) -> HeadWatch:
         """The GCS and the raylet that this process is connected to."""
         context = ray.get_runtime_context()
         host, _, port = context.gcs_address.rpartition(":")
@@ -55,7 +61,7 @@ class HeadWatch:
             if node["NodeID"] == own:
                 raylet = Endpoint(node["NodeManagerAddress"], node["NodeManagerPort"])
                 addresses["the raylet of this node"] = raylet
-        return cls(addresses)
+        return cls(addresses, remedy=remedy)
 
     def answers(self) -> bool:
         """Whether all answered when they were last asked. Raises ClusterLost after PATIENCE_S."""
@@ -67,7 +73,7 @@ class HeadWatch:
             if self._lost:
                 raise ClusterLost(
                     f"{self._lost} does not answer any more: it was killed, or its host is gone; "
-                    "continue with --resume (with --address, start the cluster first)"
+                    f"{self._remedy}"
                 )
             return not self._silent
 
