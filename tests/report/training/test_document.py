@@ -28,6 +28,7 @@ FIELDS = [
     "comp_s",
     "comm_s",
     "load_s",
+    "room_s",
     "bytes_pulled",
     "bytes_pushed",
     "reconfigurations",

@@ -54,3 +54,5 @@ def test_jobs_with_twice_the_data_of_the_memory_end_with_the_models_of_free_memo
         np.testing.assert_array_equal(one.model.cluster_centers_, other.model.cluster_centers_)
         assert not other.document.recoveries
     assert sum(each.losses["load_s"].sum() for each in limited) > 0
+    for each in limited:
+        assert (each.losses["room_s"] <= each.losses["load_s"]).all()

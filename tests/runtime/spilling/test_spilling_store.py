@@ -154,6 +154,17 @@ def test_room_is_made_before_a_section_is_read() -> None:
             np.testing.assert_array_equal(store.rows(number)["x"], section(number)["x"])
     assert max(most) == 3
     assert store.memory.on_disk > SECTIONS // 2
+    assert 0 < store.room_us <= store.waited_us
+    store.close()
+
+
+def test_waiting_for_the_disk_alone_is_no_waiting_for_memory() -> None:
+    store = filled(1.0)
+    for number in range(SECTIONS):
+        with store.using(number):
+            pass
+    assert store.waited_us > 0
+    assert store.room_us == 0
     store.close()
 
 

@@ -23,7 +23,7 @@ from motet.runtime.core.reporting.reports import (
 
 @dataclass(frozen=True)
 class TrainDocument:
-    """The fields of the document, in order; `comp_s` to `load_s` are means over the workers."""
+    """The fields of the document, in order; `comp_s` to `room_s` are means over the workers."""
 
     app: str
     data: str
@@ -38,6 +38,7 @@ class TrainDocument:
     comp_s: float
     comm_s: float
     load_s: float
+    room_s: float
     bytes_pulled: int
     bytes_pushed: int
     reconfigurations: list[dict[str, Any]]
@@ -80,6 +81,7 @@ class TrainDocument:
             comp_s=sum(report.comp_s for report in reports),
             comm_s=sum(report.comm_s for report in reports),
             load_s=sum(report.load_s for report in reports),
+            room_s=sum(report.room_s for report in reports),
             bytes_pulled=sum(report.bytes_pulled for report in reports),
             bytes_pushed=sum(report.bytes_pushed for report in reports),
             reconfigurations=[

@@ -35,6 +35,7 @@ LOSS_COLUMNS = (
     "comm_s",
     "wait_s",
     "load_s",
+    "room_s",
     "bytes_pulled",
     "bytes_pushed",
     "instances_per_s",

@@ -114,8 +114,9 @@ class SubtaskLog:
     """Sums over the subtasks of an epoch, and each mini-batch's duration.
 
     `first`: the first mini-batch of the epoch that this worker computed; `wait_us`: for other
-    workers; `load_us`: for spilled data; `instances`: how many COMP took in; `helped`: what of them
-    belonged to other workers' parts, by worker; `comm_times`: of this and earlier epochs.
+    workers; `load_us`: for spilled data; `room_us`: the part of that in which memory was freed for
+    them; `instances`: how many COMP took in; `helped`: what of them belonged to other workers'
+    parts, by worker; `comm_times`: of this and earlier epochs.
     """
 
     first: int = 0
@@ -125,6 +126,7 @@ class SubtaskLog:
     )
     wait_us: int = 0
     load_us: int = 0
+    room_us: int = 0
     instances: int = 0
     batch_us: list[int] = field(default_factory=list)
     helped: dict[int, HelpedWorker] = field(default_factory=dict)

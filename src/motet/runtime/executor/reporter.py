@@ -74,6 +74,7 @@ class Reporter:
             batch_us=np.array(log.batch_us, np.float64),
             helped=_helped(log),
             memory_bytes=self._context.resources.memory_bytes(),
+            room_us=log.room_us,
         )
         return answer_of(submit(self._controller, report), EpochAnswer).directive
 

@@ -36,7 +36,8 @@ class SectionMemory:
     ) -> None:
         """`make_target`: called once a section is to be spilled. `forget`: called before a section
         is freed; drops the caller's views of it. `has_room`: whether the machine has so many bytes
-        for a section. `on_disk`: how many sections are spilled."""
+        for a section. `on_disk`: how many sections are spilled; `waited_us`: how long `enter` has
+        waited, `room_us`: the part of that in which others were spilled."""
         self._forget, self._now_us, self._has_room = forget, now_us, has_room
         self._transfer = SectionTransfer(make_target, now_us)
         self._order: Sequence[int] = ()
@@ -49,7 +50,8 @@ class SectionMemory:
         self._is_closed = False
         self._thread: threading.Thread | None = None
         self._wanted_bytes = 0
-        self.waited_us = self.on_disk = 0
+        self._frees_for_worker = False
+        self.waited_us = self.room_us = self.on_disk = 0
 
     @property
     def pending_bytes(self) -> int:
@@ -184,11 +186,14 @@ class SectionMemory:
         while (task := self._next_task()) is not None:
             number, move = task
             section, failure = self._sections[number], None
+            began_us = self._now_us()
             try:
                 move(section)
             except JobFailed as error:
                 failure = error
             with self._changed:
+                if self._frees_for_worker:
+                    self.room_us += self._now_us() - began_us
                 section.is_moving = False
                 if section.buffer is not None and self._is_to_be_freed(section):
                     self._loaded[number] = None
@@ -213,6 +218,8 @@ class SectionMemory:
             while not self._has_ended:
                 if (task := self._due()) is not None:
                     self._sections[task[0]].is_moving = True
+                    is_awaited = any(self._sections[n].buffer is None for n in self._awaited)
+                    self._frees_for_worker = is_awaited and task[1] == self._transfer.spill
                     return task
                 self._changed.wait()
         return None

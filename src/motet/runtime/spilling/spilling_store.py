@@ -53,6 +53,11 @@ class SpillingBlockStore:
         """How long uses waited for the target until now."""
         return self.memory.waited_us
 
+    @property
+    def room_us(self) -> int:
+        """How long of that memory was freed for them."""
+        return self.memory.room_us
+
     def will_hold(self, sections: int, data_bytes: int) -> None:
         """See BlockStore."""
         self._ranks = spread_ranks(sections)

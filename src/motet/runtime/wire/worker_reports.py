@@ -32,7 +32,8 @@ class BatchDone(ControlRequest):
 class EpochDone(ControlRequest):
     """Executor `rank` finished an epoch; answered by EpochAnswer, which is the epoch barrier.
 
-    `first`: its first mini-batch of the epoch; `load_us`: for which COMP waited for spilled data;
+    `first`: its first mini-batch of the epoch; `load_us`: for which COMP waited for spilled data,
+    `room_us`: the part of that in which memory was freed for them;
     `batch_us: (mini-batches,)`; `sums`: its evaluation sums, none for no instances;
     `helped: (3, workers)`: for whom it computed (executor), in how many mini-batches, and how many
     instances; `memory_bytes`: what the job has on its machine.
@@ -52,6 +53,7 @@ class EpochDone(ControlRequest):
     batch_us: Floats
     helped: Floats
     memory_bytes: int = 0
+    room_us: int = 0
 
 
 @dataclass(frozen=True, eq=False)

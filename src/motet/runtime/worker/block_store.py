@@ -61,7 +61,8 @@ class BlockStore(Protocol):
     So a store may move sections that are not in use out of memory, with the batches made of
     them (spilling). `section_bytes`: the least size of sections that it works well with;
     `mixes_batches`: whether a section may hold several mini-batches, which run in another order in
-    every epoch. `waited_us`: how long `using` has waited until now.
+    every epoch. `waited_us`: how long `using` has waited until now; `room_us`: the part of that in
+    which other sections were moved out of memory first.
     """
 
     section_bytes: int
@@ -69,6 +70,11 @@ class BlockStore(Protocol):
 
     @property
     def waited_us(self) -> int:
+        """Microseconds, of all threads."""
+        ...
+
+    @property
+    def room_us(self) -> int:
         """Microseconds, of all threads."""
         ...
 
@@ -117,7 +123,7 @@ class MemoryBlockStore:
     # 64 MB.
     section_bytes = 64 << 20
     mixes_batches = True
-    waited_us = 0
+    waited_us = room_us = 0
 
     def __init__(self, make_batch: MakeBatch) -> None:
         """`make_batch`: the application's."""

@@ -136,6 +136,11 @@ class DataShare:
             with self._store.using(number):
                 yield self._store.rows(number)
 
+    @property
+    def room_us(self) -> int:
+        """See BlockStore."""
+        return self._store.room_us
+
     def will_run(self, batches: Iterable[int], following: Iterable[int]) -> None:
         """The mini-batches that come now, then an evaluation, then those of the next epoch."""
         order = chain.from_iterable(map(self._grid.of_batch, map(int, batches)))

@@ -71,7 +71,9 @@ class Worker:
                 share.will_run(order[position:], self._schedule.order(epoch + 1))
                 told = share
             subtasks = BatchSubtasks(step, log, self._gate, self._now_us)
+            before_us = share.room_us
             self._runner.run_batch(share, int(number), subtasks)
+            log.room_us += share.room_us - before_us
             log.batch_us.append(self._now_us() - began)
             if self._on_batch is not None:
                 self._on_batch(epoch, position, log)

@@ -48,6 +48,7 @@ def epoch_summary(
         batch_s=tuple((batch_us / 1e6).tolist()),
         residual=math.inf if evaluation.residual is None else evaluation.residual,
         load_s=_mean_s([done.load_us for done in workers]),
+        room_s=_mean_s([done.room_us for done in workers]),
         memory_bytes=max(done.memory_bytes for done in workers),
         help=tuple(
             Help(done.rank, *map(int, column)) for done in workers for column in done.helped.T

@@ -28,12 +28,12 @@ class Help:
 class EpochReport:
     """One finished epoch.
 
-    `wall_s`: the slowest worker's time for its mini-batches (evaluation apart); `comp_s`, `comm_s`,
-    `wait_s`, `load_s`: means over workers, the last one of the time for which COMP waited for
-    spilled data; bytes: sums; `batch_s`: the slowest worker's, per mini-batch; `residual`: the
-    distance from convergence (`convergence.py`); `help`: of stragglers. Where the job continued
-    within the epoch, times and bytes are those since then. `memory_bytes`: at its end, of the
-    processes of the job on the machine with the most; 0: unknown.
+    `wall_s`: the slowest worker's time for its mini-batches (evaluation apart). `comp_s`, `comm_s`,
+    `wait_s`, `load_s`, `room_s`: means over workers; COMP waited `load_s` for spilled data, and for
+    `room_s` of that memory was freed for them. Bytes: sums. `batch_s`: the slowest worker's, per
+    mini-batch. `residual`: the distance from convergence (`convergence.py`). `help`: of stragglers.
+    Where the job continued within the epoch, times and bytes are those since then. `memory_bytes`:
+    at its end, of the processes of the job on the machine with the most; 0: unknown.
     """
 
     epoch: int
@@ -50,6 +50,7 @@ class EpochReport:
     residual: float = math.inf
     help: tuple[Help, ...] = ()
     load_s: float = 0.0
+    room_s: float = 0.0
     memory_bytes: int = 0
 
     @property
