@@ -55,6 +55,7 @@ def what_if_command(
     from motet.interfaces.api_access.given_moments import past_moment
     from motet.interfaces.cli.history.what_if_screen import what_if_screen
     from motet.interfaces.cli.live.policy_option import policy_and_settings
+    from motet.interfaces.cli.shell.streams.busy_line import busy_line
     from motet.interfaces.cli.shell.streams.results import print_json, print_result
 
     if journal is not None and (server is not None or state_folder is not None):
@@ -63,10 +64,11 @@ def what_if_command(
     begin = None
     if since is not None:
         begin = past_moment("--since", since, datetime.now().astimezone())
-    if journal is None:
-        report = _asked(server, state_folder, *chosen, begin)
-    else:
-        report = _read(journal, *chosen, begin)
+    with busy_line("replaying the journal (the first time, the simulator is compiled)"):
+        if journal is None:
+            report = _asked(server, state_folder, *chosen, begin)
+        else:
+            report = _read(journal, *chosen, begin)
     if as_json:
         print_json(report)
     else:

@@ -145,6 +145,7 @@ def submit_command(
     """
     from motet.interfaces.cli.live.job_file import job_values
     from motet.interfaces.cli.live.name_value import name_and_value
+    from motet.interfaces.cli.shell.streams.busy_line import busy_line
     from motet.interfaces.cli.shell.streams.results import print_json
     from motet.interfaces.live_cluster.snapshots import with_snapshot
     from motet.interfaces.training_settings.training_check import checked_training
@@ -156,7 +157,9 @@ def submit_command(
     values = job_values(job_path, command, envs, given)
     values = checked_training(values, "job" if job_path is None else str(job_path))
     if is_dry_run:
-        _print_dry_run(client.dry_run(values), as_json=as_json)
+        with busy_line("simulating the queue (the first time, the simulator is compiled)"):
+            found = client.dry_run(values)
+        _print_dry_run(found, as_json=as_json)
         return
     values = with_snapshot(client, values, _tell_sending)
     job = client.submit(values, key or uuid.uuid4().hex)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,9 +11,8 @@ from motet.cruise.search.solver import best_configuration, cost_curve
 from motet.estimate.epoch_cost import Fleet, epoch_s
 from motet.interfaces.cli.plan.fleet import read_fleet
 from motet.interfaces.cli.plan.profile import JobProfile, read_profile
+from motet.interfaces.cli.shell.streams.busy_line import busy_line
 from motet.interfaces.cli.shell.streams.results import print_result
-from motet.interfaces.cli.shell.streams.safe_console import SafeConsole
-from motet.interfaces.cli.shell.streams.terminal import is_live_terminal
 from motet.report.rendering.folder import Folder
 from motet.report.rendering.json_text import to_json
 from motet.report.training.plan_figure import save_plan_figure
@@ -42,7 +40,7 @@ def show_plan(flags: PlanFlags) -> None:
     fleet = read_fleet(flags.machines, job, flags.bandwidth)
     roles = RoleMode(flags.roles)
     folder = None if flags.out is None else Folder(flags.out)
-    with _busy():
+    with busy_line("searching (the first time, the solver is compiled)"):
         best = best_configuration(job.profile, fleet, roles)
         curve = cost_curve(job.profile, fleet, roles)
     planned = PlannedJob(job.profile, fleet, roles.value, best, curve, _as_it_ran(job))
@@ -53,14 +51,6 @@ def show_plan(flags: PlanFlags) -> None:
         sys.stdout.write(to_json(planned.document()))
     else:
         print_result(plan_summary(planned, flags.out))
-
-
-def _busy() -> AbstractContextManager[object]:
-    """A status line on a terminal: the first search compiles the solver, which takes a while."""
-    if not is_live_terminal(sys.stderr):
-        return nullcontext()
-    console = SafeConsole(stderr=True)
-    return console.status("searching (the first time, the solver is compiled)")
 
 
 def _as_it_ran(job: JobProfile) -> AsItRan | None:
