@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import queue
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -36,6 +38,23 @@ def test_a_payload_of_one_buffer_is_the_senders_memory() -> None:
     sent = np.arange(100_000.0)
     DirectConnection(keep, "own").submit(ECHO, b"", [sent]).wait()
     assert np.shares_memory(payloads[0], sent)
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_memory_of_a_call_is_free_when_the_caller_drops_it(is_closed: bool) -> None:
+    """Not only when the interpreter looks for cycles: a worker's copy of a model is large."""
+    parked: queue.Queue[Request] = queue.Queue()
+    connection = DirectConnection(parked.put if is_closed else echo, "own")
+    into = np.zeros(10)
+    freed = weakref.ref(into)
+    gc.disable()
+    try:
+        call = connection.submit(ECHO, b"", [np.ones(10)], into=[into])
+        connection.close()
+        del call, into
+        assert freed() is None
+    finally:
+        gc.enable()
 
 
 def test_the_handler_sees_the_clients_name() -> None:
