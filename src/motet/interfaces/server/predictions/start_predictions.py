@@ -98,6 +98,8 @@ class StartPredictions:
             self._process.kill()
         if self._thread.is_alive():
             self._thread.join()
+        if self._process is not None:
+            self._process.wait()
 
     # -- the thread --------------------------------------------------------------------------------
 
