@@ -22,6 +22,7 @@ BY_TYPE: dict[str, st.SearchStrategy[Any]] = {
     "int | None": st.none() | numbers,
     "bool": st.booleans(),
     "float": floats,
+    "float | None": st.none() | floats,
     "str": st.text(),
     "Mapping[str, int]": st.dictionaries(st.text(), numbers),
     "Mapping[str, str]": st.dictionaries(st.text(), st.text()),
