@@ -40,7 +40,7 @@ def test_jobs_run_on_while_the_database_is_away(
             assert server.process.wait(timeout=100) == 1
             *lost, told = server.said().splitlines()[4:]
             assert all("audit_entries_lost" in line for line in lost)
-            assert told.startswith("motet: error: the journal postgresql+psycopg://postgres@/")
+            assert told.startswith("motet: error: the journal postgresql://postgres@/")
             assert told.endswith("start the server again when the database is usable")
         database.start()
         with server.start() as client:

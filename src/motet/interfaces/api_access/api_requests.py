@@ -111,4 +111,6 @@ def _detail(answer: httpx.Response) -> str:
     try:
         return str(answer.json()["detail"])
     except (ValueError, KeyError, TypeError):
-        return f"the server answered {answer.status_code} {answer.reason_phrase}"
+        told = f"the server answered {answer.status_code} {answer.reason_phrase}"
+        is_missing = answer.status_code == httpx.codes.NOT_FOUND
+        return f"{told}; behind a proxy, the URL ends with its path prefix" if is_missing else told

@@ -174,6 +174,8 @@ def _shown(url: URL) -> str:
     """For messages: a path, or a URL without its password."""
     if url.get_backend_name() == "sqlite":
         return str(url.database)
+    if url.drivername == _PSYCOPG:
+        url = url.set(drivername="postgresql")
     return url.render_as_string(hide_password=True)
 
 
