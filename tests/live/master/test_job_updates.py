@@ -10,6 +10,7 @@ import pytest
 
 from motet.domain.errors import BadInput, NotFound
 from motet.interfaces.server.queue_routes import queue_documents
+from motet.interfaces.server.views import job_explanation
 from motet.live.jobs.job_state import JobState
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.job_updates import UpdateJob
@@ -134,3 +135,15 @@ def test_queues_take_the_same_jobs_by_updates_as_by_submissions(
                 continue
             with pytest.raises(BadInput, match=rf"{least}, but a job of queue {queue} gets {most}"):
                 attempt()
+
+
+def test_changes_of_a_job_are_explained(cluster: ScriptedCluster) -> None:
+    job = cluster.submit()
+    cluster.ask(CreateQueue("other", "ann"))
+    cluster.ask(UpdateJob(job, "ann", priority=5))
+    cluster.ask(UpdateJob(job, "ben", priority=5, queue="other"))
+    chapters = job_explanation(cluster.master.state, job, cluster.now_us)["chapters"]
+    assert [each["sentence"] for each in chapters if each["event"] == "update"] == [
+        "priority was changed from 0 to 5 by ann",
+        "queue was changed from default to other by ben",
+    ]

@@ -144,7 +144,7 @@ def test_changes_of_the_limit_are_explained(cluster: ScriptedCluster) -> None:
     limit(cluster, job, 0)
     cluster.begin()
     chapters = job_explanation(cluster.master.state, job, cluster.now_us)["chapters"]
-    assert [each["sentence"] for each in chapters if each["event"] == "limit"] == [
+    assert [each["sentence"] for each in chapters if each["event"] == "update"] == [
         "max_duration was changed from 2h to 1h by ann",
         "max_duration was changed from 1h to none by ann",
     ]

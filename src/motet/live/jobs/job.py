@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from motet.domain.units import written_duration
 from motet.live.jobs.attempt import Attempt, AttemptOutcome, AttemptPhase, StopCause
 from motet.live.jobs.failure_class import FailureClass
 from motet.live.jobs.job_spec import JobSpec
@@ -35,13 +37,14 @@ class ProposedSize:
 
 
 @dataclass(frozen=True, slots=True)
-class LimitChange:
-    """A user gave a job another `max_duration`; None: none."""
+class FieldChange:
+    """A user changed a field of a job's specification; the values are as in job files."""
 
     at_us: int
     user: str
-    before_s: float | None
-    after_s: float | None
+    field: str
+    before: str
+    after: str
 
 
 @dataclass(slots=True)
@@ -54,8 +57,8 @@ class LiveJob:
     `array`: to which the job belongs, with the number `index`. `trial_s`: the job is a trial, which
     has succeeded when it has run so long; 0: it is none. `is_timed_out`: it has run for its
     `max_duration`, and ends when its processes have. `failed_trial`: its trial, if the job has
-    failed by it; 0: it has not. `limit_changes`: of its `max_duration`. `accepted`: `spec` as it
-    was submitted.
+    failed by it; 0: it has not. `changes`: of its specification. `accepted`: `spec` as it was
+    submitted.
     """
 
     number: int
@@ -76,7 +79,7 @@ class LiveJob:
     trial_s: float = 0.0
     is_timed_out: bool = False
     failed_trial: int = 0
-    limit_changes: list[LimitChange] = field(default_factory=list, repr=False)
+    changes: list[FieldChange] = field(default_factory=list, repr=False)
     accepted: JobSpec = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -195,3 +198,19 @@ _OF_ARRAYS = (
     *(JobState.RUNNING, JobState.STARTING, JobState.PREEMPTED, JobState.PENDING),
     *(JobState.SUSPENDED, JobState.FAILED, JobState.CANCELLED, JobState.SUCCEEDED),
 )
+
+
+def field_changes(at_us: int, user: str, before: JobSpec, after: JobSpec) -> Iterator[FieldChange]:
+    """The differences between a specification and its update."""
+    texts = [
+        ("priority", *(str(spec.priority) for spec in (before, after))),
+        ("queue", *(spec.queue for spec in (before, after))),
+        ("max_duration", *(_limit(spec.max_duration) for spec in (before, after))),
+    ]
+    for name, old, new in texts:
+        if old != new:
+            yield FieldChange(at_us, user, name, old, new)
+
+
+def _limit(longest_s: float | None) -> str:
+    return "none" if longest_s is None else written_duration(longest_s)

@@ -10,7 +10,7 @@ from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.errors import BadInput, NotFound, UnknownName
 from motet.live.jobs.attempt import Attempt, AttemptOutcome, AttemptPhase, StopCause
 from motet.live.jobs.held_jobs import HeldJobs
-from motet.live.jobs.job import JobArray, LimitChange, LiveJob, ProposedSize, ReportedProgress
+from motet.live.jobs.job import JobArray, LiveJob, ProposedSize, ReportedProgress, field_changes
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.master.decision_history import DecisionHistory
@@ -250,15 +250,15 @@ class LiveState:
         changes = {"priority": fact.priority, "queue": fact.queue}
         given = {name: value for name, value in changes.items() if value is not None}
         job = self.jobs[fact.job]
-        self.open_jobs[job.spec.queue] -= 1
-        job.spec = job.spec.model_copy(update=given)
+        before = job.spec
+        self.open_jobs[before.queue] -= 1
+        job.spec = before.model_copy(update=given)
         self.open_jobs[job.spec.queue] += 1
-        if fact.max_duration is None:
-            return
-        before_s, job.spec = job.spec.max_duration, with_limit(job.spec, fact.max_duration)
-        job.limit_changes.append(LimitChange(at_us, fact.user, before_s, job.spec.max_duration))
-        if job.attempt is not None and job.attempt.phase is AttemptPhase.RUNNING:
-            self.limits.runs(job)
+        if fact.max_duration is not None:
+            job.spec = with_limit(job.spec, fact.max_duration)
+            if job.attempt is not None and job.attempt.phase is AttemptPhase.RUNNING:
+                self.limits.runs(job)
+        job.changes.extend(field_changes(at_us, fact.user, before, job.spec))
 
     def _changed(self, at_us: int, job: LiveJob, verb: Verb) -> None:
         match verb:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from motet.domain.units import seconds, written_duration
+from motet.domain.units import seconds
 from motet.insight.replay_words import policy_words
 from motet.live.jobs.job import LiveJob
 from motet.live.master.facts import PolicyChosen
@@ -15,9 +15,9 @@ from motet.live.master.state import LiveState
 def with_moments(
     chapters: Iterable[dict[str, Any]], state: LiveState, job: LiveJob, now_us: int
 ) -> list[dict[str, Any]]:
-    """The chapters of a job with changes of the policy and failures of attempts, by time."""
+    """The chapters of a job, changes of the policy and the job, and failed attempts, by time."""
     ends_us = job.ended_us or now_us
-    moments = [*_policy_changes(state, job, ends_us), *_limit_changes(job), *_failures(job)]
+    moments = [*_policy_changes(state, job, ends_us), *_changes(job), *_failures(job)]
     return sorted([*moments, *chapters], key=lambda chapter: float(chapter["from"]))
 
 
@@ -29,15 +29,10 @@ def _policy_changes(state: LiveState, job: LiveJob, ends_us: int) -> Iterator[di
             yield _moment(at_us, "policy", sentence)
 
 
-def _limit_changes(job: LiveJob) -> Iterator[dict[str, Any]]:
-    for each in job.limit_changes:
-        before, after = map(_limit, (each.before_s, each.after_s))
-        sentence = f"max_duration was changed from {before} to {after} by {each.user}"
-        yield _moment(each.at_us, "limit", sentence)
-
-
-def _limit(longest_s: float | None) -> str:
-    return "none" if longest_s is None else written_duration(longest_s)
+def _changes(job: LiveJob) -> Iterator[dict[str, Any]]:
+    for each in job.changes:
+        sentence = f"{each.field} was changed from {each.before} to {each.after} by {each.user}"
+        yield _moment(each.at_us, "update", sentence)
 
 
 def _failures(job: LiveJob) -> Iterator[dict[str, Any]]:
