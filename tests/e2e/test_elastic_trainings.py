@@ -61,6 +61,7 @@ def await_attempt(
     return attempts(client, job)[number - 1]
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_a_training_shrinks_and_grows_while_processes_are_killed(
     server: LiveServer, tmp_path: Path

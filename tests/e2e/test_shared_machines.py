@@ -98,6 +98,7 @@ def profiled(server: LiveServer) -> set[str]:
     return {str(event.job) for event in measured(server)}
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_neighbours_of_failures_on_shared_machines_train_on(
     server: LiveServer, tmp_path: Path

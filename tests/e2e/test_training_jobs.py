@@ -75,6 +75,7 @@ def kill_process(server: LiveServer, job: str, attempt: int, rank: int, file: st
     os.kill(attempt_file(server.folder, int(job), attempt, rank, file)["pid"], signal.SIGKILL)
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_a_training_that_is_disturbed_again_and_again_ends_with_the_model_of_an_undisturbed_one(
     client: LiveClient, server: LiveServer, expected: str, tmp_path: Path

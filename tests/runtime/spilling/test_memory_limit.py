@@ -12,7 +12,7 @@ import motet
 from spilled_jobs import LimitedGroup, begun_jobs, instances, limited_group
 
 EPOCHS, CLUSTERS = 4, 4
-SOAK = pytest.mark.soak
+pytestmark = pytest.mark.soak
 
 
 @pytest.fixture
@@ -30,12 +30,7 @@ def group(tmp_path: Path, limit_mb: int) -> Iterator[LimitedGroup]:
 
 @pytest.mark.parametrize(
     ("jobs", "each_mb", "limit_mb"),
-    [
-        (2, 256, 256),
-        pytest.param(3, 256, 384, marks=SOAK),
-        pytest.param(3, 320, 480, marks=SOAK),
-        pytest.param(8, 160, 640, marks=SOAK),
-    ],
+    [(2, 256, 256), (3, 256, 384), (3, 320, 480), (8, 160, 640)],
     indirect=["limit_mb"],
 )
 def test_jobs_with_twice_the_data_of_the_memory_end_with_the_models_of_free_memory(
