@@ -104,7 +104,7 @@ class DirectConnection:
 class _DirectCall:
     """Waits for the reply to one request (`Waiter`), and delivers it (`ReplyPath`).
 
-    Whoever removes it from the outstanding calls ends it.
+    The thread that removes it from the outstanding calls ends it.
     """
 
     __slots__ = ("_done", "_operation", "_outstanding", "call", "client_id", "is_closed", "pool")

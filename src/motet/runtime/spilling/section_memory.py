@@ -21,8 +21,8 @@ SECTIONS_AHEAD = 2
 class SectionMemory:
     """The buffers of sections. `enter` and `leave` are for any thread.
 
-    At most SECTIONS_AHEAD spilled sections are in memory beside those in use. A section that
-    somebody still has views of when it is left stays in memory until its next use. Before a section
+    At most SECTIONS_AHEAD spilled sections are in memory beside those in use. A section of
+    which views exist when it is left stays in memory until its next use. Before a section
     is read others are freed, as far as `has_room` asks for it: the ones that were used, the ones
     that were read ahead, then further ones are spilled.
     """
