@@ -7,26 +7,15 @@ from typing import Any
 
 import pytest
 
-import slow_kmeans
 from live_server import LiveServer, running_server
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
+from self_sized_training import SELF_SIZED
 from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 
-JOB = {
-    "name": "fit",
-    "app": slow_kmeans.__file__,
-    "data": "synthetic-classification:rows=4000,features=20,classes=10",
-    "workdir": "/",
-    "set": {"tol": 0, "n_clusters": 10},
-    "workers": {"min": 1, "max": 3},
-    "servers": 1,
-    "auto": True,
-    "epochs": 100_000,
-    "checkpoint_every": 5,
-}
+JOB = {**SELF_SIZED, "epochs": 100_000}
 
 
 @pytest.fixture

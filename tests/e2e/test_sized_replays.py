@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-import slow_kmeans
 from live_server import running_server
 from live_trainings import PROGRAM, ended
 from motet.interfaces.client import LiveClient
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.replay.what_if import WhatIfQuestion, what_if
 from motet.interfaces.server_address import ServerAddress
+from self_sized_training import SELF_SIZED
 from waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak, pytest.mark.timeout(1800)]
@@ -21,17 +21,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.soak, pytest.mark.timeout(1800)]
 LARGEST_ERROR = 0.25
 """Of the mean completion time, on a machine under any load; on an idle one it is below 0.05."""
 
-SELF_SIZED = {
-    "name": "fit",
-    "app": slow_kmeans.__file__,
-    "data": "synthetic-classification:rows=4000,features=20,classes=10",
-    "workdir": "/",
-    "set": {"tol": 0, "n_clusters": 10},
-    "workers": {"min": 1, "max": 3},
-    "servers": 1,
-    "auto": True,
-    "checkpoint_every": 5,
-}
 ON_MACHINES = {
     "name": "fit",
     "app": PROGRAM,
