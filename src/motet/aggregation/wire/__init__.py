@@ -1,0 +1,1 @@
+"""What Agents, Aggregators and pMaster say to each other: frozen values, typed messages. Pure."""

@@ -1,0 +1,40 @@
+"""The tensors of a job and the optimizer that the Aggregators run on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+OptimizerKind: TypeAlias = Literal["sgd", "adam", "adamw", "none"]
+
+OptionValue: TypeAlias = float | int | bool | tuple[float, float] | None
+
+GroupOptions: TypeAlias = Mapping[str, OptionValue]
+"""Options of a parameter group, named as in torch.optim: `lr`, `momentum`, ..."""
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """A tensor of a job; its number is its place in the job's list.
+
+    `dtype`: float32, float64 or bfloat16 (which NumPy holds as uint16). `group`: the number of its
+    parameter group.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+    group: int = 0
+
+
+@dataclass(frozen=True)
+class OptimizerSpec:
+    """The optimizer of a job.
+
+    `kind`: "none": the Aggregators sum gradients and hold no parameters (an all-reduce). `groups`:
+    the options of each parameter group in the first step; later steps may change them.
+    """
+
+    kind: OptimizerKind
+    groups: tuple[GroupOptions, ...] = ({},)
