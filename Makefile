@@ -5,6 +5,7 @@ TEST_WORKERS ?= 4
 SOAK_WORKERS ?= 3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+INSTALLED_TEST := .venv/.installed-test
 INSTALLED_BENCH := .venv/.installed-bench
 
 .DEFAULT_GOAL := help
@@ -19,8 +20,12 @@ $(INSTALLED): pyproject.toml constraints.txt tools/setup.sh
 	@PYTHON='$(PYTHON)' tools/setup.sh
 	@touch $@
 
-$(INSTALLED_BENCH): $(INSTALLED)
-	@EXTRAS=cluster,server,postgresql,dev,bench tools/setup.sh
+$(INSTALLED_TEST): $(INSTALLED)
+	@EXTRAS=cluster,server,postgresql,dev,torch tools/setup.sh
+	@touch $@
+
+$(INSTALLED_BENCH): $(INSTALLED_TEST)
+	@EXTRAS=cluster,server,postgresql,dev,torch,bench tools/setup.sh
 	@touch $@
 
 demo: $(INSTALLED) ## Run a dozen real jobs on a live cluster inside this machine
@@ -29,16 +34,16 @@ demo: $(INSTALLED) ## Run a dozen real jobs on a live cluster inside this machin
 # Hundreds of processes import the sources: where bytecode is not kept, each compiles them again.
 test soak soak-live mutants: export PYTHONDONTWRITEBYTECODE :=
 
-test: $(INSTALLED) ## Run the tests (TEST_WORKERS=4)
+test: $(INSTALLED_TEST) ## Run the tests (TEST_WORKERS=4)
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
-soak: $(INSTALLED) ## Move blocks, reconfigure and kill at random; draw all random examples
+soak: $(INSTALLED_TEST) ## Move blocks, reconfigure and kill at random; draw all random examples
 	$(BIN)/python -m pytest -n $(SOAK_WORKERS) --dist load -m 'soak or hypothesis' --hypothesis-profile=soak
 
-soak-live: $(INSTALLED) ## Kill processes of the live cluster five hundred times
+soak-live: $(INSTALLED_TEST) ## Kill processes of the live cluster five hundred times
 	$(BIN)/python -m pytest -m soak_live tests/soak_live
 
-mutants: $(INSTALLED) ## Put random faults into a copy of the code; the tests must catch nine of ten
+mutants: $(INSTALLED_TEST) ## Put random faults into a copy of the code; the tests must catch nine of ten
 	$(BIN)/python tools/mutation_check.py --workers $(SOAK_WORKERS)
 
 lint: $(INSTALLED) ## Check style, types and the rules of who may import whom

@@ -16,7 +16,7 @@ from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CONSTRAINTS = REPOSITORY / "constraints.txt"
-PROJECT = ".[cluster,server,postgresql,dev,bench]"
+PROJECT = ".[cluster,server,postgresql,torch,dev,bench]"
 OLDEST_PYTHON, NEWER_PYTHONS = "3.11.0", ("3.12", "3.13", "3.14")
 HEADER = "# Written by `make lock` from pyproject.toml; do not edit by hand.\n"
 
