@@ -284,7 +284,7 @@ def _spill(share: object, folder: PathArgument | None) -> SpillOptions | None:
             raise BadInput("spill_dir is for data on disk; give spill, too")
         return None
     if isinstance(share, bool) or not isinstance(share, Real | str):
-        raise BadInput(f"spill={share!r:.40}: give a number from 0 to 1, or 'auto'")
+        raise BadInput(f"spill={share!r:.40}: give a number from 0 to 1, 'auto' or 'model'")
     return SpillOptions.parse(str(share), None if folder is None else Path(folder))
 
 

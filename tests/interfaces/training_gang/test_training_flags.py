@@ -14,7 +14,7 @@ JOB = {"name": "fit", "app": "mlr", "data": "digits", "workdir": "/work"}
 ENVIRONMENT = {"MOTET_WORLD_SIZE": "2", "MOTET_WORKERS": "1", "MOTET_SERVERS": "1"}
 
 
-@pytest.mark.parametrize("spill", [0, 0.5, 1, "auto"])
+@pytest.mark.parametrize("spill", [0, 0.5, 1, "auto", "model"])
 def test_a_training_may_keep_input_on_disk(spill: float | str) -> None:
     spec = job_spec({**JOB, "spill": spill, "spill_dir": "/var/tmp"})
     assert isinstance(spec, TrainingSpec)

@@ -29,6 +29,8 @@ FIELDS = [
     "comm_s",
     "load_s",
     "room_s",
+    "model_spill_bytes",
+    "model_spill_s",
     "bytes_pulled",
     "bytes_pushed",
     "reconfigurations",

@@ -48,6 +48,8 @@ def test_loss_csv_has_a_row_per_epoch_from_1_with_metrics_times_and_bytes(tmp_pa
         "wait_s",
         "load_s",
         "room_s",
+        "model_spill_bytes",
+        "model_spill_s",
         "bytes_pulled",
         "bytes_pushed",
         "instances_per_s",

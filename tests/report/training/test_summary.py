@@ -74,6 +74,19 @@ def test_recoveries_and_reconfigurations_are_told() -> None:
     assert heading.endswith("with 1 worker and 2 servers, at the end 3 workers and 1 server")
 
 
+def test_a_model_on_disk_is_told_with_the_time_for_it() -> None:
+    result = lasso_result()
+    spilled = [(0, 0.0), (96_000_000, 0.5), (64_000_000, 0.7)]
+    epochs = tuple(
+        replace(epoch, model_spill_bytes=nbytes, model_spill_s=seconds)
+        for epoch, (nbytes, seconds) in zip(result.epochs, spilled, strict=True)
+    )
+    document = TrainDocument.of(replace(result, epochs=epochs), "some/diabetes", 1, 2)
+    line = "spilled    96.0 MB of the model on disk, read and written for 1.2 s per server\n"
+    assert line in printed(document)
+    assert "spilled" not in printed(TrainDocument.of(result, "some/diabetes", 1, 2))
+
+
 def test_the_workers_that_helped_most_are_told() -> None:
     document = TrainDocument.of(lasso_result(), "some/diabetes", 1, 2)
     pairs = [(0, 2, 14, 1200), (1, 2, 1, 30), (0, 3, 2, 20), (2, 3, 1, 9), (1, 0, 1, 1)]

@@ -210,7 +210,7 @@ class TrainingSpec(_JobKeys):
     na: str | None = None
     labels: str | None = None
     test_labels: str | None = None
-    spill: Annotated[float, Field(ge=0, le=1)] | Literal["auto"] | None = None
+    spill: Annotated[float, Field(ge=0, le=1)] | Literal["auto", "model"] | None = None
     spill_dir: str | None = None
 
     loses_killed_processes: ClassVar[bool] = True
@@ -230,9 +230,9 @@ class TrainingSpec(_JobKeys):
     @classmethod
     def _is_share(cls, value: object) -> object:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if value in (None, "auto") or (is_number and 0 <= value <= 1):  # type: ignore[operator]
+        if value in (None, "auto", "model") or (is_number and 0 <= value <= 1):  # type: ignore[operator]
             return value
-        raise ValueError("auto, or a number from 0 to 1")
+        raise ValueError("auto, model, or a number from 0 to 1")
 
     @model_validator(mode="after")
     def _spills_into_its_folder(self) -> Self:

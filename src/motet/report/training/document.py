@@ -23,7 +23,10 @@ from motet.runtime.core.reporting.reports import (
 
 @dataclass(frozen=True)
 class TrainDocument:
-    """The fields of the document, in order; `comp_s` to `room_s` are means over the workers."""
+    """The fields of the document, in order; `comp_s` to `room_s` are means over the workers.
+
+    `model_spill_bytes`: the most that were on disk at the end of an epoch.
+    """
 
     app: str
     data: str
@@ -39,6 +42,8 @@ class TrainDocument:
     comm_s: float
     load_s: float
     room_s: float
+    model_spill_bytes: int
+    model_spill_s: float
     bytes_pulled: int
     bytes_pushed: int
     reconfigurations: list[dict[str, Any]]
@@ -82,6 +87,8 @@ class TrainDocument:
             comm_s=sum(report.comm_s for report in reports),
             load_s=sum(report.load_s for report in reports),
             room_s=sum(report.room_s for report in reports),
+            model_spill_bytes=max((report.model_spill_bytes for report in reports), default=0),
+            model_spill_s=sum(report.model_spill_s for report in reports),
             bytes_pulled=sum(report.bytes_pulled for report in reports),
             bytes_pushed=sum(report.bytes_pushed for report in reports),
             reconfigurations=[

@@ -36,6 +36,8 @@ LOSS_COLUMNS = (
     "wait_s",
     "load_s",
     "room_s",
+    "model_spill_bytes",
+    "model_spill_s",
     "bytes_pulled",
     "bytes_pushed",
     "instances_per_s",

@@ -44,6 +44,8 @@ def train_summary(
         table.add_row("  helped", _help(document.help))
     table.add_row("  time", _times(document, startup_s))
     table.add_row("  moved", _bytes(document))
+    if document.model_spill_bytes or document.model_spill_s:
+        table.add_row("  spilled", _spilled_model(document))
     table.add_row("  model", f"sha256 {document.model_sha256[:16]}")
     if out is not None:
         table.add_row("  files", str(out))
@@ -147,6 +149,14 @@ def _times(document: TrainDocument, startup_s: float) -> str:
     return (
         f"all {trained}{startup}; this command {duration_text(own_s)}, with the earlier ones "
         f"{duration_text(document.wall_s)}"
+    )
+
+
+def _spilled_model(document: TrainDocument) -> str:
+    """`96.0 MB of the model on disk, read and written for 1.2 s per server`."""
+    return (
+        f"{bytes_text(document.model_spill_bytes)} of the model on disk, read and written for "
+        f"{duration_text(document.model_spill_s)} per server"
     )
 
 

@@ -15,7 +15,8 @@ Stragglers = Literal["ignore", "help"]
 DEFAULT_LOST_AFTER_S = 30.0
 LEAST_LOST_AFTER_S, _MOST_LOST_AFTER_S = 1.0, 1e6
 DEFAULT_SPILL_FOLDER = Path("/var/tmp")
-AUTO_SHARE = "auto"
+AUTO_SHARE, MODEL_ALONE = "auto", "model"
+_SPILL_VALUES = f"{AUTO_SHARE}, {MODEL_ALONE} or between 0 and 1"
 
 # An epoch that leaves the loss exactly as it is may have rejected a step that was too long
 # (Newton, L-BFGS); so many in a row have converged.
@@ -62,30 +63,39 @@ class StopRule:
 @dataclass(frozen=True)
 class SpillOptions:
     """`share`: of every worker's input, 0 to 1; None: as much as the memory of its machine makes
-    necessary, found while it trains. `folder`: on a disk of every machine.
+    necessary, found while it trains, and then the model. `folder`: on a disk of every machine.
+    `model`: the model is on disk, too, from the beginning.
 
     Raises BadInput.
     """
 
     share: float | None
     folder: Path = DEFAULT_SPILL_FOLDER
+    model: bool = False
 
     def __post_init__(self) -> None:
         if self.share is not None and not 0 <= self.share <= 1:
-            raise BadInput(f"spill={self.share:g}: must be {AUTO_SHARE} or between 0 and 1")
+            raise BadInput(f"spill={self.share:g}: must be {_SPILL_VALUES}")
+
+    @property
+    def may_spill_model(self) -> bool:
+        """Whether blocks of the model may be on disk at some time."""
+        return self.model or self.share is None
 
     @classmethod
     def parse(cls, text: str, folder: Path | None) -> SpillOptions:
-        """From `auto` or a number. Raises BadInput."""
+        """From `auto`, `model` (it alone is on disk) or a number. Raises BadInput."""
         place = Path(tempfile.gettempdir()) if folder is None else folder
         if folder is None and DEFAULT_SPILL_FOLDER.is_dir():
             place = DEFAULT_SPILL_FOLDER
         if text == AUTO_SHARE:
             return cls(None, place)
+        if text == MODEL_ALONE:
+            return cls(0.0, place, model=True)
         try:
             return cls(float(text), place)
         except ValueError as error:
-            raise BadInput(f"spill={text}: must be {AUTO_SHARE} or between 0 and 1") from error
+            raise BadInput(f"spill={text}: must be {_SPILL_VALUES}") from error
 
 
 @dataclass(frozen=True)

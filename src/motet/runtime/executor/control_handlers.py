@@ -25,6 +25,7 @@ from motet.runtime.wire.control_messages import (
     Ping,
     PrepareWork,
     ReadState,
+    ReviewModelSpill,
     Settle,
     SetWorkers,
 )
@@ -91,6 +92,13 @@ def _settle(context: GenerationContext, message: Settle, request: Request) -> No
     request.reply(ReplyStatus.OK)
 
 
+def _review_model_spill(
+    context: GenerationContext, message: ReviewModelSpill, request: Request
+) -> None:
+    del message
+    answer(request, context.review_model_spill())
+
+
 def _hold(context: GenerationContext, message: Hold, request: Request) -> None:
     answer(request, Held(context.step_gate.hold(message.number)))
 
@@ -133,6 +141,7 @@ _HANDLERS: tuple[ControlHandler[Any], ...] = (
     ControlHandler(MoveBlocks, GenerationContext.move),
     ControlHandler(BlockTransfer, _take_block),
     ControlHandler(Settle, _settle),
+    ControlHandler(ReviewModelSpill, _review_model_spill),
     ControlHandler(Hold, _hold),
     ControlHandler(PrepareWork, GenerationContext.prepare),
     ControlHandler(PauseWork, _pause_work),

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from motet.domain.errors import JobFailed
 from motet.runtime.client.table_client import TableClient
-from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.executor.deduplication import Deduplicator
 from motet.runtime.server.block_migration import move_blocks
 from motet.runtime.server.served_tables import ServedTables
 from motet.runtime.server.shard import Shard
-from motet.runtime.spilling.memory_room import MemoryRoom
-from motet.runtime.spilling.spilled_storage import SpilledParking, SpillingStores, model_room
+from motet.runtime.spilling.spilled_storage import ModelSpilling, SpilledParking, SpillingStores
 from motet.runtime.stealing.victim import Victim
 from motet.runtime.wire.assignment import Assignment
 from motet.runtime.wire.control_messages import (
     BlocksMoved,
+    ModelSpill,
     MoveBlocks,
     PrepareWork,
     WorkChanged,
@@ -76,9 +75,6 @@ class GenerationContext:
         self.step_gate = StepGate(assignment.first_clock)
         self.victim = Victim()
         self.is_worker = executor in assignment.sync.workers
-        self.room: MemoryRoom | None = None
-        if spill is not None and stores is not None:
-            self.room = model_room(spill, stores, lambda make: shard.keep_in(make))
         shard = Shard(
             assignment.table,
             assignment.app.apply,
@@ -86,8 +82,11 @@ class GenerationContext:
             assignment.ownership,
             executor,
             assignment.first_clock,
-            self._before_request(assignment.table),
+            self._before_request if _may_spill(assignment) else None,
         )
+        self._model_spilling: ModelSpilling | None = None
+        if spill is not None and stores is not None:
+            self._model_spilling = ModelSpilling(spill, stores, shard)
         self.tables = ServedTables(f"executor {executor}", [shard], self.number)
         self.client = TableClient(
             assignment.table,
@@ -103,8 +102,15 @@ class GenerationContext:
 
     def require(self, nbytes: int) -> None:
         """Make room for so many bytes that the worker is about to take, if that is possible."""
-        if self.room is not None:
-            self.room.require(nbytes)
+        if self._model_spilling is not None:
+            self._model_spilling.require(nbytes)
+
+    def review_model_spill(self) -> ModelSpill:
+        """What of the model is on disk at the end of an epoch."""
+        if self._model_spilling is None:
+            return ModelSpill(0, 0)
+        blocks = self._model_spilling.blocks
+        return ModelSpill(blocks.spilled_bytes, blocks.time.take())
 
     def learn(self, table: int, ownership: Ownership) -> None:
         """Use a newer ownership table of a table."""
@@ -148,10 +154,9 @@ class GenerationContext:
         self.peers.close()
         self.carriers.close()
 
-    def _before_request(self, table: TableSpec) -> Callable[[int], None] | None:
-        """What a shard of the table calls; None: nothing, since spilling it would not free much."""
-        is_large = table.model.nbytes >= _LARGE_MODEL_BYTES
-        return self.room.before_request if self.room is not None and is_large else None
+    def _before_request(self, nbytes: int) -> None:
+        if self._model_spilling is not None:
+            self._model_spilling.before_request(nbytes)
 
     def _move(self, message: MoveBlocks) -> BlocksMoved:
         moved = move_blocks(message, self.tables[message.table], self.carriers)
@@ -169,3 +174,9 @@ class GenerationContext:
 
     def _prepare(self, message: PrepareWork) -> WorkPrepared:
         return WorkPrepared(self.data.prepare(message.number, message.data))
+
+
+def _may_spill(assignment: Assignment) -> bool:
+    """Whether the model is spilled when memory runs short; a small one would not free much."""
+    is_large = assignment.table.model.nbytes >= _LARGE_MODEL_BYTES
+    return assignment.spill is not None and assignment.spill.share is None and is_large

@@ -97,6 +97,12 @@ class HeldBlocks:
         return sorted(self._blocks)
 
     @property
+    def value_bytes(self) -> int:
+        """Of the values of all blocks, wherever they are."""
+        with self.lock:
+            return self._bytes_of(list(self._blocks))
+
+    @property
     def sum_bytes(self) -> int:
         """About so many has the sum of a mini-batch; blocks with places have one at a time."""
         model = self._spec.model

@@ -293,6 +293,11 @@ class Shard:
             self._held.redirect(request)
         return ((number, block.depart()) for number, block in leaving.items())
 
+    @property
+    def value_bytes(self) -> int:
+        """Of the values of all blocks that are held here, wherever they are."""
+        return self._held.value_bytes
+
     def keep_in(self, make_place: MakePlace) -> None:
         """Have the values of all blocks in places outside of the memory from now on, as long as no
         request uses them. Raises JobFailed."""

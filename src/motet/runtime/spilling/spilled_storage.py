@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from motet.runtime.core.options import SpillOptions
 from motet.runtime.core.rows import Rows
 from motet.runtime.spilling.disk_share import FixedShare, TunedShare
 from motet.runtime.spilling.machine_memory import MachineMemory
-from motet.runtime.spilling.memory_room import MemoryRoom
+from motet.runtime.spilling.model.memory_room import MemoryRoom
 from motet.runtime.spilling.memory_watch import MemoryWatch
 from motet.runtime.spilling.parked_rows import ParkedRows
 from motet.runtime.spilling.spill_file import SpillFile
-from motet.runtime.spilling.spilled_values import SpilledValues
+from motet.runtime.spilling.model.model_on_disk import ModelOnDisk, PlacedModel
 from motet.runtime.spilling.spilling_store import SpillingBlockStore
 from motet.runtime.worker.block_store import MakeBatch
 
@@ -64,21 +64,27 @@ class SpillingStores:
         return SpillFile(self._options.folder)
 
 
-def model_room(
-    options: SpillOptions,
-    data: SpillingStores,
-    keep_in: Callable[[Callable[[], SpilledValues]], None],
-) -> MemoryRoom | None:
-    """Spills the model where all input on disk does not suffice; None: a fixed share of input is
-    on disk. `keep_in`: has the model's blocks in such places."""
-    if options.share is not None:
-        return None
+class ModelSpilling:
+    """Of one executor: its blocks of the model, and what has them spilled."""
 
-    def spill_model() -> None:
-        file = SpillFile(options.folder)
-        keep_in(lambda: SpilledValues(file))
+    def __init__(self, options: SpillOptions, data: SpillingStores, model: PlacedModel) -> None:
+        """Spills the model at once if the options say so. `data`: the executor's input."""
+        self.blocks = ModelOnDisk(model, lambda: SpillFile(options.folder))
+        self.room: MemoryRoom | None = None
+        if options.share is None:
+            self.room = MemoryRoom(MachineMemory(), data, self.blocks)
+        if options.model:
+            self.blocks.spill()
 
-    return MemoryRoom(MachineMemory(), data, spill_model)
+    def require(self, nbytes: int) -> None:
+        """Make room for so many bytes that the worker is about to take, if that is possible."""
+        if self.room is not None:
+            self.room.require(nbytes)
+
+    def before_request(self, nbytes: int) -> None:
+        """See MemoryRoom."""
+        if self.room is not None:
+            self.room.before_request(nbytes)
 
 
 def _tuned_share() -> TunedShare:

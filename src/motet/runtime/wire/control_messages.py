@@ -119,6 +119,22 @@ class Settle(ControlRequest):
     table: int
 
 
+@dataclass(frozen=True, eq=False)
+class ReviewModelSpill(ControlRequest):
+    """An epoch has ended; answered by ModelSpill."""
+
+    kind = RequestKind.REVIEW_MODEL_SPILL
+
+
+@dataclass(frozen=True, eq=False)
+class ModelSpill:
+    """Bytes of the executor's blocks that are on disk between their uses, and microseconds for
+    which requests read and wrote such blocks since the last review."""
+
+    nbytes: int
+    moved_us: int
+
+
 # -- changes of the workers and their data -------------------------------------------------------
 
 

@@ -35,6 +35,7 @@ from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport
 from motet.runtime.core.rows import Rows
 from motet.runtime.wire.assignment import CONTROLLER, RunOutcome
+from motet.runtime.wire.control_messages import ModelSpill
 from worker_reports import report
 
 NO_ROWS = Rows(np.empty(0, np.int64), {})
@@ -62,6 +63,9 @@ class FixedValues:
     def workers_before(self, clock: int) -> tuple[int, ...]:
         del clock
         return (0, 1)
+
+    def review_model_spill(self) -> Sequence[ModelSpill]:
+        return ()
 
     def read_model(self, clock: int) -> Array:
         return np.array([clock / self.batch_count])

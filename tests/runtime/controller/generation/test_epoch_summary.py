@@ -9,6 +9,7 @@ from motet.domain.errors import JobFailed
 from motet.runtime.controller.generation.epoch_summary import epoch_summary, total_sums
 from motet.runtime.core.application import Evaluation
 from motet.runtime.core.reporting.reports import EpochReport, Help
+from motet.runtime.wire.control_messages import ModelSpill
 from worker_reports import done
 
 
@@ -50,6 +51,12 @@ def test_workers_without_instances_add_nothing_to_the_sums() -> None:
 def test_a_loss_that_is_not_finite_fails_the_job_and_names_the_remedy(loss: float) -> None:
     with pytest.raises(JobFailed, match=r"in epoch 4: training diverged; lower the learning rate"):
         epoch_summary([done(0, 3)], Evaluation(loss), 10)
+
+
+def test_models_on_disk_are_added_up_and_the_time_is_a_mean_over_their_servers() -> None:
+    spills = [ModelSpill(5, 1_000_000), ModelSpill(0, 0), ModelSpill(7, 3_000_000)]
+    summary = epoch_summary([done(0, 0)], Evaluation(1.0), 10, spills)
+    assert (summary.model_spill_bytes, summary.model_spill_s) == (12, 2.0)
 
 
 def test_help_names_helper_and_helped_worker() -> None:

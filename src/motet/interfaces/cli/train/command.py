@@ -169,7 +169,8 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     "--spill",
     metavar="SHARE",
     help="Keep this share (0 to 1) of the input of each worker on disk and read it before each "
-    "use; auto: as much as its machine's memory makes necessary, and then the model, too.",
+    "use; auto: as much as its machine's memory makes necessary, and then the model, too; model: "
+    "the model alone, whatever the memory.",
 )
 @training_option(
     "--spill-dir",

@@ -28,6 +28,7 @@ from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport
 from motet.runtime.core.rows import Rows
 from motet.runtime.wire.assignment import CONTROLLER
+from motet.runtime.wire.control_messages import ModelSpill
 
 
 def _ignore(count: int) -> None:
@@ -74,6 +75,10 @@ class EpochState(Protocol):
 
     def summarise(self, model: Array, sums: Array, earlier: Sequence[EpochReport]) -> Evaluation:
         """Loss, metrics and residual."""
+        ...
+
+    def review_model_spill(self) -> Sequence[ModelSpill]:
+        """What of the model is on disk at every executor after an epoch."""
         ...
 
     def read_model(self, clock: int) -> Array:
@@ -205,7 +210,8 @@ class EpochLoop:
         model = self._generation.read_model((epoch + 1) * self._generation.batch_count)
         reports = self._progress.reports
         evaluation = self._generation.summarise(model, total_sums(workers), reports)
-        report = epoch_summary(workers, evaluation, self._generation.instance_count)
+        spills = self._generation.review_model_spill()
+        report = epoch_summary(workers, evaluation, self._generation.instance_count, spills)
         self._progress.reports.append(report)
         self._observer.epoch_done(report)
         is_last = self._is_last(epoch)

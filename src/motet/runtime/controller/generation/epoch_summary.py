@@ -11,6 +11,7 @@ from motet.domain.arrays import Floats
 from motet.domain.errors import JobFailed
 from motet.runtime.core.application import Evaluation
 from motet.runtime.core.reporting.reports import EpochReport, Help
+from motet.runtime.wire.control_messages import ModelSpill
 from motet.runtime.wire.worker_reports import EpochDone
 
 
@@ -21,9 +22,13 @@ def total_sums(workers: Iterable[EpochDone]) -> Floats:
 
 
 def epoch_summary(
-    workers: Sequence[EpochDone], evaluation: Evaluation, instance_count: int
+    workers: Sequence[EpochDone],
+    evaluation: Evaluation,
+    instance_count: int,
+    spills: Sequence[ModelSpill] = (),
 ) -> EpochReport:
-    """The report of one epoch. Raises JobFailed: the loss is not finite."""
+    """The report of one epoch; `spills`: of every executor. Raises JobFailed: the loss is not
+    finite."""
     epoch = workers[0].epoch
     if not np.isfinite(evaluation.loss):
         raise JobFailed(
@@ -49,6 +54,8 @@ def epoch_summary(
         residual=math.inf if evaluation.residual is None else evaluation.residual,
         load_s=_mean_s([done.load_us for done in workers]),
         room_s=_mean_s([done.room_us for done in workers]),
+        model_spill_bytes=sum(spill.nbytes for spill in spills),
+        model_spill_s=_mean_s([spill.moved_us for spill in spills if spill.nbytes or spill.moved_us]),
         memory_bytes=max(done.memory_bytes for done in workers),
         help=tuple(
             Help(done.rank, *map(int, column)) for done in workers for column in done.helped.T
@@ -57,4 +64,5 @@ def epoch_summary(
 
 
 def _mean_s(times_us: list[int]) -> float:
-    return float(np.mean(times_us)) / 1e6
+    """0 without any."""
+    return float(np.mean(times_us)) / 1e6 if times_us else 0.0

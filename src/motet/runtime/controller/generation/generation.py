@@ -29,6 +29,8 @@ from motet.runtime.wire.control_messages import (
     Dismiss,
     LearnOwners,
     Meet,
+    ModelSpill,
+    ReviewModelSpill,
     SetWorkers,
 )
 from motet.runtime.wire.ownership import Ownership
@@ -146,6 +148,12 @@ class Generation:
         Workers must wait there.
         """
         return self._loader.read_state(self.workers_before(clock))
+
+    def review_model_spill(self) -> Sequence[ModelSpill]:
+        """What of the model is on disk at every executor after an epoch; none: it never is."""
+        if self._plan.spill is None or not self._plan.spill.may_spill_model:
+            return ()
+        return self._messenger.answers_of_all(ReviewModelSpill(self.number), ModelSpill)
 
     def cut_off(self) -> None:
         """End the controller's requests to executors; they raise ConnectionLost."""

@@ -34,6 +34,8 @@ class EpochReport:
     mini-batch. `residual`: the distance from convergence (`convergence.py`). `help`: of stragglers.
     Where the job continued within the epoch, times and bytes are those since then. `memory_bytes`:
     at its end, of the processes of the job on the machine with the most; 0: unknown.
+    `model_spill_bytes`: of the model that are on disk at its end, all servers together;
+    `model_spill_s`: for which requests read and wrote such blocks, a mean over these servers.
     """
 
     epoch: int
@@ -52,6 +54,8 @@ class EpochReport:
     load_s: float = 0.0
     room_s: float = 0.0
     memory_bytes: int = 0
+    model_spill_bytes: int = 0
+    model_spill_s: float = 0.0
 
     @property
     def instances_per_s(self) -> float:

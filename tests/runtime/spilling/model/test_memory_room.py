@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from motet.runtime.spilling.machine_memory import MachineMemory, MemoryState
-from motet.runtime.spilling.memory_room import MemoryRoom
+from motet.runtime.spilling.model.memory_room import MemoryRoom
 
 MEGABYTE = 1 << 20
 
@@ -29,7 +29,11 @@ class Machine(MachineMemory):
         self.spilled.append("input")
         return not self._is_short(nbytes)
 
-    def spill_model(self) -> None:
+    @property
+    def is_spilled(self) -> bool:
+        return "model" in self.spilled
+
+    def spill(self) -> None:
         self.model_mb = 0
         self.spilled.append("model")
 
@@ -50,22 +54,21 @@ def test_the_model_is_spilled_where_all_input_on_disk_does_not_suffice(
     input_mb: int, model_mb: int, spilled: list[str]
 ) -> None:
     machine = Machine(input_mb, model_mb)
-    MemoryRoom(machine, machine, machine.spill_model).require(200 * MEGABYTE)
+    MemoryRoom(machine, machine, machine).require(200 * MEGABYTE)
     assert machine.spilled == spilled
 
 
 def test_the_model_is_spilled_once() -> None:
     machine = Machine(0, 800)
-    room = MemoryRoom(machine, machine, machine.spill_model)
+    room = MemoryRoom(machine, machine, machine)
     for _ in range(3):
         room.require(900 * MEGABYTE)
     assert machine.spilled.count("model") == 1
-    assert room.has_spilled_model
 
 
 def test_requests_look_at_the_memory_now_and_then() -> None:
     machine, clock = Machine(0, 800), [1]
-    room = MemoryRoom(machine, machine, machine.spill_model, lambda: clock[0])
+    room = MemoryRoom(machine, machine, machine, lambda: clock[0])
     room.before_request(0)
     looks = machine.looks
     assert looks

@@ -7,7 +7,6 @@ asks for them (Harmony, W.-Y. Lee 2020, 4.3.3). The memory is looked at before i
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Protocol
 
 from motet.runtime.core.subtask import Clock, monotonic_us
@@ -25,6 +24,19 @@ class SpillableInput(Protocol):
         ...
 
 
+class SpillableModel(Protocol):
+    """The blocks of the model at one executor."""
+
+    @property
+    def is_spilled(self) -> bool:
+        """Whether they are on disk while no request uses them."""
+        ...
+
+    def spill(self) -> None:
+        """Have them there from now on. Raises JobFailed."""
+        ...
+
+
 class MemoryRoom:
     """Of one executor. Safe to use from several threads."""
 
@@ -32,14 +44,12 @@ class MemoryRoom:
         self,
         memory: MachineMemory,
         data: SpillableInput,
-        spill_model: Callable[[], None],
+        model: SpillableModel,
         now_us: Clock = monotonic_us,
     ) -> None:
-        """`spill_model`: called once at most."""
-        self._memory, self._data, self._spill_model = memory, data, spill_model
+        self._memory, self._data, self._model = memory, data, model
         self._now_us, self._look_us = now_us, 0
         self._spilling = threading.Lock()
-        self.has_spilled_model = False
 
     def before_request(self, nbytes: int) -> None:
         """Before a request to this executor's server, which may take so many bytes beside the few
@@ -57,10 +67,8 @@ class MemoryRoom:
         if self._has(nbytes):
             return
         with self._spilling:
-            if self._has(nbytes) or self._data.make_room(nbytes) or self.has_spilled_model:
-                return
-            self.has_spilled_model = True
-            self._spill_model()
+            if not (self._has(nbytes) or self._data.make_room(nbytes) or self._model.is_spilled):
+                self._model.spill()
 
     def _has(self, nbytes: int) -> bool:
         memory = self._memory.state()
