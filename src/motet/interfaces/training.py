@@ -155,7 +155,7 @@ class Cluster:
         another thread.
 
         `lost_after`: seconds without any answer after which an executor counts as lost. `spill`:
-        share of each worker's input that is kept on disk, in `spill_dir`, or "auto".
+        share of each worker's input that is kept on disk, in `spill_dir`; "auto" or "model".
         `checkpoints`: folder to keep checkpoints in, from which `resume` continues; one with an
         earlier run is refused unless `resume` or `overwrite`. `parameters`: of the application, if
         it is no object. Raises BadInput, JobFailed.

@@ -150,6 +150,17 @@ def test_memory_that_is_free_again_is_used_after_an_epoch() -> None:
     assert fewer < 50
 
 
+def test_a_model_on_disk_returns_before_input_does() -> None:
+    memory, absent = ScriptedMemory(0), [300 * MEGABYTE]
+    share = TunedShare(MemoryWatch(memory), absent_bytes=lambda: absent[0])
+    share.begin(50, 500 * MEGABYTE)
+    memory.free_mb = 500
+    share.filled(50)
+    assert share.after_epoch(50, LOADS) is None
+    absent[0] = 0
+    assert share.after_epoch(50, LOADS)
+
+
 def test_sections_that_were_spilled_for_want_of_room_are_the_new_number() -> None:
     clock = [0]
     share = TunedShare(MemoryWatch(ScriptedMemory(180)), lambda: clock[0])

@@ -19,6 +19,7 @@ from motet.runtime.spilling.share_tuner import (
     enough_free,
     first_share,
     least_free,
+    left_for_input,
     most_on_disk,
     relieved,
 )
@@ -138,6 +139,18 @@ def test_many_major_faults_count_as_pressure() -> None:
 )
 def test_the_first_share_is_what_does_not_fit(data: int, free: int, share: float) -> None:
     assert first_share(data, MemoryState(LIMIT, free)) == pytest.approx(share)
+
+
+@given(st.integers(0, LIMIT), st.integers(0, 2 * LIMIT))
+def test_what_is_free_beyond_enough_is_left_to_a_model_on_disk(free: int, absent: int) -> None:
+    memory = MemoryState(LIMIT, free)
+    left = left_for_input(memory, absent).free_bytes
+    assert left <= free
+    assert left >= min(free, int(enough_free(memory)))
+    if free - absent >= enough_free(memory):
+        assert left == free - absent
+    if free <= enough_free(memory):
+        assert left == free
 
 
 def test_states_are_values() -> None:

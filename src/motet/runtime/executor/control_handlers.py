@@ -96,7 +96,7 @@ def _review_model_spill(
     context: GenerationContext, message: ReviewModelSpill, request: Request
 ) -> None:
     del message
-    answer(request, context.review_model_spill())
+    context.review_model_spill(request)
 
 
 def _hold(context: GenerationContext, message: Hold, request: Request) -> None:

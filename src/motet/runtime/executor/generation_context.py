@@ -22,6 +22,7 @@ from motet.runtime.wire.control_messages import (
     WorkChanged,
     WorkPrepared,
 )
+from motet.runtime.wire.exchange import answer
 from motet.runtime.wire.ownership import Ownership, WorkChange
 from motet.runtime.wire.peers import ExecutorPeers
 from motet.runtime.worker.data_blocks import DataBlocks, DataBlockSender
@@ -105,12 +106,13 @@ class GenerationContext:
         if self._model_spilling is not None:
             self._model_spilling.require(nbytes)
 
-    def review_model_spill(self) -> ModelSpill:
-        """What of the model is on disk at the end of an epoch."""
-        if self._model_spilling is None:
-            return ModelSpill(0, 0)
-        blocks = self._model_spilling.blocks
-        return ModelSpill(blocks.spilled_bytes, blocks.time.take())
+    def review_model_spill(self, request: Request) -> None:
+        """Tell what of the model is on disk at the end of an epoch; then it may return."""
+        if (spilling := self._model_spilling) is None:
+            answer(request, ModelSpill(0, 0))
+            return
+        answer(request, ModelSpill(spilling.blocks.spilled_bytes, spilling.blocks.time.take()))
+        spilling.after_epoch()
 
     def learn(self, table: int, ownership: Ownership) -> None:
         """Use a newer ownership table of a table."""
@@ -151,6 +153,8 @@ class GenerationContext:
         self.step_gate.end()
         self.victim.end()
         self.data.end()
+        if self._model_spilling is not None:
+            self._model_spilling.close()
         self.peers.close()
         self.carriers.close()
 

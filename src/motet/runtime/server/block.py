@@ -243,6 +243,18 @@ class Block:
             self._writable()  # A reader keeps what it has pinned.
             self._put_away()
 
+    def return_to(self, room: Array | None) -> None:
+        """Have the values in memory from now on, in `room` (same shape) if given; readers keep what
+        they have pinned. Raises JobFailed."""
+        with self.lock:
+            if self._has_departed:
+                return
+            self._bring()
+            if room is not None:
+                np.copyto(room, self.values)
+                self.values, self.pins = room, 0
+            self._place, self._is_changed = None, False
+
     def resettle(self, room: Array) -> None:
         """Move the values into `room` (same shape); readers keep what they have pinned."""
         with self.lock:

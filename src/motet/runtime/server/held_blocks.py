@@ -8,7 +8,7 @@ data are still on their way, is queued; a request for any other block is answere
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,9 +105,13 @@ class HeldBlocks:
     @property
     def sum_bytes(self) -> int:
         """About so many has the sum of a mini-batch; blocks with places have one at a time."""
+        return 0 if self._make_place is not None else self.whole_sum_bytes
+
+    @property
+    def whole_sum_bytes(self) -> int:
+        """Of a mini-batch, for all blocks at a time."""
         model = self._spec.model
-        whole = 0 if self._make_place is not None else model.key_count * model.delta_bytes
-        return whole * len(self._blocks) // self._spec.block_count
+        return model.key_count * model.delta_bytes * len(self._blocks) // self._spec.block_count
 
     def find(self, request: Request, target: Target) -> NamedBlocks | None:
         """The named blocks; None: the request was queued or redirected."""
@@ -208,6 +212,33 @@ class HeldBlocks:
             self._forget_names()
         for block in blocks.values():
             block.keep_in(make_place())
+
+    def bring_back(self, has_room: Callable[[int], bool]) -> bool:
+        """Have the values of all blocks in memory again; False: that has no room for all of them.
+
+        `has_room`: for so many bytes. Then they are in places as before. Raises JobFailed.
+        """
+        with self.lock:
+            make_place, blocks = self._make_place, dict(sorted(self._blocks.items()))
+        if make_place is None:
+            return True
+        memory = BlockMemory(list(blocks), self._spec)
+        returned: list[Block] = []
+        for number, block in blocks.items():
+            room = memory.values_of(number)
+            if not has_room(room.nbytes):
+                for each in returned:
+                    each.keep_in(make_place())
+                return False
+            block.return_to(room)
+            returned.append(block)
+        with self.lock:
+            self._make_place, self._memory = None, memory
+            late = [each for number, each in self._blocks.items() if blocks.get(number) is not each]
+            self._forget_names()
+        for each in late:
+            each.return_to(None)
+        return True
 
     def _forget_names(self) -> None:
         self.layout += 1

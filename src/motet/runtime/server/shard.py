@@ -298,6 +298,15 @@ class Shard:
         """Of the values of all blocks that are held here, wherever they are."""
         return self._held.value_bytes
 
+    @property
+    def memory_bytes(self) -> int:
+        """Of the values of all blocks and of the sum of a mini-batch, when both are in memory."""
+        return self._held.value_bytes + self._held.whole_sum_bytes
+
+    def bring_back(self, has_room: Callable[[int], bool]) -> bool:
+        """Have the values of all blocks in memory again; see HeldBlocks. Raises JobFailed."""
+        return self._held.bring_back(has_room)
+
     def keep_in(self, make_place: MakePlace) -> None:
         """Have the values of all blocks in places outside of the memory from now on, as long as no
         request uses them. Raises JobFailed."""

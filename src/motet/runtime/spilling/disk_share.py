@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
@@ -17,6 +18,7 @@ from motet.runtime.spilling.share_tuner import (
     first_share,
     found_on_disk,
     least_free,
+    left_for_input,
     relieved,
 )
 
@@ -102,9 +104,15 @@ class FixedShare:
 class TunedShare:
     """A DiskShare that follows the memory of the machine and the time of epochs."""
 
-    def __init__(self, memory: MemoryWatch, now_us: Clock = monotonic_us) -> None:
-        """`memory`: closed with this."""
-        self._memory, self._now_us = memory, now_us
+    def __init__(
+        self,
+        memory: MemoryWatch,
+        now_us: Clock = monotonic_us,
+        absent_bytes: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """`memory`: closed with this. `absent_bytes`: of the model, which returns to memory before
+        input does."""
+        self._memory, self._now_us, self._absent_bytes = memory, now_us, absent_bytes
         self._state = SpillState(0, 1.0, 0)
         self._look_us = self._urgent_look_us = 0
 
@@ -154,7 +162,8 @@ class TunedShare:
         if not self._state.sections:
             return None
         state = found_on_disk(self._state, on_disk)
-        return self._changed_to(after_epoch(state, self._memory.lowest(), loads), on_disk)
+        memory = left_for_input(self._memory.lowest(), self._absent_bytes())
+        return self._changed_to(after_epoch(state, memory, loads), on_disk)
 
     def close(self) -> None:
         """See DiskShare."""

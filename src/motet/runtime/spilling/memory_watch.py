@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 from motet.runtime.spilling.machine_memory import MachineMemory, MemoryState
 
@@ -20,7 +21,9 @@ class MemoryWatch:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Look every EVERY_S from now on."""
+        """Look every EVERY_S from now on; safe to call again."""
+        if self._thread is not None:
+            return
         self._thread = threading.Thread(target=self._run, name="memory-watch", daemon=True)
         self._thread.start()
 
@@ -30,9 +33,10 @@ class MemoryWatch:
         if self._thread is not None:
             self._thread.join()
 
-    def state(self) -> MemoryState:
-        """As it is now."""
+    def state(self, claimed: int = 0) -> MemoryState:
+        """As it is now, after so many bytes are taken."""
         found = self._memory.state()
+        found = replace(found, free_bytes=found.free_bytes - claimed)
         with self._lock:
             if self._lowest is None or found.free_bytes < self._lowest.free_bytes:
                 self._lowest = found

@@ -79,6 +79,13 @@ def first_share(data_bytes: int, memory: MemoryState) -> float:
     return 1.0 - min(max(room / data_bytes, 0.0), 1.0) if data_bytes else 0.0
 
 
+def left_for_input(memory: MemoryState, absent_bytes: int) -> MemoryState:
+    """The memory that input may return to: what is free beyond enough is left to a model on disk,
+    which would take so many bytes."""
+    spare = max(memory.free_bytes - enough_free(memory), 0)
+    return replace(memory, free_bytes=memory.free_bytes - int(min(spare, absent_bytes)))
+
+
 def most_on_disk(sections: int, loads: EpochLoads) -> int:
     """The most sections whose loading does not delay the computation."""
     if not (loads.load_s > 0 and loads.process_s > 0):

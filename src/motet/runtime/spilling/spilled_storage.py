@@ -5,16 +5,18 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Collection
+from contextlib import suppress
 
+from motet.domain.errors import JobFailed
 from motet.runtime.core.options import SpillOptions
 from motet.runtime.core.rows import Rows
 from motet.runtime.spilling.disk_share import FixedShare, TunedShare
 from motet.runtime.spilling.machine_memory import MachineMemory
-from motet.runtime.spilling.model.memory_room import MemoryRoom
 from motet.runtime.spilling.memory_watch import MemoryWatch
+from motet.runtime.spilling.model.memory_room import MemoryRoom
+from motet.runtime.spilling.model.model_on_disk import ModelOnDisk, PlacedModel
 from motet.runtime.spilling.parked_rows import ParkedRows
 from motet.runtime.spilling.spill_file import SpillFile
-from motet.runtime.spilling.model.model_on_disk import ModelOnDisk, PlacedModel
 from motet.runtime.spilling.spilling_store import SpillingBlockStore
 from motet.runtime.worker.block_store import MakeBatch
 
@@ -47,11 +49,13 @@ class SpillingStores:
     def __init__(self, options: SpillOptions, state_columns: Collection[str]) -> None:
         self._options, self._state_columns = options, state_columns
         self._made: weakref.WeakSet[SpillingBlockStore] = weakref.WeakSet()
+        self.model: ModelOnDisk | None = None
+        """Of the same executor; returns to memory before this input does."""
 
     def __call__(self, make_batch: MakeBatch) -> SpillingBlockStore:
         """A MakeStore."""
         fixed = self._options.share
-        share = _tuned_share() if fixed is None else FixedShare(fixed)
+        share = self._tuned_share() if fixed is None else FixedShare(fixed)
         store = SpillingBlockStore(make_batch, self._state_columns, self._target, share)
         self._made.add(store)
         return store
@@ -63,13 +67,20 @@ class SpillingStores:
     def _target(self) -> SpillFile:
         return SpillFile(self._options.folder)
 
+    def _tuned_share(self) -> TunedShare:
+        watch = MemoryWatch(MachineMemory())
+        watch.start()
+        return TunedShare(
+            watch, absent_bytes=lambda: 0 if self.model is None else self.model.absent_bytes
+        )
+
 
 class ModelSpilling:
     """Of one executor: its blocks of the model, and what has them spilled."""
 
     def __init__(self, options: SpillOptions, data: SpillingStores, model: PlacedModel) -> None:
         """Spills the model at once if the options say so. `data`: the executor's input."""
-        self.blocks = ModelOnDisk(model, lambda: SpillFile(options.folder))
+        self.blocks = data.model = ModelOnDisk(model, lambda: SpillFile(options.folder))
         self.room: MemoryRoom | None = None
         if options.share is None:
             self.room = MemoryRoom(MachineMemory(), data, self.blocks)
@@ -86,8 +97,16 @@ class ModelSpilling:
         if self.room is not None:
             self.room.before_request(nbytes)
 
+    def after_epoch(self) -> None:
+        """Have the model in memory again, on a thread, if there is room."""
+        if self.room is not None and self.room.may_return():
+            threading.Thread(target=self._bring_back, args=(self.room,), daemon=True).start()
 
-def _tuned_share() -> TunedShare:
-    watch = MemoryWatch(MachineMemory())
-    watch.start()
-    return TunedShare(watch)
+    def close(self) -> None:
+        """End what looks at the memory."""
+        if self.room is not None:
+            self.room.close()
+
+    def _bring_back(self, room: MemoryRoom) -> None:
+        with suppress(JobFailed):  # The next request for such a block raises it, too.
+            room.bring_back()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,14 @@ import pytest
 from in_process_cluster import InProcessCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.core.options import SpillOptions, TrainOptions
-from motet.runtime.core.reporting.reports import TrainResult
+from motet.runtime.core.reporting.observers import TrainObserver
+from motet.runtime.core.reporting.reports import EpochReport, TrainResult
+from motet.runtime.executor import generation_context
+from motet.runtime.spilling.machine_memory import MachineMemory, MemoryState
 from motet.runtime.spilling.model.model_on_disk import TimedPlace, TransferTime
 from motet.runtime.spilling.model.spilled_values import SpilledValues
 from motet.runtime.spilling.spill_file import SpillFile
+from waiting import wait_until
 from wide_model import WIDTH, WideModel
 
 DISK, EPOCHS, KEYS = Path("/var/tmp"), 2, 300
@@ -75,3 +80,52 @@ def test_places_of_a_model_keep_what_was_saved_last() -> None:
     place.save(np.arange(3.0))
     assert place.load().tolist() == [0.0, 1.0, 2.0]
     assert time.take() == 2
+
+
+class Neighbour:
+    """Another process that has taken all memory; it ends with the second epoch of the job."""
+
+    def __init__(self) -> None:
+        self.has_ended = False
+
+    def state(self, memory: MachineMemory) -> MemoryState:
+        del memory
+        return MemoryState(1 << 30, (1 << 30) * self.has_ended)
+
+
+class EndsNeighbour(TrainObserver):
+    """Two epochs later there was a whole one with room; workers wait until the model is back."""
+
+    def __init__(self, neighbour: Neighbour, is_spilled: Callable[[], bool]) -> None:
+        self._neighbour, self._is_spilled = neighbour, is_spilled
+
+    def epoch_done(self, report: EpochReport) -> None:
+        self._neighbour.has_ended = report.epoch >= 1
+        if report.epoch == 4:
+            wait_until(lambda: not self._is_spilled())
+
+
+def is_model_spilled(cluster: InProcessCluster) -> bool:
+    context = cluster.executors[0]._executor._context
+    assert context is not None
+    assert context._model_spilling is not None
+    return context._model_spilling.blocks.is_spilled
+
+
+def test_a_model_returns_to_memory_when_a_neighbour_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    neighbour = Neighbour()
+    monkeypatch.setattr(generation_context, "_LARGE_MODEL_BYTES", 0)
+    monkeypatch.setattr(MachineMemory, "state", lambda memory: neighbour.state(memory))
+    app = WideModel(KEYS)
+    spill = SpillOptions.parse("auto", DISK)
+    options = TrainOptions(machines=1, workers=1, servers=1, epochs=6, spill=spill)
+    cluster, rows = InProcessCluster(1), app.prepare(None, seed=1)
+    observer = EndsNeighbour(neighbour, lambda: is_model_spilled(cluster))
+    result = Job(app, rows, options, cluster, observer).run()
+    spilled = [epoch.model_spill_bytes > 0 for epoch in result.epochs]
+    assert (spilled[:2], spilled[-1]) == ([True, True], False)
+    in_memory = TrainOptions(machines=1, workers=1, servers=1, epochs=6)
+    alone = Job(WideModel(KEYS), rows, in_memory, InProcessCluster(1)).run()
+    assert result.model_sha256 == alone.model_sha256

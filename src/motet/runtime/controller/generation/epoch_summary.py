@@ -55,7 +55,9 @@ def epoch_summary(
         load_s=_mean_s([done.load_us for done in workers]),
         room_s=_mean_s([done.room_us for done in workers]),
         model_spill_bytes=sum(spill.nbytes for spill in spills),
-        model_spill_s=_mean_s([spill.moved_us for spill in spills if spill.nbytes or spill.moved_us]),
+        model_spill_s=_mean_s(
+            [spill.moved_us for spill in spills if spill.nbytes or spill.moved_us]
+        ),
         memory_bytes=max(done.memory_bytes for done in workers),
         help=tuple(
             Help(done.rank, *map(int, column)) for done in workers for column in done.helped.T

@@ -1,19 +1,24 @@
 """Room for what a job needs beside its input: by spilling input, then the model's blocks.
 
 Input comes first, since it is read ahead of its use; values of the model are read when a request
-asks for them (Harmony, W.-Y. Lee 2020, 4.3.3). The memory is looked at before it is taken.
+asks for them (Harmony, W.-Y. Lee 2020, 4.3.3). The memory is looked at before it is taken. The
+model returns before input does, when a whole epoch would have left enough memory free with it.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from motet.runtime.core.subtask import Clock, monotonic_us
 from motet.runtime.spilling.machine_memory import MachineMemory
-from motet.runtime.spilling.share_tuner import least_free
+from motet.runtime.spilling.memory_watch import MemoryWatch
+from motet.runtime.spilling.share_tuner import enough_free, least_free
 
 _LOOK_EVERY_US = 2_000
+_LONGEST_PAUSE = 32
 
 
 class SpillableInput(Protocol):
@@ -32,9 +37,39 @@ class SpillableModel(Protocol):
         """Whether they are on disk while no request uses them."""
         ...
 
-    def spill(self) -> None:
-        """Have them there from now on. Raises JobFailed."""
+    @property
+    def absent_bytes(self) -> int:
+        """What they would take in memory in addition, if they were there."""
         ...
+
+    def spill(self) -> None:
+        """Have them on disk from now on. Raises JobFailed."""
+        ...
+
+    def bring_back(self, has_room: Callable[[int], bool]) -> None:
+        """Have them in memory again if there is room. Raises JobFailed."""
+        ...
+
+
+@dataclass(frozen=True)
+class ReturnPace:
+    """How often a model returns. `pause`: epochs until it may; `next_pause`: after it is spilled
+    the next time, twice as long each time, shorter again by an epoch for each one in memory."""
+
+    pause: int = 0
+    next_pause: int = 1
+
+    def spilled(self) -> ReturnPace:
+        """The model goes to disk; the epoch under way tells nothing."""
+        return ReturnPace(self.next_pause, min(2 * self.next_pause, _LONGEST_PAUSE))
+
+    def waited(self) -> ReturnPace:
+        """An epoch ends with the model on disk."""
+        return replace(self, pause=max(self.pause - 1, 0))
+
+    def stayed(self) -> ReturnPace:
+        """An epoch ends with the model in memory."""
+        return replace(self, next_pause=max(self.next_pause - 1, 1))
 
 
 class MemoryRoom:
@@ -47,9 +82,10 @@ class MemoryRoom:
         model: SpillableModel,
         now_us: Clock = monotonic_us,
     ) -> None:
-        self._memory, self._data, self._model = memory, data, model
+        self._watch, self._data, self._model = MemoryWatch(memory), data, model
         self._now_us, self._look_us = now_us, 0
         self._spilling = threading.Lock()
+        self._pace = ReturnPace()
 
     def before_request(self, nbytes: int) -> None:
         """Before a request to this executor's server, which may take so many bytes beside the few
@@ -68,8 +104,30 @@ class MemoryRoom:
             return
         with self._spilling:
             if not (self._has(nbytes) or self._data.make_room(nbytes) or self._model.is_spilled):
+                self._pace = self._pace.spilled()
                 self._model.spill()
+                self._watch.start()
+
+    def may_return(self) -> bool:
+        """At the end of an epoch: whether the model is on disk, and enough memory would have been
+        free during the whole epoch with it."""
+        with self._spilling:
+            if not self._model.is_spilled:
+                self._pace = self._pace.stayed()
+                return False
+            lowest, pause, self._pace = self._watch.lowest(), self._pace.pause, self._pace.waited()
+            spare = lowest.free_bytes - enough_free(lowest)
+            return not pause and spare >= self._model.absent_bytes
+
+    def bring_back(self) -> None:
+        """Have the model in memory again if there is still room. Raises JobFailed."""
+        with self._spilling:
+            self._model.bring_back(self._has)
+
+    def close(self) -> None:
+        """Look at the memory no more."""
+        self._watch.close()
 
     def _has(self, nbytes: int) -> bool:
-        memory = self._memory.state()
-        return memory.free_bytes - nbytes >= least_free(memory)
+        memory = self._watch.state(nbytes)
+        return memory.free_bytes >= least_free(memory)

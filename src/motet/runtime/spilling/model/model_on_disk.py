@@ -9,7 +9,6 @@ from typing import Protocol
 
 from motet.domain.arrays import Array
 from motet.runtime.core.subtask import Clock, monotonic_us
-from motet.runtime.server.block_values import MakePlace, ValuePlace
 from motet.runtime.spilling.model.spilled_values import SpilledValues
 from motet.runtime.spilling.spill_file import SpillTarget
 
@@ -22,8 +21,18 @@ class PlacedModel(Protocol):
         """Of the values of all blocks."""
         ...
 
-    def keep_in(self, make_place: MakePlace) -> None:
+    @property
+    def memory_bytes(self) -> int:
+        """What the blocks take in memory while mini-batches change them."""
+        ...
+
+    def keep_in(self, make_place: Callable[[], TimedPlace]) -> None:
         """Have the values in such places while no request uses them. Raises JobFailed."""
+        ...
+
+    def bring_back(self, has_room: Callable[[int], bool]) -> bool:
+        """Have them in memory again; False: as before, since there was no room for all of them.
+        `has_room`: for so many bytes. Raises JobFailed."""
         ...
 
 
@@ -53,7 +62,7 @@ class TransferTime:
 class TimedPlace:
     """A ValuePlace whose transfers are measured."""
 
-    def __init__(self, place: ValuePlace, time: TransferTime) -> None:
+    def __init__(self, place: SpilledValues, time: TransferTime) -> None:
         self._place, self._time = place, time
 
     def save(self, values: Array) -> None:
@@ -80,6 +89,18 @@ class ModelOnDisk:
     def spilled_bytes(self) -> int:
         """Of the values that are on disk while no request uses them."""
         return self._model.value_bytes if self.is_spilled else 0
+
+    @property
+    def absent_bytes(self) -> int:
+        """What the blocks would take in memory in addition, if they were there."""
+        return self._model.memory_bytes if self.is_spilled else 0
+
+    def bring_back(self, has_room: Callable[[int], bool]) -> None:
+        """Have all blocks in memory again if there is room; `has_room`: for so many bytes.
+
+        Raises JobFailed.
+        """
+        self.is_spilled = not self._model.bring_back(has_room)
 
     def spill(self) -> None:
         """Have all blocks on disk between their uses. Raises JobFailed."""
