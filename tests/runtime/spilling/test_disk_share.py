@@ -161,6 +161,35 @@ def test_a_model_on_disk_returns_before_input_does() -> None:
     assert share.after_epoch(50, LOADS)
 
 
+class Board:
+    """Remembers what it was told; others have half of their input on disk."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[int, int]] = []
+        self.is_closed = False
+
+    def tell(self, input_bytes: int, disk_bytes: int) -> None:
+        self.told.append((input_bytes // MEGABYTE, disk_bytes // MEGABYTE))
+
+    def mean_share(self) -> float | None:
+        return 0.5
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_a_share_that_is_below_the_mean_of_all_jobs_grows() -> None:
+    board = Board()
+    share = TunedShare(MemoryWatch(ScriptedMemory(690)), board=board)
+    share.begin(50, 500 * MEGABYTE)
+    share.filled(5)
+    share._memory = MemoryWatch(ScriptedMemory(180))
+    assert share.after_epoch(5, LOADS) == 15
+    assert board.told == [(500, 50)] * 3
+    share.close()
+    assert board.is_closed
+
+
 def test_sections_that_were_spilled_for_want_of_room_are_the_new_number() -> None:
     clock = [0]
     share = TunedShare(MemoryWatch(ScriptedMemory(180)), lambda: clock[0])

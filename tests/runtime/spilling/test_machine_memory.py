@@ -57,6 +57,26 @@ def test_the_tightest_group_above_the_process_counts(kernel: Kernel) -> None:
     assert kernel.state() == (50, 30)
 
 
+def test_processes_of_the_tightest_group_share_its_limit(kernel: Kernel) -> None:
+    kernel.own.write_text("0::/jobs/job-1\n")
+    memory = MachineMemory(kernel.groups, kernel.own, kernel.memory)
+    assert memory.limited_by() == (0, 0)
+    kernel.group("", "")
+    kernel.group("jobs", str(400 * MEGABYTE), anon=250)
+    found = []
+    for job in (1, 2):
+        kernel.own.write_text(f"0::/jobs/job-{job}\n")
+        kernel.group(f"jobs/job-{job}", "max", anon=20)
+        found.append(MachineMemory(kernel.groups, kernel.own, kernel.memory).limited_by())
+    assert (
+        found[0]
+        == found[1]
+        == ((kernel.groups / "jobs").stat().st_dev, (kernel.groups / "jobs").stat().st_ino)
+    )
+    kernel.group("jobs/job-2", str(50 * MEGABYTE), anon=20)
+    assert MachineMemory(kernel.groups, kernel.own, kernel.memory).limited_by() != found[0]
+
+
 def test_the_first_version_of_the_interface_has_other_names(kernel: Kernel) -> None:
     kernel.own.write_text("8:pids:/x\n4:memory:/host\n0::/\n")
     kernel.group("memory", str(1 << 62), total_rss=700)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -70,6 +71,51 @@ def test_what_memory_has_room_for_comes_back(
     assert memory.free_bytes <= enough_free(memory) + biggest or all(
         job.on_disk == 0 for job in jobs
     )
+
+
+def mean_share(jobs: list[SpillState]) -> float:
+    on_disk = sum(job.on_disk * job.section_bytes for job in jobs)
+    return on_disk / sum(job.sections * job.section_bytes for job in jobs)
+
+
+@settings(max_examples=examples(100))
+@given(st.integers(2, 6), st.integers(0, 300), st.randoms(use_true_random=False))
+def test_jobs_that_know_of_each_other_end_with_about_the_same_share(
+    count: int, others: int, random: Random
+) -> None:
+    """Whoever came first has more in memory; 10 MB sections, twice the data of the memory."""
+    sections = 2 * LIMIT // count // 10
+    room = (LIMIT - enough_free(MemoryState(LIMIT, LIMIT)) - others) / 10
+    jobs = []
+    for _ in range(count):
+        in_memory = min(int(room), sections)
+        room -= in_memory
+        jobs.append(SpillState(sections, 10.0, sections - in_memory))
+    for _ in range(30):
+        for place in random.sample(range(count), count):
+            jobs[place] = relieved(jobs[place], machine(jobs, others))
+            memory, mean = machine(jobs, others), mean_share(jobs)
+            jobs[place] = after_epoch(jobs[place], memory, FREE_LOADS, mean)
+    shares = [job.share for job in jobs]
+    assert max(shares) - min(shares) <= 0.25
+    memory = machine(jobs, others)
+    assert least_free(memory) - 10 <= memory.free_bytes
+
+
+def test_without_knowing_of_others_the_job_that_came_first_keeps_the_memory() -> None:
+    first, second = run([SpillState(20, 10.0, 4), SpillState(20, 10.0, 20)], 650, 30)
+    assert second.share - first.share > 0.5
+
+
+def test_a_job_below_the_mean_leaves_free_memory_to_the_others() -> None:
+    state, memory = SpillState(40, 10.0, 10), MemoryState(LIMIT, 400)
+    assert after_epoch(state, memory, FREE_LOADS, 0.5) == state
+    assert after_epoch(state, memory, FREE_LOADS, 0.25).on_disk < 10
+
+
+def test_a_trial_ends_before_shares_are_evened() -> None:
+    state, memory = SpillState(40, 1.0, 20, before=(1.0, 22)), MemoryState(LIMIT, 180)
+    assert after_epoch(state, memory, FREE_LOADS, 0.9).on_disk in (20, 22)
 
 
 def test_a_job_that_fits_never_uses_the_disk() -> None:

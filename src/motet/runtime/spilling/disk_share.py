@@ -63,6 +63,22 @@ class DiskShare(Protocol):
         ...
 
 
+class SharesOfOthers(Protocol):
+    """How much input of all jobs with the same memory is on disk; see ShareBoard."""
+
+    def tell(self, input_bytes: int, disk_bytes: int) -> None:
+        """So much of the own input is."""
+        ...
+
+    def mean_share(self) -> float | None:
+        """Of all input; None: there is no other job."""
+        ...
+
+    def close(self) -> None:
+        """The own input does not count any more."""
+        ...
+
+
 class FixedShare:
     """A DiskShare that does not change."""
 
@@ -109,10 +125,12 @@ class TunedShare:
         memory: MemoryWatch,
         now_us: Clock = monotonic_us,
         absent_bytes: Callable[[], int] = lambda: 0,
+        board: SharesOfOthers | None = None,
     ) -> None:
-        """`memory`: closed with this. `absent_bytes`: of the model, which returns to memory before
-        input does."""
+        """`memory`, `board`: closed with this. `absent_bytes`: of the model, which returns to
+        memory before input does."""
         self._memory, self._now_us, self._absent_bytes = memory, now_us, absent_bytes
+        self._board = board
         self._state = SpillState(0, 1.0, 0)
         self._look_us = self._urgent_look_us = 0
 
@@ -123,6 +141,7 @@ class TunedShare:
         on_disk = min(math.ceil(share * sections), sections)
         mean_bytes = max(data_bytes / sections, 1.0) if sections else 1.0
         self._state = SpillState(sections, mean_bytes, on_disk, faults=memory.major_faults)
+        self._tell()
         return on_disk
 
     def is_short(self) -> bool:
@@ -135,6 +154,7 @@ class TunedShare:
         """See DiskShare."""
         self._memory.lowest()
         self._state = replace(self._state, on_disk=on_disk)
+        self._tell()
 
     def has_room(self, nbytes: int) -> bool:
         """See DiskShare. This looks at the memory before it is taken: a thread that looks now and
@@ -163,11 +183,22 @@ class TunedShare:
             return None
         state = found_on_disk(self._state, on_disk)
         memory = left_for_input(self._memory.lowest(), self._absent_bytes())
-        return self._changed_to(after_epoch(state, memory, loads), on_disk)
+        self._state = state
+        self._tell()
+        mean_share = None if self._board is None else self._board.mean_share()
+        return self._changed_to(after_epoch(state, memory, loads, mean_share), on_disk)
 
     def close(self) -> None:
         """See DiskShare."""
         self._memory.close()
+        if self._board is not None:
+            self._board.close()
+
+    def _tell(self) -> None:
+        if self._board is not None:
+            state = self._state
+            sizes = state.sections * state.section_bytes, state.on_disk * state.section_bytes
+            self._board.tell(*map(int, sizes))
 
     def _changed_to(self, state: SpillState, before: int) -> int | None:
         self._state = state

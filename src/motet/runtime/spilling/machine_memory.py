@@ -49,6 +49,17 @@ class MachineMemory:
         limit, free = min(found, key=lambda each: each[1])
         return MemoryState(limit, max(free, 0), resource.getrusage(resource.RUSAGE_SELF).ru_majflt)
 
+    def limited_by(self) -> tuple[int, int]:
+        """The same for processes with the same limit: device and inode of their control group;
+        zeros: the machine."""
+        total = dict(_table(self._memory, ":"))["MemTotal"] * 1024
+        limits = [(level.limit_bytes(), level.folder) for level in self._levels]
+        limit, folder = min(limits, key=lambda each: each[0], default=(total, Path()))
+        if limit >= total:
+            return 0, 0
+        found = folder.stat()
+        return found.st_dev, found.st_ino
+
 
 @dataclass(frozen=True)
 class _Level:

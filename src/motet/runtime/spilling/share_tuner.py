@@ -23,6 +23,7 @@ _MAJOR_FAULTS = 1000
 _CLIMB_STEPS = 16
 _IMPROVEMENT = 0.02
 _LONGEST_PAUSE = 32
+_MOST_APART = 0.05
 
 
 @dataclass(frozen=True)
@@ -114,11 +115,19 @@ def relieved(state: SpillState, memory: MemoryState) -> SpillState:
     return replace(state, on_disk=on_disk, before=None, pause=state.next_pause)
 
 
-def after_epoch(state: SpillState, memory: MemoryState, loads: EpochLoads) -> SpillState:
-    """At the end of an epoch: fewer on disk if there is room, else a step of hill climbing."""
+def after_epoch(
+    state: SpillState, memory: MemoryState, loads: EpochLoads, mean_share: float | None = None
+) -> SpillState:
+    """At the end of an epoch: fewer on disk if there is room, else a step of hill climbing.
+
+    `mean_share`: of all input of jobs with the same memory, how much is on disk; None: unknown.
+    """
     if memory.free_bytes < least_free(memory):
         return relieved(state, memory)
     spare = memory.free_bytes - enough_free(memory)
+    behind = 0.0 if mean_share is None else mean_share - state.share
+    if abs(behind) > _MOST_APART and state.before is None:
+        return _evened(state, memory, behind)
     if spare > 0:
         fewer = min(max(int(spare / 2 / state.section_bytes), 1), state.on_disk)
         return replace(state, on_disk=state.on_disk - fewer, before=None)
@@ -127,6 +136,19 @@ def after_epoch(state: SpillState, memory: MemoryState, loads: EpochLoads) -> Sp
         if fewer > 0:
             return replace(state, on_disk=state.on_disk - fewer, before=None)
     return _climbed(state, memory, loads)
+
+
+def _evened(state: SpillState, memory: MemoryState, behind: float) -> SpillState:
+    """Halve the distance from the mean share: a job that came first has the memory until it gives
+    some to those that came later."""
+    sections = max(round(abs(behind) / 2 * state.sections), 1)
+    if behind < 0:
+        middle = (least_free(memory) + enough_free(memory)) / 2
+        room = max(int((memory.free_bytes - middle) / state.section_bytes), 0)
+        return replace(state, on_disk=state.on_disk - min(sections, room, state.on_disk))
+    if memory.free_bytes >= enough_free(memory):  # Others will take that.
+        return state
+    return replace(state, on_disk=min(state.on_disk + sections, state.sections))
 
 
 def _climbed(state: SpillState, memory: MemoryState, loads: EpochLoads) -> SpillState:

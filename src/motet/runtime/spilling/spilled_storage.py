@@ -16,6 +16,7 @@ from motet.runtime.spilling.memory_watch import MemoryWatch
 from motet.runtime.spilling.model.memory_room import MemoryRoom
 from motet.runtime.spilling.model.model_on_disk import ModelOnDisk, PlacedModel
 from motet.runtime.spilling.parked_rows import ParkedRows
+from motet.runtime.spilling.share_board import ShareBoard
 from motet.runtime.spilling.spill_file import SpillFile
 from motet.runtime.spilling.spilling_store import SpillingBlockStore
 from motet.runtime.worker.block_store import MakeBatch
@@ -68,10 +69,13 @@ class SpillingStores:
         return SpillFile(self._options.folder)
 
     def _tuned_share(self) -> TunedShare:
-        watch = MemoryWatch(MachineMemory())
+        memory = MachineMemory()
+        watch = MemoryWatch(memory)
         watch.start()
         return TunedShare(
-            watch, absent_bytes=lambda: 0 if self.model is None else self.model.absent_bytes
+            watch,
+            absent_bytes=lambda: 0 if self.model is None else self.model.absent_bytes,
+            board=ShareBoard(self._options.folder, memory.limited_by()),
         )
 
 
