@@ -32,8 +32,10 @@ class Suspension:
         return InProcessCluster(machines, self._on_request)
 
     def in_comp(self, step: Step) -> None:
+        """Without lockstep other workers may be ahead; they wait for the decision, too."""
         if step.clock == self.clock:
             self.suspend()
+        if step.clock >= self.clock:
             self._is_decided.wait()
 
     def _on_request(self, executor: int, kind: int) -> None:

@@ -12,6 +12,7 @@ from motet.apps.lda import LDA
 from motet.domain.errors import BadInput, Interrupted
 from motet.runtime.controller.job import Job
 from motet.runtime.core.application import Application
+from motet.runtime.core.consistency import Async, Consistency, Ssp
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.core.rows import Rows
@@ -71,6 +72,21 @@ def test_a_job_suspended_within_an_epoch_continues_to_the_same_bits(
     again = resumed(app, tmp_path)
     assert again.model_sha256 == alone(app).model_sha256
     assert again.resumed_from_epoch == 1
+
+
+@pytest.mark.parametrize("consistency", [Ssp(0), Ssp(2), Async()])
+def test_without_lockstep_a_suspended_job_continues_where_all_workers_stood(
+    tmp_path: Path, consistency: Consistency
+) -> None:
+    """No checkpoint is due before the last epoch."""
+    options = replace(OPTIONS, consistency=consistency)
+    stopped = suspend_at(ToyRegression(), TOY_BATCHES + 3, tmp_path, options)
+    assert str(stopped) == "the job was suspended after 1 epochs and 5 of 11 mini-batches"
+    assert names(tmp_path) == ["epoch-000001-batch-000005"]
+    again = resumed(ToyRegression(), tmp_path, options)
+    assert again.app.visits_.tolist() == [float(EPOCHS)] * 203
+    assert [report.epoch for report in again.epochs] == list(range(EPOCHS))
+    assert again.losses[-1] < again.losses[0]
 
 
 def test_state_and_model_continue_on_other_numbers_of_executors(tmp_path: Path) -> None:

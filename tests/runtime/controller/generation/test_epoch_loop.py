@@ -265,11 +265,21 @@ def test_a_suspended_job_ends_where_all_workers_have_paused() -> None:
     assert (pauses, progress.losses) == (["pause"], [11.0])
 
 
+def test_without_lockstep_workers_that_are_behind_first_reach_the_pause() -> None:
+    """Worker 0 stands at mini-batch 5 of 3 each, while worker 1 ends the first epoch."""
+    progress = Progress(Checkpoint(0, np.zeros(1), NO_ROWS))
+    first, second = epoch(0)
+    events = [first, SuspensionRequested(), WorkerPaused(0, 0, 5), second, WorkerPaused(0, 1, 5)]
+    with pytest.raises(Interrupted, match="after 1 epochs and 2 of 3 mini-batches"):
+        run(events, progress, consistency=Async(), epochs=9)
+    assert progress.losses == [11.0]
+
+
 def test_a_suspension_during_the_last_epoch_does_not_prevent_the_end() -> None:
     assert run([SuspensionRequested(), *epoch(0)], epochs=1).epoch_count == 1
 
 
-def test_a_suspension_waits_for_an_epoch_at_which_all_workers_wait() -> None:
+def test_a_suspension_ends_at_an_epoch_at_which_all_workers_wait_if_that_comes_first() -> None:
     progress = Progress(Checkpoint(0, np.zeros(1), NO_ROWS))
     events = [SuspensionRequested(), *(each for number in range(4) for each in epoch(number))]
     pauses: list[str] = []
@@ -282,7 +292,7 @@ def test_a_suspension_waits_for_an_epoch_at_which_all_workers_wait() -> None:
             checkpoint_every=3,
             pause=lambda: pauses.append("pause"),
         )
-    assert (progress.checkpoint.epoch_count, pauses) == (3, [])
+    assert (progress.checkpoint.epoch_count, pauses) == (3, ["pause"])
 
 
 def test_only_the_final_state_stays_in_memory_where_checkpoints_are_on_disk(tmp_path: Path) -> None:

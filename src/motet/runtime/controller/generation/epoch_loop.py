@@ -93,8 +93,9 @@ class EpochState(Protocol):
 class EpochLoop:
     """Answers every worker at the end of every epoch, until the last one.
 
-    Where workers keep step, a suspension pauses all of them at the same mini-batch; in other modes
-    it waits for an epoch that all of them wait for.
+    A suspension pauses all workers at the same mini-batch, the first that none of them has begun:
+    where workers do not keep step, those that are behind first reach it. Then every instance has
+    been computed as often as after so many mini-batches of one worker.
     """
 
     def __init__(
@@ -149,7 +150,7 @@ class EpochLoop:
                 return final
 
     def _suspend(self) -> None:
-        if not self._is_suspending and self._options.consistency.is_lockstep:
+        if not self._is_suspending:
             self._pause()
         self._is_suspending = True
 
