@@ -29,7 +29,9 @@ def test_the_number_of_groups_balances_single_jobs_best(seed: int) -> None:
 
 
 def test_the_evened_number_of_groups_balances_the_sums() -> None:
-    costs = JobCosts(np.array([30.0, 10.0]), np.zeros(2), np.array([2.0, 2.0]), np.zeros(2))
+    costs = JobCosts(
+        np.array([30.0, 10.0]), np.zeros(2), np.array([2.0, 2.0]), np.zeros(2), np.zeros(2)
+    )
     assert evened_group_count(costs, 10) == 1  # A DoP of 10: 4 s of COMP, 4 s of COMM.
     assert evened_group_count(costs, 20) == 2
     assert evened_group_count(costs, 200) == 2
@@ -46,7 +48,9 @@ def test_machines_go_to_the_most_computation_bound_group(seed: int) -> None:
 
 
 def test_by_relative_need_groups_of_short_jobs_get_machines_alike() -> None:
-    costs = JobCosts(np.array([400.0, 4.0]), np.zeros(2), np.array([50.0, 1.0]), np.zeros(2))
+    costs = JobCosts(
+        np.array([400.0, 4.0]), np.zeros(2), np.array([50.0, 1.0]), np.zeros(2), np.zeros(2)
+    )
     group_of = np.array([0, 1])
     assert split_machines(costs, group_of, 2, 8, True).tolist() == [5, 3]
     assert split_machines(costs, group_of, 2, 8, False).tolist() == [7, 1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,16 @@ def test_idle_machines_count_as_not_used() -> None:
     grouping = Grouping((JobGroup((0, 1), 4),))
     assert problem.utilisation(grouping) == (0.5, 0.5)
     assert problem.score(grouping) == pytest.approx(0.5)
+
+
+def test_what_each_machine_of_a_group_needs_counts_on_all_of_them() -> None:
+    problem = GroupingProblem.of(PROFILES, 4, memory_bytes=[20.0, 0.0], machine_memory_bytes=30.0)
+    costs = problem.costs._replace(fixed_bytes=np.array([15.0, 8.0]))
+    problem = replace(problem, costs=costs)
+    fits = [problem.fits(Grouping((JobGroup((0, 1), count),))) for count in (1, 2, 3)]
+    assert fits == [False, False, True]
+    assert [costs.least_machines(job, 30.0) for job in (0, 1)] == [2, 1]
+    assert costs.least_machines(0, 15.0) == float("inf")
 
 
 def test_a_group_fits_if_all_its_machines_hold_its_memory() -> None:

@@ -26,7 +26,8 @@ def random_problem(
     divided_s = comm_s * balance * np.exp(rng.normal(0.0, 0.8, jobs))
     constant_s = 0.2 * comm_s * rng.random(jobs) * with_constant
     memory_bytes = rng.uniform(4, 60, jobs) * GIB * with_memory
-    costs = JobCosts(divided_s, constant_s, comm_s, memory_bytes)
+    fixed_bytes = rng.uniform(0, 4, jobs) * GIB * with_memory
+    costs = JobCosts(divided_s, constant_s, comm_s, memory_bytes, fixed_bytes)
     limit = 32 * GIB if with_memory else float("inf")
     return GroupingProblem(costs, machines, limit, CPU_WEIGHT)
 

@@ -31,8 +31,8 @@ class SubtaskEstimates:
 
     Specified by the user: `input_bytes`, and `model_bytes` with working memory, on all machines
     together; NaN for a job that does not report COMP and COMM. Of one that reports the memory of
-    its processes, `model_bytes` is all that was measured, and `input_bytes` is 0: what it keeps on
-    disk is not in it.
+    its processes, `input_bytes` is 0, since what it keeps on disk is not in it; on the machine that
+    needs most, of m machines, it needs `model_bytes` / m + `machine_bytes`. The latter is 0 before.
 
     Measured: on m machines an iteration takes `divided_s` / m + `constant_s` seconds of COMP and
     `comm_s` of COMM; NaN before the first measurement, which `is_measured` tells.
@@ -40,6 +40,7 @@ class SubtaskEstimates:
 
     input_bytes: Floats
     model_bytes: Floats
+    machine_bytes: Floats
     divided_s: Floats
     constant_s: Floats
     comm_s: Floats

@@ -241,9 +241,9 @@ class SizeProposed:
 
 @dataclass(frozen=True, slots=True)
 class SubtasksMeasured:
-    """Seconds of COMP and COMM in iterations of a job on so many machines, alone or beside others,
-    since the last such event: the means. `iteration_s`: of the iterations, waiting included;
-    `memory_bytes`: what it needs now on the machine where it needs most; None: unknown."""
+    """Mean seconds of COMP and COMM in iterations on so many machines, alone or beside others,
+    since the last such event. `iteration_s`: waiting included; `memory_bytes`,
+    `least_memory_bytes`: on the machines with the most and the least now; None: unknown."""
 
     job: int
     machines: int
@@ -251,12 +251,12 @@ class SubtasksMeasured:
     comm_s: float
     iteration_s: float | None = None
     memory_bytes: int | None = None
+    least_memory_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RemainingMeasured:
-    """`remaining_us` of these jobs, as in `JobTable`; `(n,)` both. Only drivers with an oracle
-    report it."""
+    """`remaining_us` of these jobs, as in `JobTable`; `(n,)`. Only drivers with an oracle do."""
 
     jobs: Ints
     remaining_us: Ints
@@ -362,7 +362,7 @@ Event: TypeAlias = (
     | Tick
 )
 EVENTS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
-_OPTIONAL = ("since_us", "until_us", "iteration_s", "memory_bytes")
+_OPTIONAL = ("since_us", "until_us", "iteration_s", "memory_bytes", "least_memory_bytes")
 """Fields that only some drivers fill."""
 
 

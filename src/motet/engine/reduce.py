@@ -16,6 +16,7 @@ from motet.engine.actions.slots import Slots
 from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.measurements.machine_monitor import MachineMonitor
 from motet.engine.state.cluster_state import ClusterState
+from motet.estimate.colocation.memory_curve import MachineBytes
 
 UPDATABLE = ("queue", "priority")
 """Columns of a job that the user may change."""
@@ -211,7 +212,7 @@ class Reducer:
     def _subtasks_measured(self, event: events.SubtasksMeasured) -> bool:
         if self._measurements is not None and event.job in self._measurements:
             times = event.machines, event.comp_s, event.comm_s
-            self._measurements.took(event.job, *times, event.memory_bytes)
+            self._measurements.took(event.job, *times, _memory_of(event))
         return False
 
     def _remaining_measured(self, event: events.RemainingMeasured) -> bool:
@@ -269,3 +270,11 @@ class Reducer:
     def _require(self, job: int, holds: bool) -> None:
         if not holds:
             raise BadInput(f"job {job} is not active, or its state does not permit this event")
+
+
+def _memory_of(event: events.SubtasksMeasured) -> MachineBytes | None:
+    """A report without the least counts every machine as the one with the most."""
+    if event.memory_bytes is None:
+        return None
+    least = event.least_memory_bytes
+    return MachineBytes(event.memory_bytes, event.memory_bytes if least is None else least)

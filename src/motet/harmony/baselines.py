@@ -7,7 +7,6 @@ source tries all combinations and reports the best and the worst one.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from heapq import heapify, heapreplace
 
@@ -25,10 +24,10 @@ def isolated_grouping(problem: GroupingProblem) -> Grouping:
     counts: dict[int, int] = {}
     free = problem.machines
     for job in range(len(problem)):
-        least = _least_machines(problem, job)
+        least = problem.costs.least_machines(job, problem.machine_memory_bytes)
         if least <= free:
-            counts[job] = least
-            free -= least
+            counts[job] = int(least)
+            free -= counts[job]
     heap = [(-_gain(problem, job, count), job) for job, count in counts.items()]
     heapify(heap)
     for _ in range(free if heap else 0):
@@ -56,11 +55,6 @@ def naive_grouping(problem: GroupingProblem, group_count: int, order: Sequence[i
     return Grouping(
         tuple(JobGroup(tuple(sorted(each.jobs)), each.machines) for each in groups if each.jobs)
     )
-
-
-def _least_machines(problem: GroupingProblem, job: int) -> int:
-    memory_bytes = float(problem.costs.memory_bytes[job])
-    return max(1, math.ceil(memory_bytes / problem.machine_memory_bytes))
 
 
 def _gain(problem: GroupingProblem, job: int, machines: int) -> float:

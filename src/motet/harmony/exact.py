@@ -60,7 +60,7 @@ def _worths_of_sets(
                     comp_s += own_s
                     comm_s += costs.comm_s[job]
                     longest_s = max(longest_s, own_s + costs.comm_s[job])
-                    memory += costs.memory_bytes[job]
+                    memory += costs.memory_bytes[job] + count * costs.fixed_bytes[job]
             if memory <= count * memory_limit:
                 worth[chosen, count] = machine_worth(comp_s, comm_s, longest_s, count, cpu_weight)
     return worth

@@ -192,7 +192,7 @@ def _worth(state: SearchState, group: int, count: int) -> float:
             comp_s += own_s
             comm_s += costs.comm_s[row]
             longest_s = max(longest_s, own_s + costs.comm_s[row])
-            memory += costs.memory_bytes[row]
+            memory += costs.memory_bytes[row] + count * costs.fixed_bytes[row]
     state.visits[0] += len(state.group_of)
     if members == 0:
         return 0.0

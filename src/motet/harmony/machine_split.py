@@ -90,7 +90,7 @@ def worths(
         comp_s[group] += own_s
         comm_s[group] += costs.comm_s[row]
         longest_s[group] = max(longest_s[group], own_s + costs.comm_s[row])
-        memory[group] += costs.memory_bytes[row]
+        memory[group] += costs.memory_bytes[row] + counts[group] * costs.fixed_bytes[row]
     worth = np.full(len(counts), -np.inf)
     for group in range(len(counts)):
         if memory[group] <= counts[group] * memory_limit:

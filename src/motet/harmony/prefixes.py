@@ -71,6 +71,7 @@ def first_rows(costs: JobCosts, size: int) -> JobCosts:
         costs.constant_s[:size],
         costs.comm_s[:size],
         costs.memory_bytes[:size],
+        costs.fixed_bytes[:size],
     )
 
 

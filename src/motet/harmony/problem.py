@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -27,17 +28,31 @@ OUTSIDE = -1
 
 class JobCosts(NamedTuple):
     """Columns `(jobs,)`: COMP on m machines takes `divided_s` / m + `constant_s`, COMM `comm_s`;
-    `memory_bytes`: of input, model and working memory, over all machines of the job's group.
+    `memory_bytes`: of input, model and working memory, over all machines of the job's group;
+    `fixed_bytes`: on each of its machines in addition, however many there are.
     """
 
     divided_s: Floats
     constant_s: Floats
     comm_s: Floats
     memory_bytes: Floats
+    fixed_bytes: Floats
 
     def rows(self, chosen: Sequence[int]) -> JobCosts:
         """The columns of some jobs, in this order."""
         return JobCosts(*(column[list(chosen)] for column in self))
+
+    def bytes_on(self, jobs: Sequence[int], machines: int) -> float:
+        """What these jobs need together on so many machines, which they share."""
+        fixed = float(self.fixed_bytes[list(jobs)].sum())
+        return float(self.memory_bytes[list(jobs)].sum()) + machines * fixed
+
+    def least_machines(self, job: int, machine_memory_bytes: float) -> float:
+        """On which it fits alone, at least 1; infinity: on no number of them."""
+        room = machine_memory_bytes - float(self.fixed_bytes[job])
+        if room <= 0:
+            return math.inf
+        return max(1, math.ceil(float(self.memory_bytes[job]) / room))
 
 
 class JobGroup(NamedTuple):
@@ -99,6 +114,7 @@ class GroupingProblem:
             np.array([profile.comp.constant_s for profile in profiles], dtype=float),
             np.array([profile.comm_s for profile in profiles], dtype=float),
             memory,
+            np.zeros(len(profiles)),
         )
         return cls(costs, machines, machine_memory_bytes, cpu_weight)
 
@@ -107,8 +123,9 @@ class GroupingProblem:
 
     def times(self, job: int, machines: int) -> SubtaskTimes:
         """COMP and COMM seconds of a job on this many machines."""
-        divided_s, constant_s, comm_s, _ = (float(column[job]) for column in self.costs)
-        return SubtaskTimes(divided_s / machines + constant_s, comm_s)
+        costs = self.costs
+        comp_s = float(costs.divided_s[job]) / machines + float(costs.constant_s[job])
+        return SubtaskTimes(comp_s, float(costs.comm_s[job]))
 
     def utilisation(self, grouping: Grouping) -> Utilisation:
         """U of the cluster (eq. 4.4); machines without a group are idle."""
@@ -129,7 +146,7 @@ class GroupingProblem:
     def fits(self, grouping: Grouping) -> bool:
         """Whether all groups fit on the cluster and into the memory of their machines."""
         return grouping.machines <= self.machines and all(
-            float(self.costs.memory_bytes[list(group.jobs)].sum())
+            self.costs.bytes_on(group.jobs, group.machines)
             <= group.machines * self.machine_memory_bytes
             for group in grouping.groups
         )

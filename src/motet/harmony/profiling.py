@@ -7,29 +7,27 @@ job, or else the group with the fewest machines.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 
-from motet.harmony.problem import Grouping, JobGroup
+from motet.harmony.problem import Grouping, JobCosts, JobGroup
 
 
-def first_groups(
-    memory_bytes: Sequence[float], machines: int, machine_memory_bytes: float
-) -> Grouping:
-    """Groups of jobs in an empty cluster, before any is profiled; rows as in `memory_bytes`.
+def first_groups(costs: JobCosts, machines: int, machine_memory_bytes: float) -> Grouping:
+    """Groups of jobs in an empty cluster, before any is profiled; only their memory counts.
 
     Jobs that need few machines for their memory come first. Each gets as many machines; without a
     free machine it joins the group with the fewest jobs that has memory for it, or waits.
     """
     groups: list[JobGroup] = []
     free = machines
-    for job in sorted(range(len(memory_bytes)), key=lambda job: (memory_bytes[job], job)):
-        least = max(1, math.ceil(memory_bytes[job] / machine_memory_bytes))
-        if least <= free:
-            groups.append(JobGroup((job,), least))
-            free -= least
+    least = [costs.least_machines(job, machine_memory_bytes) for job in range(len(costs.comm_s))]
+    needed = costs.memory_bytes.tolist()
+    for job in sorted(range(len(needed)), key=lambda job: (least[job], needed[job], job)):
+        if least[job] <= free:
+            groups.append(JobGroup((job,), int(least[job])))
+            free -= int(least[job])
             continue
-        place = _with_room(groups, memory_bytes, machine_memory_bytes, job)
+        place = _with_room(groups, costs, machine_memory_bytes, job)
         if place is not None:
             group = groups[place]
             groups[place] = JobGroup(tuple(sorted((*group.jobs, job))), group.machines)
@@ -38,7 +36,7 @@ def first_groups(
 
 def group_for_profiling(
     grouping: Grouping,
-    memory_bytes: Sequence[float],
+    costs: JobCosts,
     machine_memory_bytes: float,
     job: int,
     profiling: Collection[int],
@@ -48,9 +46,7 @@ def group_for_profiling(
     `profiling`: jobs that run without a profile.
     """
     groups = [
-        group
-        for group in grouping.groups
-        if _has_room(group, memory_bytes, machine_memory_bytes, job)
+        group for group in grouping.groups if _has_room(group, costs, machine_memory_bytes, job)
     ]
     return min(
         groups,
@@ -59,15 +55,10 @@ def group_for_profiling(
     )
 
 
-def _with_room(
-    groups: Sequence[JobGroup], memory_bytes: Sequence[float], limit: float, job: int
-) -> int | None:
-    places = [
-        place for place, group in enumerate(groups) if _has_room(group, memory_bytes, limit, job)
-    ]
+def _with_room(groups: Sequence[JobGroup], costs: JobCosts, limit: float, job: int) -> int | None:
+    places = [place for place, group in enumerate(groups) if _has_room(group, costs, limit, job)]
     return min(places, key=lambda place: (len(groups[place].jobs), place), default=None)
 
 
-def _has_room(group: JobGroup, memory_bytes: Sequence[float], limit: float, job: int) -> bool:
-    used = sum(memory_bytes[each] for each in (*group.jobs, job))
-    return used <= group.machines * limit
+def _has_room(group: JobGroup, costs: JobCosts, limit: float, job: int) -> bool:
+    return costs.bytes_on((*group.jobs, job), group.machines) <= group.machines * limit

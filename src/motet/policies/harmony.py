@@ -291,7 +291,9 @@ def _spill_ratios(
     for group in schedule.groups:
         members: Sequence[int] = rows[list(group.jobs)].tolist()
         data = spillable_jobs(subtasks, members, rules)
-        blocks = first_disk_blocks(data, group.machines * scene.machine_memory_bytes)
+        fixed = float(scene.costs.fixed_bytes[list(group.jobs)].sum())
+        room = group.machines * (scene.machine_memory_bytes - fixed)
+        blocks = first_disk_blocks(data, room)
         if blocks is not None:
             ratios[members] = [n / job.blocks for n, job in zip(blocks, data, strict=True)]
     return ratios

@@ -8,6 +8,7 @@ import pytest
 from motet.domain.events import DataSizes
 from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.state.table import ActiveTable
+from motet.estimate.colocation.memory_curve import MachineBytes
 
 NAN = float("nan")
 
@@ -37,6 +38,7 @@ def test_a_job_has_a_row_before_and_after_it_is_measured() -> None:
     assert seen.is_measured.tolist() == [False, False, True]
     np.testing.assert_array_equal(seen.input_bytes, [5, NAN, 70])
     np.testing.assert_array_equal(seen.model_bytes, [0, NAN, 30])
+    assert seen.machine_bytes.tolist() == [0.0, 0.0, 0.0]
     assert seen.divided_s[2] == pytest.approx(12.0)
     assert (seen.constant_s[2], seen.comm_s[2]) == (0.0, 2.0)
     with pytest.raises(ValueError, match="read-only"):
@@ -47,12 +49,13 @@ def test_measured_memory_takes_the_place_of_what_was_declared() -> None:
     book = Measurements()
     book.arrived(1, data=DataSizes(70, 30))
     jobs = table_of(1).jobs
-    book.took(1, 4, 3.0, 2.0, memory_bytes=50)
-    book.took(1, 2, 6.0, 2.0, memory_bytes=80)
-    book.took(1, 4, 3.0, 2.0, memory_bytes=30)  # It keeps more on disk now.
+    book.took(1, 4, 3.0, 2.0, memory=MachineBytes(70, 50))
+    book.took(1, 2, 6.0, 2.0, memory=MachineBytes(80, 60))
+    book.took(1, 4, 3.0, 2.0, memory=MachineBytes(50, 30))  # It keeps more on disk now.
     seen = book.estimates(jobs).subtasks
     assert seen is not None
-    assert (seen.input_bytes.tolist(), seen.model_bytes.tolist()) == ([0.0], [160.0])
+    assert (seen.input_bytes.tolist(), seen.model_bytes.tolist()) == ([0.0], [120.0])
+    assert seen.machine_bytes.tolist() == [20.0]
 
 
 def test_a_measured_iteration_changes_the_estimates() -> None:

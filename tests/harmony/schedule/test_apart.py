@@ -14,7 +14,9 @@ def scene_of(
 ) -> Scene:
     jobs = len(memory)
     known = np.ones(jobs, dtype=np.bool_)
-    costs = JobCosts(np.full(jobs, 8.0), np.zeros(jobs), np.full(jobs, 2.0), np.array(memory))
+    costs = JobCosts(
+        np.full(jobs, 8.0), np.zeros(jobs), np.full(jobs, 2.0), np.array(memory), np.zeros(jobs)
+    )
     order = tuple(range(jobs))
     return Scene(costs, order, known, known, held, tuple(range(machines)), limit)
 

@@ -123,10 +123,10 @@ def test_a_training_that_may_share_its_machines_tells_comp_and_comm_of_an_iterat
     for epoch, comp_s in ((1, 0.5), (2, 0.2), (3, 0.7)):
         told.now_s += 0.6
         times = {"comp_s": comp_s, "comm_s": 0.4, "batch_s": (0.1, 0.2)}
-        times |= {"memory_bytes": 1000 * epoch}
+        times |= {"memory_bytes": 1000 * epoch, "least_memory_bytes": 700}
         told.file.epoch_done(replace(report(epoch, 4.0), **times))
     assert [line.get("subtasks") for line in told.lines] == [
         None,
-        [3, 0.25, 0.2, pytest.approx(0.15), 1000],
-        [3, pytest.approx(0.225), 0.2, pytest.approx(0.15), 3000],
+        [3, 0.25, 0.2, pytest.approx(0.15), 1000, 700],
+        [3, pytest.approx(0.225), 0.2, pytest.approx(0.15), 3000, 700],
     ]

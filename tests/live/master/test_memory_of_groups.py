@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from motet.domain.events import Event, SubtasksMeasured, event_from_json
 from motet.live.jobs.job_state import JobState
 from motet.live.launcher.messages import AttemptProgressed, SubtaskReport
 from motet.live.master.facts import ClusterDeclared
@@ -36,6 +38,13 @@ def train(cluster: ScriptedCluster, **more: object) -> int:
 def measured(job: int, comp_s: float, comm_s: float, memory_bytes: int | None) -> AttemptProgressed:
     times = SubtaskReport(1, comp_s, comm_s, comp_s + comm_s, memory_bytes)
     return AttemptProgressed(f"{job}.1", 1.0, ((1.0, 5.0),), 1.0, times)
+
+
+def subtasks_in_journal(cluster: ScriptedCluster) -> list[Event]:
+    assert cluster.store is not None
+    records = [json.loads(record.events) for record in cluster.store.records()]
+    events = [event_from_json(each) for events in records for each in events]
+    return [event for event in events if isinstance(event, SubtasksMeasured)]
 
 
 def states(cluster: ScriptedCluster, *jobs: int) -> list[JobState]:
@@ -68,6 +77,15 @@ def test_jobs_that_were_measured_share_a_machine_only_if_it_has_their_memory(
     cluster.handle()
     cluster.handle()
     assert 2 - len(cluster.launcher.stopping) == running
+
+
+def test_what_the_machines_with_the_most_and_with_the_least_have_is_kept(
+    cluster: ScriptedCluster,
+) -> None:
+    job = train(cluster)
+    times = SubtaskReport(1, 8, 1, 9, 3 * GB, 2 * GB)
+    cluster.handle(AttemptProgressed(f"{job}.1", 1.0, ((1.0, 5.0),), 1.0, times))
+    assert subtasks_in_journal(cluster) == [SubtasksMeasured(job, 1, 8, 1, 9, 3 * GB, 2 * GB)]
 
 
 def test_measured_memory_below_what_was_declared_lets_another_job_in(

@@ -18,6 +18,7 @@ from motet.domain.snapshot import UNKNOWN, JobTable
 from motet.engine.measurements.array_rows import appended_rows, rows_of
 from motet.engine.measurements.subtask_rows import MeasuredSubtasks, subtask_estimates
 from motet.engine.ports import CurveFitter, SpeedFitter
+from motet.estimate.colocation.memory_curve import MachineBytes
 from motet.estimate.speed_function import PARAMETERS
 
 MOST_POINTS = 512
@@ -125,14 +126,19 @@ class Measurements:
         known.has_new_speed = True
 
     def took(
-        self, job: int, machines: int, comp_s: float, comm_s: float, memory_bytes: int | None = None
+        self,
+        job: int,
+        machines: int,
+        comp_s: float,
+        comm_s: float,
+        memory: MachineBytes | None = None,
     ) -> None:
-        """Record COMP and COMM of an iteration, and the memory on a machine. Raises BadInput for
+        """Record COMP and COMM of an iteration, and the memory on its machines. Raises BadInput for
         times without meaning."""
         known = self._jobs[job]
         if known.subtasks is not None:
             self._last = None
-            known.subtasks.add(machines, comp_s, comm_s, memory_bytes)
+            known.subtasks.add(machines, comp_s, comm_s, memory)
 
     def estimates(self, jobs: JobTable) -> Estimates:
         """Estimates of these jobs, in their order; the last ones if nothing has changed since."""

@@ -10,6 +10,7 @@ import numpy as np
 from motet.domain.arrays import Floats
 from motet.domain.estimates import SubtaskEstimates
 from motet.domain.events import DataSizes
+from motet.estimate.colocation.memory_curve import MachineBytes, memory_curve
 from motet.estimate.colocation.subtask_profile import SubtaskProfile
 
 _NAN = float("nan")
@@ -19,20 +20,19 @@ _NAN = float("nan")
 class MeasuredSubtasks:
     """Of one job; `profile`: None before the first measurement.
 
-    `memory_bytes`: by number of machines, the latest measurement on all of them together, as if
-    each needed as much as the one that needs most.
+    `memory`: by number of machines, the latest measurement.
     """
 
     data: DataSizes
     profile: SubtaskProfile | None = None
-    memory_bytes: dict[int, int] = field(default_factory=dict)
+    memory: dict[int, MachineBytes] = field(default_factory=dict)
 
     def add(
-        self, machines: int, comp_s: float, comm_s: float, memory_bytes: int | None = None
+        self, machines: int, comp_s: float, comm_s: float, memory: MachineBytes | None = None
     ) -> None:
         """Record an iteration. Raises BadInput for times without meaning."""
-        if memory_bytes is not None:
-            self.memory_bytes[machines] = machines * memory_bytes
+        if memory is not None:
+            self.memory[machines] = memory
         if self.profile is None:
             self.profile = SubtaskProfile.of(machines, comp_s, comm_s)
         else:
@@ -41,15 +41,15 @@ class MeasuredSubtasks:
     @property
     def columns(self) -> tuple[float, ...]:
         """The job's row of `SubtaskEstimates`."""
-        sizes = float(self.data.input_bytes), float(self.data.model_bytes)
-        if self.memory_bytes:
-            sizes = 0.0, float(max(self.memory_bytes.values()))
+        sizes = float(self.data.input_bytes), float(self.data.model_bytes), 0.0
+        if self.memory:
+            sizes = 0.0, *memory_curve(self.memory)
         if self.profile is None:
             return (*sizes, _NAN, _NAN, _NAN)
         return (*sizes, *self.profile.comp, self.profile.comm_s)
 
 
-_UNREPORTED = (_NAN,) * 5
+_UNREPORTED = (_NAN, _NAN, 0.0, _NAN, _NAN, _NAN)
 
 
 def subtask_estimates(rows: Sequence[MeasuredSubtasks | None]) -> SubtaskEstimates:

@@ -26,6 +26,7 @@ def isolated_schedule(scene: Scene) -> GroupPlan:
         rows.constant_s,
         _where(unknown, 1.0, rows.comm_s),
         rows.memory_bytes,
+        rows.fixed_bytes,
     )
     problem = GroupingProblem(
         costs, len(scene.machines), scene.machine_memory_bytes, scene.cpu_weight
@@ -47,12 +48,11 @@ def naive_schedule(scene: Scene, group_count: int, deal: Sequence[int]) -> Group
     members = (members + [[] for _ in range(count)])[: max(count, len(members))]
     share, more = divmod(len(scene.machines), len(members))
     sizes = [share + (place < more) for place in range(len(members))]
-    memory = scene.costs.memory_bytes.tolist()
     for job in waiting:
         fitting = [
             (len(jobs), place)
             for place, jobs in enumerate(members)
-            if memory[job] + sum(memory[each] for each in jobs)
+            if scene.costs.bytes_on([job, *jobs], sizes[place])
             <= sizes[place] * scene.machine_memory_bytes
         ]
         if fitting:

@@ -86,7 +86,7 @@ def scene_of(
     if not rules.reloading:
         memory = subtasks.input_bytes[rows] + subtasks.model_bytes[rows]
     return Scene(
-        JobCosts(divided_s, constant_s, comm_s, memory),
+        JobCosts(divided_s, constant_s, comm_s, memory, subtasks.machine_bytes[rows]),
         tuple(order.tolist()),
         is_profiled,
         (snapshot.memory["settled"][rows] == 1) & is_profiled,

@@ -32,10 +32,9 @@ def with_new_jobs(scene: Scene, grouping: Grouping, jobs: Sequence[int]) -> Grou
     """Start jobs without a profile: on idle machines, as few as their memory allows, else in the
     group for profiling; jobs for which there is no memory wait.
     """
-    memory, limit = scene.costs.memory_bytes.tolist(), scene.machine_memory_bytes
+    costs, limit = scene.costs, scene.machine_memory_bytes
     idle = len(scene.machines) - grouping.machines
-    sizes = [memory[job] for job in jobs]
-    own = first_groups(sizes, idle, limit) if idle else Grouping()
+    own = first_groups(costs.rows(jobs), idle, limit) if idle else Grouping()
     started = tuple(
         JobGroup(tuple(sorted(jobs[place] for place in group.jobs)), group.machines)
         for group in own.groups
@@ -46,7 +45,7 @@ def with_new_jobs(scene: Scene, grouping: Grouping, jobs: Sequence[int]) -> Grou
     for job in jobs:
         if job in placed:
             continue
-        group = group_for_profiling(groups, memory, limit, job, profiling)
+        group = group_for_profiling(groups, costs, limit, job, profiling)
         if group is not None:
             groups = Grouping(
                 tuple(_joined(each, job) if each == group else each for each in groups.groups)
@@ -59,5 +58,5 @@ def _joined(group: JobGroup, job: int) -> JobGroup:
 
 
 def _fits(scene: Scene, group: JobGroup) -> bool:
-    needed = float(scene.costs.memory_bytes[list(group.jobs)].sum())
+    needed = scene.costs.bytes_on(group.jobs, group.machines)
     return needed <= group.machines * scene.machine_memory_bytes

@@ -115,13 +115,14 @@ def mean_subtasks(reports: Sequence[EpochReport], machines: int) -> SubtaskRepor
     comp_s = sum(each.comp_s for each in reports)
     comm_s = sum(each.comm_s for each in reports)
     whole_s = sum(sum(each.batch_s) for each in reports)
-    memory_bytes = max(each.memory_bytes for each in reports)
+    largest = max(reports, key=lambda each: each.memory_bytes)
     return SubtaskReport(
         machines,
         comp_s / iterations,
         comm_s / iterations,
         whole_s / iterations,
-        memory_bytes or None,
+        largest.memory_bytes or None,
+        largest.least_memory_bytes or None,
     )
 
 

@@ -94,13 +94,15 @@ class AttemptRunning:
 class SubtaskReport:
     """Seconds of COMP and COMM in an iteration on so many machines, and of the whole iteration with
     its waits (None: unknown): the means since the last report. `memory_bytes`: of its processes on
-    the machine with the most, at most since then (None: unknown)."""
+    the machine with the most, at most since then, `least_memory_bytes`: at that time on the one
+    with the least (None: unknown)."""
 
     machine_count: int
     comp_s: float
     comm_s: float
     iteration_s: float | None = None
     memory_bytes: int | None = None
+    least_memory_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

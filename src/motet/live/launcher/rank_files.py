@@ -222,12 +222,18 @@ def progress_line(
 
 
 def _subtasks(
-    machines: Any, comp_s: Any, comm_s: Any, iteration_s: Any = None, memory_bytes: Any = None
+    machines: Any,
+    comp_s: Any,
+    comm_s: Any,
+    iteration_s: Any = None,
+    memory_bytes: Any = None,
+    least_memory_bytes: Any = None,
 ) -> SubtaskReport:
     """Raises ValueError, TypeError."""
     whole_s = None if iteration_s is None else float(iteration_s)
-    memory = None if memory_bytes is None else int(memory_bytes)
-    return SubtaskReport(int(machines), float(comp_s), float(comm_s), whole_s, memory)
+    sizes = (memory_bytes, least_memory_bytes)
+    most, least = (None if each is None else int(each) for each in sizes)
+    return SubtaskReport(int(machines), float(comp_s), float(comm_s), whole_s, most, least)
 
 
 def wish_line(wish: SizeWish) -> str:

@@ -262,7 +262,8 @@ def _progressed(state: LiveState, report: AttemptProgressed) -> Intake:
     if report.subtasks is not None and report.subtasks.comp_s > 0:
         took = report.subtasks
         times = took.comp_s, took.comm_s, took.iteration_s or None
-        events.append(SubtasksMeasured(job.number, took.machine_count, *times, took.memory_bytes))
+        memory = took.memory_bytes, took.least_memory_bytes
+        events.append(SubtasksMeasured(job.number, took.machine_count, *times, *memory))
     return Intake((fact,), tuple(events))
 
 

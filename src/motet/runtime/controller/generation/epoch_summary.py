@@ -59,6 +59,7 @@ def epoch_summary(
             [spill.moved_us for spill in spills if spill.nbytes or spill.moved_us]
         ),
         memory_bytes=max(done.memory_bytes for done in workers),
+        least_memory_bytes=min(done.memory_bytes for done in workers),
         help=tuple(
             Help(done.rank, *map(int, column)) for done in workers for column in done.helped.T
         ),

@@ -32,8 +32,9 @@ class EpochReport:
     `wait_s`, `load_s`, `room_s`: means over workers; COMP waited `load_s` for spilled data, and for
     `room_s` of that memory was freed for them. Bytes: sums. `batch_s`: the slowest worker's, per
     mini-batch. `residual`: the distance from convergence (`convergence.py`). `help`: of stragglers.
-    Where the job continued within the epoch, times and bytes are those since then. `memory_bytes`:
-    at its end, of the processes of the job on the machine with the most; 0: unknown.
+    Where the job continued within the epoch, times and bytes are those since then. `memory_bytes`,
+    `least_memory_bytes`: at its end, of the processes of the job on the machine of a worker with
+    the most, and with the least; 0: unknown.
     `model_spill_bytes`: of the model that are on disk at its end, all servers together;
     `model_spill_s`: for which requests read and wrote such blocks, a mean over these servers.
     """
@@ -54,6 +55,7 @@ class EpochReport:
     load_s: float = 0.0
     room_s: float = 0.0
     memory_bytes: int = 0
+    least_memory_bytes: int = 0
     model_spill_bytes: int = 0
     model_spill_s: float = 0.0
 
