@@ -46,8 +46,15 @@ class RunningJob:
     job: Job
     observer: EpochLog
     thread: threading.Thread
+    begun_s: float = field(default_factory=time.monotonic)
     ended_s: float = 0.0
     failures: list[BaseException] = field(default_factory=list)
+
+    @property
+    def start_up_s(self) -> float:
+        """From its beginning to the end of its first epoch: executors are started and data sent,
+        which takes no turns with other jobs."""
+        return self.observer.epochs[0][0] - self.begun_s
 
     def end(self) -> None:
         """Wait for its end. Raises what it raised."""
@@ -66,13 +73,15 @@ class EpochLog(TrainObserver):
         self.epochs.append((time.monotonic(), report))
 
     def between(self, begin_s: float, end_s: float) -> Measured | None:
-        """Means per mini-batch of the epochs that lie in a window; None: there is none."""
+        """Means per mini-batch of the epochs that lie in a window, each with its part of the
+        evaluations; None: there is none."""
         found = [one for at_s, one in self.epochs if begin_s <= at_s - one.wall_s and at_s <= end_s]
         batches = sum(len(one.batch_s) for one in found)
         if not batches:
             return None
-        comp_s, comm_s = sum(one.comp_s for one in found), sum(one.comm_s for one in found)
-        wall_s = sum(sum(one.batch_s) for one in found)
+        comp_s = sum(one.comp_s + one.evaluation_comp_s for one in found)
+        comm_s = sum(one.comm_s + one.evaluation_comm_s for one in found)
+        wall_s = sum(sum(one.batch_s) + one.evaluation_s for one in found)
         return Measured(SubtaskTimes(comp_s / batches, comm_s / batches), wall_s / batches, batches)
 
 

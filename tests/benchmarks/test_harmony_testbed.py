@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -32,6 +33,17 @@ def test_only_epochs_within_the_window_count(monkeypatch: pytest.MonkeyPatch) ->
     assert found.times.comp_s == pytest.approx(3.0 / 4 / 4)
     assert found.times.comm_s == pytest.approx(3.0 / 8 / 4)
     assert log.between(4.5, 8.0) is None
+
+
+def test_a_mini_batch_has_its_part_of_the_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = EpochLog()
+    monkeypatch.setattr(time, "monotonic", lambda: 5.0)
+    evaluation = {"evaluation_comp_s": 0.6, "evaluation_comm_s": 0.2, "evaluation_s": 1.0}
+    log.epoch_done(replace(epoch(0, (1.0, 1.0), 0.8, 0.4), **evaluation))
+    found = log.between(0.0, 6.0)
+    assert found is not None
+    assert found.times == pytest.approx((0.7, 0.3))
+    assert found.iteration_s == pytest.approx(1.5)
 
 
 def test_groups_by_chance_have_all_jobs_and_machines() -> None:

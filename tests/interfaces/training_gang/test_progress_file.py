@@ -116,6 +116,16 @@ def test_a_loss_that_is_no_number_is_left_out(told: Told, loss: float) -> None:
     assert told.lines == [{"steps_done": 1.0, "points": [], "steps_per_s": 1.0}]
 
 
+def test_each_iteration_has_its_part_of_the_evaluation(told: Told) -> None:
+    told.begin(5.0, machines=3)
+    told.now_s += 2.0
+    times = {"comp_s": 0.5, "comm_s": 0.4, "batch_s": (0.5, 0.5)}
+    evaluation = {"evaluation_comp_s": 0.3, "evaluation_comm_s": 0.2, "evaluation_s": 0.8}
+    told.file.epoch_done(replace(report(1, 4.0), **times, **evaluation))
+    whole = [pytest.approx(each) for each in (0.4, 0.3, 0.9)]
+    assert told.lines[-1]["subtasks"][:4] == [3, *whole]
+
+
 def test_a_training_that_may_share_its_machines_tells_comp_and_comm_of_an_iteration(
     told: Told,
 ) -> None:

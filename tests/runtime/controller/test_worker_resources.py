@@ -78,9 +78,13 @@ def test_every_subtask_of_a_job_passes_the_gate_of_its_executor(stragglers: str)
     assert_as_locally(result.app)
     once = WORKERS * EPOCHS * BATCHES
     assert arbiter.entered[SubtaskKind.PUSH] == once
-    assert arbiter.entered[SubtaskKind.PULL] >= once
+    # Each worker evaluates after every epoch, which is a PULL and a COMP.
+    evaluations = WORKERS * EPOCHS
+    assert arbiter.entered[SubtaskKind.PULL] >= once + evaluations
     # A small mini-batch may have all its instances at one worker.
-    assert arbiter.entered[SubtaskKind.COMP] >= EPOCHS * BATCHES
+    assert arbiter.entered[SubtaskKind.COMP] >= EPOCHS * BATCHES + evaluations
+    for report in result.epochs:
+        assert report.evaluation_s >= report.evaluation_comp_s + report.evaluation_comm_s > 0
 
 
 class StrictStore(MemoryBlockStore):

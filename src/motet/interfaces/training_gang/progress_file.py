@@ -107,14 +107,15 @@ def mean_subtasks(reports: Sequence[EpochReport], machines: int) -> SubtaskRepor
     """COMP and COMM of an iteration, a mini-batch, in these epochs, and all of it; None: there are
     none.
 
-    COMP is that of the mean worker, COMM that of PULL and PUSH together.
+    COMP is that of the mean worker, COMM that of PULL and PUSH together. Each iteration has its
+    part of the evaluations, whose subtasks take turns with those of other jobs, too.
     """
     iterations = sum(len(each.batch_s) for each in reports)
     if not iterations:
         return None
-    comp_s = sum(each.comp_s for each in reports)
-    comm_s = sum(each.comm_s for each in reports)
-    whole_s = sum(sum(each.batch_s) for each in reports)
+    comp_s = sum(each.comp_s + each.evaluation_comp_s for each in reports)
+    comm_s = sum(each.comm_s + each.evaluation_comm_s for each in reports)
+    whole_s = sum(sum(each.batch_s) + each.evaluation_s for each in reports)
     largest = max(reports, key=lambda each: each.memory_bytes)
     return SubtaskReport(
         machines,

@@ -127,7 +127,7 @@ class RemoteModel:
         return values
 
     def await_finished(self) -> None:
-        """As `pull_all`, without values."""
+        """See ModelPort; counts the mini-batches of this worker where it sends no PUSH."""
         self._read(self._no_keys, self.finished_clock)
 
     def end_pull(self) -> None:

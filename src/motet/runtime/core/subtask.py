@@ -116,7 +116,8 @@ class SubtaskLog:
     `first`: the first mini-batch of the epoch that this worker computed; `wait_us`: for other
     workers; `load_us`: for spilled data; `room_us`: the part of that in which memory was freed for
     them; `instances`: how many COMP took in; `helped`: what of them belonged to other workers'
-    parts, by worker; `comm_times`: of this and earlier epochs.
+    parts, by worker; `comm_times`: of this and earlier epochs. `evaluation_us`: the evaluation at
+    the end of the epoch, with its waits; `evaluation_busy_us`: its PULL and COMP.
     """
 
     first: int = 0
@@ -130,6 +131,10 @@ class SubtaskLog:
     instances: int = 0
     batch_us: list[int] = field(default_factory=list)
     helped: dict[int, HelpedWorker] = field(default_factory=dict)
+    evaluation_us: int = 0
+    evaluation_busy_us: dict[SubtaskKind, int] = field(
+        default_factory=lambda: dict.fromkeys(SubtaskKind, 0)
+    )
     comm_times: dict[SubtaskKind, CommTimes] = field(
         default_factory=lambda: {kind: CommTimes() for kind in SubtaskKind}
     )

@@ -75,6 +75,14 @@ class Reporter:
             helped=_helped(log),
             memory_bytes=self._context.resources.memory_bytes(),
             room_us=log.room_us,
+            evaluation_us=np.array(
+                [
+                    log.evaluation_busy_us[SubtaskKind.COMP],
+                    log.evaluation_busy_us[SubtaskKind.PULL],
+                    log.evaluation_us,
+                ],
+                np.float64,
+            ),
         )
         return answer_of(submit(self._controller, report), EpochAnswer).directive
 

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from motet.domain.arrays import Array
 from motet.runtime.client.remote_model import RemoteModel
-from motet.runtime.core.subtask import monotonic_us
+from motet.runtime.core.subtask import SubtaskLog, monotonic_us
 from motet.runtime.core.sums import Place
 from motet.runtime.executor.generation_context import GenerationContext
 from motet.runtime.executor.reporter import Reporter
@@ -68,20 +68,20 @@ class TrainLoop:
             while True:
                 log = self._worker.run_epoch(epoch, first)
                 self._model.finished_clock = (epoch + 1) * self._batch_count
-                sums = self._evaluate()
+                sums = self._evaluate(log)
                 if self._reporter.epoch_done(epoch, log, sums) == "stop":
                     return True
                 epoch, first = epoch + 1, 0
         except WorkerRemoved:
             return False
 
-    def _evaluate(self) -> Array:
+    def _evaluate(self, log: SubtaskLog) -> Array:
         """The evaluation sums over this worker's instances; empty for none."""
         share = self._context.data.share
         if not share.instances and self._context.assignment.sync.consistency.counts_finished:
             # Servers that the last PUSH did not reach count its mini-batch from this PULL.
             self._model.await_finished()
-        sums = self._worker.evaluate(share)
+        sums = self._worker.evaluate(share, log)
         self._model.end_pull()
         return sums
 

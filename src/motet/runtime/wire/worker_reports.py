@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+import numpy as np
 
 from motet.domain.arrays import Floats
 from motet.runtime.wire.control_messages import ControlRequest
@@ -36,7 +38,8 @@ class EpochDone(ControlRequest):
     `room_us`: the part of that in which memory was freed for them;
     `batch_us: (mini-batches,)`; `sums`: its evaluation sums, none for no instances;
     `helped: (3, workers)`: for whom it computed (executor), in how many mini-batches, and how many
-    instances; `memory_bytes`: what the job has on its machine.
+    instances; `memory_bytes`: what the job has on its machine. `evaluation_us`: COMP and PULL of
+    the evaluation, and all of it.
     """
 
     kind = RequestKind.EPOCH_DONE
@@ -54,6 +57,7 @@ class EpochDone(ControlRequest):
     helped: Floats
     memory_bytes: int = 0
     room_us: int = 0
+    evaluation_us: Floats = field(default_factory=lambda: np.zeros(3))
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,6 +56,9 @@ class LocalModel:
             self._delta[part.keys] = 0
         return Transfer(update.delta.nbytes)
 
+    def await_finished(self) -> None:
+        """Return at once: the only worker has finished every mini-batch."""
+
     def pull_all(self) -> Array:
         """The model itself."""
         return self.values
@@ -104,7 +107,7 @@ class LocalTraining:
         return rows.ordered_by_id()
 
     def _report(self, epoch: int, wall_s: float, log: SubtaskLog, evaluate: bool) -> EpochReport:
-        evaluation = self._evaluation() if evaluate else Evaluation(math.nan)
+        evaluation = self._evaluation(log) if evaluate else Evaluation(math.nan)
         busy = log.busy_us
         return EpochReport(
             epoch=epoch,
@@ -121,8 +124,8 @@ class LocalTraining:
             residual=math.inf if evaluation.residual is None else evaluation.residual,
         )
 
-    def _evaluation(self) -> Evaluation:
-        sums = self._worker.evaluate(self._share)
+    def _evaluation(self, log: SubtaskLog) -> Evaluation:
+        sums = self._worker.evaluate(self._share, log)
         found = self.app.summarise(self.model.values, sums, self.schedule.instance_count)
         evaluation = with_residual(self.app, found, self._losses[-losses_compared(self.app) :])
         self._losses.append(evaluation.loss)

@@ -25,6 +25,10 @@ class ModelPort(Protocol):
         """Contribute to the mini-batch (None: nothing); completes this worker's part of it."""
         ...
 
+    def await_finished(self) -> None:
+        """Wait until `pull_all` would be answered at once."""
+        ...
+
     def pull_all(self) -> Array:
         """The whole model as committed by now."""
         ...

@@ -7,6 +7,7 @@ servers (`client/remote_model.py`).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from motet.domain.arrays import Array
 from motet.runtime.core.application import Application, Step
 from motet.runtime.core.schedule import Schedule
-from motet.runtime.core.subtask import Clock, SubtaskLog
+from motet.runtime.core.subtask import Clock, SubtaskKind, SubtaskLog
 from motet.runtime.worker.batch_subtasks import BatchSubtasks
 from motet.runtime.worker.model_port import ModelPort
 from motet.runtime.worker.share import DataShare
@@ -79,14 +80,34 @@ class Worker:
                 self._on_batch(epoch, position, log)
         return log
 
-    def evaluate(self, share: DataShare) -> Array:
-        """The application's evaluation sums over these instances; empty for none."""
+    def evaluate(self, share: DataShare, log: SubtaskLog) -> Array:
+        """The application's evaluation sums over these instances; empty for none. Its PULL and COMP
+        pass the gate like those of a mini-batch.
+
+        `log`: of the epoch.
+        """
         if not share.instances:
             return np.empty(0)
-        model = self._model.pull_all()
-        sums = [self._app.evaluate(rows, model) for rows in share.sections() if len(rows)]
+        began_us = self._now_us()
+        if not self._gate.is_free:
+            self._model.await_finished()
+            self._gate.begin()
+        model = self._admitted(SubtaskKind.PULL, log, self._model.pull_all)
+        sums = [
+            self._admitted(SubtaskKind.COMP, log, partial(self._app.evaluate, rows, model))
+            for rows in share.sections()
+            if len(rows)
+        ]
+        log.evaluation_us += self._now_us() - began_us
         total: Array = np.sum(sums, axis=0)
         return total
+
+    def _admitted(self, kind: SubtaskKind, log: SubtaskLog, work: Callable[[], Array]) -> Array:
+        with self._gate.enter(kind):
+            began_us = self._now_us()
+            result = work()
+            log.evaluation_busy_us[kind] += self._now_us() - began_us
+        return result
 
     def _step(self, epoch: int, position: int, number: int) -> Step:
         schedule = self._schedule

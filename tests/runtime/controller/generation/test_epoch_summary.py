@@ -59,6 +59,13 @@ def test_models_on_disk_are_added_up_and_the_time_is_a_mean_over_their_servers()
     assert (summary.model_spill_bytes, summary.model_spill_s) == (12, 2.0)
 
 
+def test_the_evaluation_takes_the_mean_of_its_subtasks_and_all_of_the_slowest_worker() -> None:
+    times = [np.array([1e6, 2e6, 9e6]), np.array([3e6, 4e6, 8e6])]
+    workers = [done(rank, 0, evaluation_us=each) for rank, each in enumerate(times)]
+    found = epoch_summary(workers, Evaluation(1.0), 10)
+    assert (found.evaluation_comp_s, found.evaluation_comm_s, found.evaluation_s) == (2.0, 3.0, 9.0)
+
+
 def test_help_names_helper_and_helped_worker() -> None:
     workers = [done(0, 0, helped=np.array([[2.0, 1.0], [5.0, 3.0], [70.0, 8.0]])), done(1, 0)]
     assert epoch_summary(workers, Evaluation(1.0), 100).help == (

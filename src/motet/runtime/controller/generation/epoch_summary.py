@@ -38,6 +38,7 @@ def epoch_summary(
     # A worker that joined in mid-epoch has no times of the epoch's first mini-batches; none has of
     # those before a checkpoint within the epoch.
     first = min(done.first for done in workers)
+    evaluation_s = np.array([done.evaluation_us for done in workers]) / 1e6
     batch_us = np.max([np.pad(done.batch_us, (done.first - first, 0)) for done in workers], axis=0)
     return EpochReport(
         epoch=epoch,
@@ -60,6 +61,9 @@ def epoch_summary(
         ),
         memory_bytes=max(done.memory_bytes for done in workers),
         least_memory_bytes=min(done.memory_bytes for done in workers),
+        evaluation_comp_s=float(evaluation_s[:, 0].mean()),
+        evaluation_comm_s=float(evaluation_s[:, 1].mean()),
+        evaluation_s=float(evaluation_s[:, 2].max()),
         help=tuple(
             Help(done.rank, *map(int, column)) for done in workers for column in done.helped.T
         ),

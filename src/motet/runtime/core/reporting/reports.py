@@ -37,6 +37,8 @@ class EpochReport:
     the most, and with the least; 0: unknown.
     `model_spill_bytes`: of the model that are on disk at its end, all servers together;
     `model_spill_s`: for which requests read and wrote such blocks, a mean over these servers.
+    `evaluation_comp_s`, `evaluation_comm_s`: of the evaluation after the mini-batches, means over
+    workers; `evaluation_s`: all of it, of the slowest worker.
     """
 
     epoch: int
@@ -58,6 +60,9 @@ class EpochReport:
     least_memory_bytes: int = 0
     model_spill_bytes: int = 0
     model_spill_s: float = 0.0
+    evaluation_comp_s: float = 0.0
+    evaluation_comm_s: float = 0.0
+    evaluation_s: float = 0.0
 
     @property
     def instances_per_s(self) -> float:
