@@ -20,7 +20,7 @@ from random import Random
 from statistics import mean, median
 
 import motet
-from motet.estimate.colocation.group_time import SubtaskTimes, group_iteration_s
+from motet.estimate.colocation.group_time import group_iteration_on_one_cpu_s, group_iteration_s
 from motet.estimate.colocation.subtask_profile import SubtaskProfile
 from motet.harmony.baselines import isolated_grouping
 from motet.harmony.problem import Grouping, GroupingProblem, JobGroup
@@ -29,12 +29,13 @@ from support.figures import Figure, parser, report
 from support.host_cluster import HostMachines, host_machines
 from support.host_usage import HostUsage
 from support.hosts import hosts_up, unwind_when_terminated
-from support.testbed_jobs import JobKind, RunningJob, begin, measured_together
+from support.testbed_jobs import JobKind, Measured, RunningJob, begin, measured_together
 
 NAME = "harmonybed"
 CPUS, BANDWIDTH = 0.2, "50mbit"
 MOST_MEDIAN = 0.05
 ENDLESS = 1_000_000
+PREDICTIONS = "alone", "in group", "on one CPU"
 ROUNDS = 8
 """Times the epochs of `kinds`: with once as many, jobs took 1 to 4 s to train and 20 s to start."""
 RATINGS = "synthetic-ratings:users=8000,items=1000,density=0.2"
@@ -56,18 +57,26 @@ def kinds(size: int) -> list[JobKind]:
 @dataclass(frozen=True)
 class GroupPrediction:
     """Of one group: seconds in which each job ends a mini-batch, as measured, and as predicted from
-    the steps of each job alone (`alone_s`) and from those that it had in the group (`profiled_s`).
+    the steps of each job alone (`alone_s`), from those that it had in the group (`profiled_s`), and
+    from these and the CPU time outside of COMP that each job had alone (`on_one_cpu_s`).
     """
 
     group: str
     alone_s: float
     profiled_s: float
+    on_one_cpu_s: float
     measured_s: float
 
     @property
-    def errors(self) -> tuple[float, float]:
-        """Of both predictions, relative to what was measured; above 0: predicted too long."""
-        return self.alone_s / self.measured_s - 1, self.profiled_s / self.measured_s - 1
+    def predicted_s(self) -> tuple[float, float, float]:
+        """All predictions."""
+        return self.alone_s, self.profiled_s, self.on_one_cpu_s
+
+    @property
+    def errors(self) -> tuple[float, float, float]:
+        """Of the predictions, relative to what was measured; above 0: predicted too long."""
+        one, two, three = (each / self.measured_s - 1 for each in self.predicted_s)
+        return one, two, three
 
 
 def predictions(
@@ -85,25 +94,33 @@ def predictions(
             if len(whole) < size:
                 print(f"{name}: no whole epoch in {seconds:.0f} s", flush=True)
                 continue
-            alone_s = group_iteration_s([alone[one] for one in group])
-            profiled_s = group_iteration_s([one.times for one in whole])
-            measured_s = max(one.iteration_s for one in whole)
-            found.append(GroupPrediction(name, alone_s, profiled_s, measured_s))
+            outside_s = [alone[one].outside_s for one in group]
+            times = [one.times for one in whole]
+            prediction = GroupPrediction(
+                name,
+                group_iteration_s([alone[one].times for one in group]),
+                group_iteration_s(times),
+                group_iteration_on_one_cpu_s(times, outside_s),
+                max(one.iteration_s for one in whole),
+            )
+            found.append(prediction)
             print(found[-1], *whole, flush=True)
     return found
 
 
 def profiles(
     hosts: HostMachines, jobs: Sequence[JobKind], numbers: Sequence[int], seconds: float
-) -> list[SubtaskTimes]:
-    """The times of each job alone on these hosts."""
+) -> list[Measured]:
+    """Each job alone on these hosts."""
     found = []
     for kind in jobs:
-        (measured,) = measured_together(hosts, [kind], numbers, seconds)
+        (measured,) = measured_together(
+            hosts, [kind], numbers, seconds, usage=lambda: HostUsage(NAME, numbers)
+        )
         if measured is None:
             raise SystemExit(f"{kind.name}: no whole epoch in {seconds:.0f} s; give more --seconds")
         print(kind.name, measured, flush=True)
-        found.append(measured.times)
+        found.append(measured)
     return found
 
 
@@ -185,8 +202,8 @@ def schedules(hosts: HostMachines, sizes: int, seconds: float) -> list[Figure]:
     numbers = list(range(min(2, len(hosts))))
     endless = [replace(kind, epochs=ENDLESS) for kind in jobs]
     profile = [
-        SubtaskProfile.of(len(numbers), *times)
-        for times in profiles(hosts, endless, numbers, seconds)
+        SubtaskProfile.of(len(numbers), *one.times)
+        for one in profiles(hosts, endless, numbers, seconds)
     ]
     found: dict[str, Outcome] = {}
     for name, choose, interleaves in (
@@ -237,7 +254,7 @@ def main() -> None:
 def _prediction_figures(found: Sequence[GroupPrediction]) -> list[Figure]:
     figures = []
     for one in found:
-        pairs = zip(("alone", "in group"), (one.alone_s, one.profiled_s), strict=True)
+        pairs = zip(PREDICTIONS, one.predicted_s, strict=True)
         figures += [
             Figure(
                 f"{one.group}, {name}",
@@ -247,7 +264,7 @@ def _prediction_figures(found: Sequence[GroupPrediction]) -> list[Figure]:
             )
             for name, predicted_s in pairs
         ]
-    for place, name in enumerate(("alone", "in group")):
+    for place, name in enumerate(PREDICTIONS):
         errors = sorted(abs(one.errors[place]) for one in found)
         high = errors[min(int(0.95 * len(errors)), len(errors) - 1)]
         figures += [

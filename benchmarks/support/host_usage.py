@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import psutil
 
@@ -19,10 +19,12 @@ from motet.testbed.state import read_state
 class HostUsage:
     """Counts from its making on."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, numbers: Sequence[int] | None = None) -> None:
+        """`numbers`: of the hosts that count; None: all."""
         self._layout = HostLayout(name)
         self._groups = require_testbed_machine()
-        self._hosts = read_state(self._layout).blueprint.machines
+        machines = read_state(self._layout).blueprint.machines
+        self._hosts = machines if numbers is None else [machines[each] for each in numbers]
         self._before = list(self._counts())
 
     def fractions(self, seconds: float) -> tuple[float, float]:
@@ -35,6 +37,10 @@ class HostUsage:
             cpu += (now[0] - before[0]) / (cpus * seconds)
             network += 8 * (now[1] - before[1]) / (bits_per_s * seconds)
         return cpu / len(self._hosts), network / len(self._hosts)
+
+    def cpu_s(self) -> float:
+        """CPU time since then in seconds of a host's whole quota, the mean over hosts."""
+        return self.fractions(1.0)[0]
 
     def _counts(self) -> Iterator[tuple[float, int]]:
         """CPU seconds used and bytes sent, of each host."""

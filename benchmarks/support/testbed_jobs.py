@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 from motet.apps.estimator import Estimator
 from motet.datasets.opening import open_dataset
@@ -72,6 +72,10 @@ class EpochLog(TrainObserver):
     def epoch_done(self, report: EpochReport) -> None:
         self.epochs.append((time.monotonic(), report))
 
+    def ended_between(self, begin_s: float, end_s: float) -> int:
+        """Mini-batches of the epochs that ended in a window."""
+        return sum(len(one.batch_s) for at_s, one in self.epochs if begin_s <= at_s <= end_s)
+
     def between(self, begin_s: float, end_s: float) -> Measured | None:
         """Means per mini-batch of the epochs that lie in a window, each with its part of the
         evaluations; None: there is none."""
@@ -87,11 +91,13 @@ class EpochLog(TrainObserver):
 
 @dataclass(frozen=True)
 class Measured:
-    """Of a mini-batch: its steps and its whole time; a mean over `batches`."""
+    """Of a mini-batch: its steps and its whole time; a mean over `batches`. `outside_s`: CPU time
+    of its hosts outside of COMP, at the speed of a host; 0 beside other jobs."""
 
     times: SubtaskTimes
     iteration_s: float
     batches: int
+    outside_s: float = 0.0
 
 
 def begin(
@@ -131,8 +137,10 @@ def measured_together(
     seconds: float,
     *,
     interleaves: bool = True,
+    usage: Callable[[], CpuUse] | None = None,
 ) -> list[Measured | None]:
-    """Train these jobs on the same hosts for so long, from when all of them train."""
+    """Train these jobs on the same hosts for so long, from when all of them train. `usage`: begins
+    to count the CPU time of all hosts, for a job that is alone on all of them."""
     jobs = [
         begin(hosts, kind, numbers, interleaves=interleaves, seed=seed)
         for seed, kind in enumerate(kinds)
@@ -141,11 +149,29 @@ def measured_together(
         if any(job.failures for job in jobs):
             break
         time.sleep(0.05)
-    begin_s = time.monotonic()
+    begin_s, counted = time.monotonic(), None if usage is None else usage()
     time.sleep(seconds)
     end_s = time.monotonic()
+    cpu_s = 0.0 if counted is None else counted.cpu_s()
     for job in jobs:
         job.job.cancel()
     for job in jobs:
         job.end()
-    return [job.observer.between(begin_s, end_s) for job in jobs]
+    found = [job.observer.between(begin_s, end_s) for job in jobs]
+    return [
+        None if one is None else _with_cpu(one, cpu_s, job.observer.ended_between(begin_s, end_s))
+        for one, job in zip(found, jobs, strict=True)
+    ]
+
+
+class CpuUse(Protocol):
+    """Counts the CPU time of hosts; see HostUsage."""
+
+    def cpu_s(self) -> float:
+        """At the speed of a host, the mean over hosts, since it was made."""
+        ...
+
+
+def _with_cpu(measured: Measured, cpu_s: float, batches: int) -> Measured:
+    outside_s = cpu_s / batches - measured.times.comp_s if cpu_s and batches else 0.0
+    return replace(measured, outside_s=max(outside_s, 0.0))

@@ -54,4 +54,5 @@ def test_groups_by_chance_have_all_jobs_and_machines() -> None:
 
 
 def test_an_error_is_relative_to_what_was_measured() -> None:
-    assert GroupPrediction("a+b", 0.9, 1.1, 1.0).errors == pytest.approx((-0.1, 0.1))
+    found = GroupPrediction("a+b", 0.9, 1.1, 1.2, 1.0).errors
+    assert found == pytest.approx((-0.1, 0.1, 0.2))

@@ -12,6 +12,7 @@ from motet.estimate.colocation.group_time import (
     Utilisation,
     bound_of,
     cluster_utilisation,
+    group_iteration_on_one_cpu_s,
     group_iteration_s,
     utilisation_of,
 )
@@ -88,6 +89,18 @@ def test_longer_subtasks_never_shorten_the_group_iteration(
     job = longer[place % len(jobs)]
     longer[place % len(jobs)] = SubtaskTimes(job.comp_s + comp_s, job.comm_s + comm_s)
     assert group_iteration_s(longer) >= group_iteration_s(jobs)
+
+
+@given(JOBS, st.lists(st.integers(0, 40), min_size=6, max_size=6))
+def test_cpu_time_outside_of_comp_is_added_to_comp_alone(
+    jobs: list[SubtaskTimes], outside: list[int]
+) -> None:
+    """On one CPU a group takes as long as its work there, if nothing else takes longer."""
+    outside_s = [float(each) for each in outside[: len(jobs)]]
+    found, free = group_iteration_on_one_cpu_s(jobs, outside_s), group_iteration_s(jobs)
+    assert max(free, sum(job.comp_s for job in jobs) + sum(outside_s)) == found
+    assert found <= free + sum(outside_s)
+    assert group_iteration_on_one_cpu_s(jobs, [0.0] * len(jobs)) == free
 
 
 @given(JOBS)

@@ -10,6 +10,17 @@ one COMP and one primary COMM run at a time. With T_cpu = COMP and T_net = COMM 
 Eq. 4.1 is exact for jobs that alternate one COMP and one COMM in first-in-first-out order: each job
 then follows the same job on both resources, and every cycle of dependencies over several jobs is
 at most as long as the longer of both sums. Separate PULL and PUSH subtasks need at least T_group.
+
+Work without a token. A worker encodes and decodes messages, and servers add up and send, while no
+token is held. On a machine with cores to spare that delays nothing. Where all processes of the jobs
+share the CPU of one COMP, it does: in T_group seconds the CPU has T_group seconds to give, and each
+job takes T_cpu of COMP and T_out of CPU outside of COMP, so
+
+    T_group >= sum (T_cpu + T_out),
+
+and eq. 4.1 becomes max(sum (T_cpu + T_out), sum T_net, max (T_cpu + T_net)). T_out is measured: the
+CPU time of a job's processes in an iteration, less COMP. In the last term it is a part of T_net,
+for which it is waited, or runs beside it.
 """
 
 from __future__ import annotations
@@ -69,6 +80,13 @@ def longest_term_s(comp_sum_s: float, comm_sum_s: float, longest_job_s: float) -
 def group_iteration_s(jobs: Sequence[SubtaskTimes]) -> float:
     """T_group: the time in which every job of the group finishes an iteration; 0 without jobs."""
     return longest_term_s(*_terms_s(jobs))
+
+
+def group_iteration_on_one_cpu_s(jobs: Sequence[SubtaskTimes], outside_s: Sequence[float]) -> float:
+    """T_group where all processes of the jobs share the CPU of one COMP; `outside_s`: of each job,
+    CPU seconds of an iteration outside of COMP (see above)."""
+    comp_s, comm_s, longest_s = _terms_s(jobs)
+    return longest_term_s(comp_s + float(sum(outside_s)), comm_s, longest_s)
 
 
 def bound_of(jobs: Sequence[SubtaskTimes]) -> GroupBound:
