@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from motet.aggregation.planner.cyclic_execution import Loads, cycles, kept_cycles, loss
+from motet.aggregation.planner.cyclic_execution import (
+    NO_OWN_LIMIT,
+    Loads,
+    cycles,
+    kept_cycles,
+    loss,
+)
 
 J1, J2 = (6, 2), (12, 3)
 """Iteration and aggregation in units of time."""
@@ -47,6 +53,33 @@ def test_a_loss_of_exactly_the_limit_is_too_much() -> None:
     assert loss(10, 9) == pytest.approx(0.1)
     assert not cycles(present, NONE_KEPT, 0.1, arriving_ns=10).is_within[0]
     assert cycles(present, NONE_KEPT, 0.11, arriving_ns=10).is_within[0]
+
+
+def with_limits(rows: Loads, *limits: float) -> Loads:
+    return rows._replace(own_limit=np.array(limits))
+
+
+def test_a_job_s_own_limit_replaces_that_of_the_pool() -> None:
+    present = loads((9, 1), (10, 1))
+    assert not cycles(present, NONE_KEPT, 0.1).is_within[0]
+    assert cycles(with_limits(present, 0.2, NO_OWN_LIMIT), NONE_KEPT, 0.1).is_within[0]
+    assert not cycles(with_limits(present, 0.05, NO_OWN_LIMIT), NONE_KEPT, 0.2).is_within[0]
+
+
+@pytest.mark.parametrize(("own_limit", "is_within"), [(None, True), (0.05, False), (0.2, True)])
+def test_the_arriving_job_has_its_own_limit(own_limit: float | None, is_within: bool) -> None:
+    state = cycles(loads((10, 1)), NONE_KEPT, 0.11, 9, own_limit)
+    assert state.is_within[0] == is_within
+
+
+@pytest.mark.parametrize(("own_limit", "kept"), [(0.3, 6), (0.4, 0)])
+def test_a_cycle_is_kept_for_a_job_that_would_lose_its_own_limit(
+    own_limit: float, kept: int
+) -> None:
+    """Iterations of 2 lose a third in a cycle of 3."""
+    left = Loads(np.array([0, 0]), np.array([2, 3]), np.array([1, 1]))
+    least = kept_cycles(with_limits(left, own_limit, NO_OWN_LIMIT), np.array([6]))
+    assert least.tolist() == [kept]
 
 
 def test_an_aggregator_without_tensors_has_the_arriving_job_s_cycle() -> None:

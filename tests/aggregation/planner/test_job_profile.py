@@ -25,5 +25,11 @@ def test_what_cannot_be_served_is_refused(
         profile(iteration_ns, *tensor_ns, servers=servers)
 
 
+@pytest.mark.parametrize("loss_limit", [0.0, 1.1, float("nan")])
+def test_a_limit_that_is_not_a_share_is_refused(loss_limit: float) -> None:
+    with pytest.raises(BadInput, match=r"loss_limit is .*; it must be above 0 and at most 1"):
+        profile(5, 1, loss_limit=loss_limit)
+
+
 def test_equal_tensors_are_taken_by_number() -> None:
     assert profile(9, 3, 5, 3, 5).longest_first.tolist() == [1, 3, 0, 2]

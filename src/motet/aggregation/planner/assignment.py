@@ -45,7 +45,7 @@ def assign(
     `excluded`: numbers of Aggregators that get none. None: the tensors need more new Aggregators.
     """
     known = np.full(profile.tensors, UNPLACED) if homes is None else homes
-    estimated = pool.cycles(loss_limit, profile.iteration_ns)
+    estimated = pool.cycles(loss_limit, profile.iteration_ns, profile.loss_limit)
     may_hold = estimated.is_within
     if excluded is not None:
         may_hold = may_hold & ~np.isin(pool.aggregators, excluded)

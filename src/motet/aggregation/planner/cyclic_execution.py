@@ -18,27 +18,37 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from motet.domain.arrays import Bools, Ints
+from motet.domain.arrays import Bools, Floats, Ints
 
 LOSS_LIMIT = 0.1
 """The default of LossLimit: the share of its speed that no job loses."""
+NO_OWN_LIMIT = np.nan
+"""Of a job to which the pool's limit applies."""
 
 
 class Loads(NamedTuple):
     """A row per job and Aggregator that holds tensors of it, in any order.
 
     `aggregator`: position in the pool. `iteration_ns`: D_j. `work_ns`: CPU time of the job's
-    tensors there in an iteration.
+    tensors there in an iteration. `own_limit`: of the job, or NO_OWN_LIMIT; None: of no job.
     """
 
     aggregator: Ints
     iteration_ns: Ints
     work_ns: Ints
+    own_limit: Floats | None = None
+
+    @property
+    def limits(self) -> Floats:
+        """Own limits of the rows."""
+        if self.own_limit is None:
+            return np.full(len(self.aggregator), NO_OWN_LIMIT)
+        return self.own_limit
 
 
 class Cycles(NamedTuple):
     """A row per Aggregator. `cycle_ns`: C_n. `free_ns`: F_n, CPU time of the cycle without work,
-    negative where the Aggregator is overloaded. `is_within`: no job loses LossLimit or more there.
+    negative where the Aggregator is overloaded. `is_within`: no job loses its limit or more there.
     """
 
     cycle_ns: Ints
@@ -46,23 +56,38 @@ class Cycles(NamedTuple):
     is_within: Bools
 
 
-def cycles(loads: Loads, kept_ns: Ints, loss_limit: float, arriving_ns: int = 0) -> Cycles:
+def cycles(
+    loads: Loads,
+    kept_ns: Ints,
+    loss_limit: float,
+    arriving_ns: int = 0,
+    arriving_limit: float | None = None,
+) -> Cycles:
     """The cycles of all Aggregators. `kept_ns`: by Aggregator, the least cycle. `arriving_ns`: D_k
     of a job that would have tensors on each of them (0: as they are); its own work is not in
-    `free_ns` unless it is in `loads`.
+    `free_ns` unless it is in `loads`. `loss_limit`: of jobs without a limit of their own.
     """
-    return Cycles(*_cycles(*loads, kept_ns, loss_limit, arriving_ns))
+    limits = np.where(np.isnan(loads.limits), loss_limit, loads.limits)
+    arriving = loss_limit if arriving_limit is None else arriving_limit
+    rows = loads.aggregator, loads.iteration_ns, loads.work_ns, limits
+    return Cycles(*_cycles(*rows, kept_ns, arriving_ns, arriving))
 
 
 def kept_cycles(loads: Loads, before_ns: Ints) -> Ints:
-    """The least cycles after jobs have left: those before where a shorter one costs more speed."""
+    """The least cycles after jobs have left: those before where a shorter one costs more speed.
+
+    Jobs with limits of their own may lose more than before within these.
+    """
     natural_ns = np.zeros_like(before_ns)
     np.maximum.at(natural_ns, loads.aggregator, loads.iteration_ns)
+    has_own = ~np.isnan(loads.limits)
     largest = []
     for cycle_ns in (natural_ns, before_ns):
         own = cycle_ns[loads.aggregator]
+        idle_ns = own % loads.iteration_ns
+        share = np.where(has_own, idle_ns >= loads.limits * own, idle_ns / own)
         lost = np.zeros(len(before_ns))
-        np.maximum.at(lost, loads.aggregator, own % loads.iteration_ns / own)
+        np.maximum.at(lost, loads.aggregator, share)
         largest.append(lost)
     return np.where(largest[0] > largest[1], before_ns, 0)
 
@@ -83,9 +108,10 @@ def _cycles(
     aggregator: Ints,
     iteration_ns: Ints,
     work_ns: Ints,
+    limits: Floats,
     kept_ns: Ints,
-    loss_limit: float,
     arriving_ns: int,
+    arriving_limit: float,
 ) -> tuple[Ints, Ints, Bools]:
     aggregators = len(kept_ns)
     cycle_ns = np.maximum(kept_ns, arriving_ns)
@@ -95,11 +121,11 @@ def _cycles(
     is_within = np.ones(aggregators, np.bool_)
     if arriving_ns > 0:
         for n in range(aggregators):
-            is_within[n] = not _exceeds(cycle_ns[n], arriving_ns, loss_limit)
+            is_within[n] = not _exceeds(cycle_ns[n], arriving_ns, arriving_limit)
     free_ns = cycle_ns.copy()
     for row in range(len(aggregator)):
         n = aggregator[row]
         free_ns[n] -= cycle_ns[n] // iteration_ns[row] * work_ns[row]
-        if _exceeds(cycle_ns[n], iteration_ns[row], loss_limit):
+        if _exceeds(cycle_ns[n], iteration_ns[row], limits[row]):
             is_within[n] = False
     return cycle_ns, free_ns, is_within

@@ -18,20 +18,24 @@ class AggregationProfile:
     `iteration_ns`: D_j, the duration of an iteration. `tensor_ns`: `(tensors,)`, e_t, the CPU time
     that the aggregation of each tensor takes in an iteration. `servers`: Aggregators of this
     measurement, the number of parameter servers that the job would have without a shared pool.
+    `loss_limit`: the share of its speed that the job must not lose; None: LossLimit of the pool.
 
-    Raises BadInput: a duration is not positive, or one Aggregator cannot aggregate a tensor within
-    an iteration.
+    Raises BadInput: a duration is not positive, a limit is not a share, or one Aggregator cannot
+    aggregate a tensor within an iteration.
     """
 
     iteration_ns: int
     tensor_ns: Ints
     servers: int = 1
+    loss_limit: float | None = None
 
     def __post_init__(self) -> None:
         if self.iteration_ns <= 0:
             raise BadInput(f"iteration_ns is {self.iteration_ns}; it must be positive")
         if self.servers < 1:
             raise BadInput(f"servers is {self.servers}; it must be 1 or more")
+        if self.loss_limit is not None and not 0 < self.loss_limit <= 1:
+            raise BadInput(f"loss_limit is {self.loss_limit}; it must be above 0 and at most 1")
         if not len(self.tensor_ns):
             raise BadInput("tensor_ns is empty; a job has at least one tensor")
         wrong = np.flatnonzero((self.tensor_ns <= 0) | (self.tensor_ns > self.iteration_ns))

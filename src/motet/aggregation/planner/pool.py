@@ -9,7 +9,14 @@ from types import MappingProxyType
 
 import numpy as np
 
-from motet.aggregation.planner.cyclic_execution import Cycles, Loads, cycles, kept_cycles, loss
+from motet.aggregation.planner.cyclic_execution import (
+    NO_OWN_LIMIT,
+    Cycles,
+    Loads,
+    cycles,
+    kept_cycles,
+    loss,
+)
 from motet.aggregation.planner.job_profile import AggregationProfile
 from motet.domain.arrays import Bools, Ints
 
@@ -54,20 +61,27 @@ class AggregatorPool:
             return Loads(empty, empty, empty)
         placed = self.jobs.values()
         numbers = np.concatenate([job.work[0] for job in placed])
-        iterations = np.array([job.profile.iteration_ns for job in placed])
+        rows = [len(job.work[0]) for job in placed]
+        limits = [job.profile.loss_limit for job in placed]
+        own = [NO_OWN_LIMIT if limit is None else limit for limit in limits]
         return Loads(
             self.positions(numbers),
-            np.repeat(iterations, [len(job.work[0]) for job in placed]),
+            np.repeat([job.profile.iteration_ns for job in placed], rows),
             np.concatenate([job.work[1] for job in placed]),
+            np.repeat(own, rows),
         )
 
     def positions(self, numbers: Ints) -> Ints:
         """The positions of Aggregators in the pool."""
         return np.searchsorted(self.aggregators, numbers)
 
-    def cycles(self, loss_limit: float, arriving_ns: int = 0) -> Cycles:
-        """The cycles of all Aggregators; `arriving_ns`: with tensors of one more job on each."""
-        return cycles(self.loads, self.kept_ns, loss_limit, arriving_ns)
+    def cycles(
+        self, loss_limit: float, arriving_ns: int = 0, arriving_limit: float | None = None
+    ) -> Cycles:
+        """The cycles of all Aggregators; `arriving_ns`: with tensors of one more job on each, which
+        has the limit `arriving_limit` (None: that of the pool).
+        """
+        return cycles(self.loads, self.kept_ns, loss_limit, arriving_ns, arriving_limit)
 
     def losses(self) -> Mapping[int, float]:
         """The predicted loss of speed of each job: the largest over its Aggregators (L_j)."""

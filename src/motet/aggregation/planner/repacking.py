@@ -51,8 +51,14 @@ def repacked(pool: AggregatorPool, loss_limit: float = LOSS_LIMIT) -> Aggregator
 
 def fewest(pool: AggregatorPool, loss_limit: float) -> int:
     """A number of Aggregators that no assignment of these jobs is below."""
-    shares = sum(job.profile.work_ns / job.profile.iteration_ns for job in pool.jobs.values())
-    return ceil((1 - loss_limit) * shares - _ROUNDING)
+    shares = sum(_least_share(job.profile, loss_limit) for job in pool.jobs.values())
+    return ceil(shares - _ROUNDING)
+
+
+def _least_share(profile: AggregationProfile, loss_limit: float) -> float:
+    """The share of an Aggregator that the job needs at the lowest speed within its limit."""
+    limit = loss_limit if profile.loss_limit is None else profile.loss_limit
+    return (1 - limit) * profile.work_ns / profile.iteration_ns
 
 
 def _assigned_anew(
