@@ -21,6 +21,7 @@ COMMANDS = {
     "compare": "motet.interfaces.cli.simulate.compare_command:compare_command",
     "policy": "motet.interfaces.cli.policy.command:policy_command",
     "trace": "motet.interfaces.cli.trace.command:trace_group",
+    "aggregator": "motet.interfaces.cli.aggregator.command:aggregator_group",
     "server": "motet.interfaces.cli.server.server_command:server_command",
     "submit": "motet.interfaces.cli.live.submit_command:submit_command",
     "list": "motet.interfaces.cli.live.job_lists.list_command:list_command",
@@ -53,6 +54,7 @@ ALIASES = {"ps": "list"}
 SECTIONS = {
     "Training": ("train", "predict", "plan", "app"),
     "Scheduling policies": ("simulate", "compare", "explain", "policy", "trace"),
+    "Aggregation of gradients": ("aggregator",),
     "Live cluster": (
         *("server", "machine", "queue", "user", "token", "webhook", "audit", "metrics", "doctor"),
     ),

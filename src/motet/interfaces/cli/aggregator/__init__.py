@@ -1,0 +1,1 @@
+"""`motet aggregator`: the shared pool of Aggregators of PyTorch jobs."""

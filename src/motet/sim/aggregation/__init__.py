@@ -1,0 +1,1 @@
+"""A shared pool of Aggregators in virtual time: the planner of AutoPS over a log of jobs."""
