@@ -42,11 +42,12 @@ def assign(
     A tensor that no Aggregator has room for gets a new one; numbers of new ones begin at
     `pool.next_number`. `homes`: of a job of the pool, of which the unplaced ones are assigned
     (None: the job is not in the pool, all are). `most_new`: at most so many (None: any number).
-    `excluded`: numbers of Aggregators that get none. None: the tensors need more new Aggregators.
+    `excluded`: numbers of Aggregators that get none, beside those on which a job stays alone.
+    None: the tensors need more new Aggregators.
     """
     known = np.full(profile.tensors, UNPLACED) if homes is None else homes
     estimated = pool.cycles(loss_limit, profile.iteration_ns, profile.loss_limit)
-    may_hold = estimated.is_within
+    may_hold = estimated.is_within & ~pool.is_reserved()
     if excluded is not None:
         may_hold = may_hold & ~np.isin(pool.aggregators, excluded)
     order = profile.longest_first[known[profile.longest_first] == UNPLACED]

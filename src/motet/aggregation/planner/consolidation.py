@@ -12,12 +12,17 @@ from motet.aggregation.planner.pool import UNPLACED, AggregatorPool
 def consolidated_pool(pool: AggregatorPool, loss_limit: float = LOSS_LIMIT) -> AggregatorPool:
     """With the tensors of the least loaded Aggregators moved to others, which releases the former.
 
-    Ends with the first Aggregator whose tensors do not fit elsewhere without a new one.
+    Ends with the first Aggregator whose tensors do not fit elsewhere without a new one. Those with
+    tensors of jobs that stay are left as they are.
     """
     while len(pool.aggregators) > 1:
         state = pool.cycles(loss_limit)
         used = 1 - state.free_ns / np.maximum(state.cycle_ns, 1)
-        smaller = emptied(pool, int(pool.aggregators[np.argmin(used)]), loss_limit)
+        is_kept = pool.holds_staying()
+        if is_kept.all():
+            return pool
+        least = int(np.argmin(np.where(is_kept, np.inf, used)))
+        smaller = emptied(pool, int(pool.aggregators[least]), loss_limit)
         if smaller is None:
             return pool
         pool = smaller

@@ -5,6 +5,7 @@ the measured loss is within LossLimit. It does not say how the job is assigned; 
 the added one empty. Here the tensors are spread over the job's Aggregators and the added ones, the
 longest first, each to the one with the largest free share of its cycle. With as many added ones as
 the job had when it was measured alone, they hold all its tensors, so it runs as it did alone.
+From then on the job stays: the next consolidation would otherwise undo what the loss required.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def with_one_more(
         shared = np.zeros(0, np.int64) if is_alone else np.setdiff1d(job.work[0], own)
         homes = _spread(others, job.profile, own, shared, loss_limit)
         if homes is not None:
-            return pool.with_job(number, job.profile, homes)
+            return pool.with_job(number, job.profile, homes, stays=True)
 
 
 def _spread(

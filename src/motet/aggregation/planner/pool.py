@@ -26,10 +26,13 @@ UNPLACED = -1
 
 @dataclass(frozen=True, eq=False)
 class PlacedJob:
-    """A job of the pool. `homes`: `(tensors,)`, the number of each tensor's Aggregator."""
+    """A job of the pool. `homes`: `(tensors,)`, the number of each tensor's Aggregator. `stays`: it
+    measured a loss and was spread; its tensors do not move, and where it is alone it remains alone.
+    """
 
     profile: AggregationProfile
     homes: Ints
+    stays: bool = False
 
     @cached_property
     def work(self) -> tuple[Ints, Ints]:
@@ -94,13 +97,35 @@ class AggregatorPool:
             for number, job in self.jobs.items()
         }
 
-    def with_job(self, number: int, profile: AggregationProfile, homes: Ints) -> AggregatorPool:
-        """With a job whose tensors have these homes; new numbers are new Aggregators."""
+    def holds_staying(self) -> Bools:
+        """By position: whether the Aggregator has tensors of a job that stays."""
+        held = [job.work[0] for job in self.jobs.values() if job.stays]
+        if not held:
+            return np.zeros(len(self.aggregators), np.bool_)
+        return np.isin(self.aggregators, np.concatenate(held))
+
+    def is_reserved(self) -> Bools:
+        """By position: whether all tensors of the Aggregator are of one job that stays."""
+        held = self.holds_staying()
+        if not held.any():
+            return held
+        jobs_there = np.bincount(self.loads.aggregator, minlength=len(self.aggregators))
+        return held & (jobs_there == 1)
+
+    def with_job(
+        self, number: int, profile: AggregationProfile, homes: Ints, stays: bool | None = None
+    ) -> AggregatorPool:
+        """With a job whose tensors have these homes; new numbers are new Aggregators.
+
+        `stays`: None: as before, and not for a new job.
+        """
+        if stays is None:
+            stays = number in self.jobs and self.jobs[number].stays
         before = self.without_job(number) if number in self.jobs else self
         known = np.union1d(self.aggregators, homes[homes != UNPLACED])
         kept_ns = np.zeros(len(known), np.int64)
         kept_ns[np.searchsorted(known, self.aggregators)] = before.kept_ns
-        jobs = MappingProxyType({**self.jobs, number: PlacedJob(profile, homes)})
+        jobs = MappingProxyType({**self.jobs, number: PlacedJob(profile, homes, stays)})
         return AggregatorPool(known, jobs, max(self.next_number, int(homes.max()) + 1), kept_ns)
 
     def without_job(self, number: int) -> AggregatorPool:

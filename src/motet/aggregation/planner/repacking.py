@@ -37,8 +37,11 @@ _ROUNDING = 1e-9
 def repacked(pool: AggregatorPool, loss_limit: float = LOSS_LIMIT) -> AggregatorPool:
     """The pool with the fewest Aggregators of all orders; itself where none needs fewer.
 
-    Its Aggregators keep the numbers that leave the most CPU time of tensors where it is.
+    Its Aggregators keep the numbers that leave the most CPU time of tensors where it is. A pool
+    with jobs that stay is left as it is.
     """
+    if any(job.stays for job in pool.jobs.values()):
+        return pool
     best = pool
     for key in ORDERS.values():
         if len(best.aggregators) <= fewest(pool, loss_limit):
