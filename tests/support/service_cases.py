@@ -30,8 +30,6 @@ def jobs_of(rows: Sequence[Row], assumed: JobAssumptions | None = None) -> Servi
     return service_jobs(workload_of(rows), assumed or JobAssumptions(), TraceWindow(), seed=0)
 
 
-def rules(
-    *, period_s: float = 600, on_demand: int = 0, measured: int = 100, most: int = 10_000
-) -> ServiceRules:
-    scaling = ScalingRules(most, on_demand=on_demand)
-    return ServiceRules(scaling, int(period_s * SECOND_US), measured)
+def rules(*, period_s: float = 600, on_demand: int = 0, contention: float = 0.0) -> ServiceRules:
+    scaling = ScalingRules(10_000, on_demand=on_demand)
+    return ServiceRules(scaling, int(period_s * SECOND_US), contention=contention)

@@ -84,14 +84,18 @@ ROWS = st.tuples(
 
 
 @settings(max_examples=30)
-@given(st.lists(ROWS, min_size=1, max_size=12), st.sampled_from([0, 3, 1_000]))
+@given(
+    st.lists(ROWS, min_size=1, max_size=12),
+    st.sampled_from([0, 3, 1_000]),
+    st.sampled_from([0.0, 0.3]),
+)
 def test_every_running_job_is_served_and_none_loses_the_limit(
-    rows: list[Row], on_demand: int
+    rows: list[Row], on_demand: int, contention: float
 ) -> None:
     jobs = jobs_of(rows)
     if not len(jobs):
         return
-    history = replay(jobs, rules(on_demand=on_demand))
+    history = replay(jobs, rules(on_demand=on_demand, contention=contention))
     runs = (jobs.arrives_us <= history.at_us[:, None]) & (history.at_us[:, None] < jobs.ends_us)
     assert history.running.tolist() == runs.sum(axis=1).tolist()
     assert history.servers.tolist() == (runs @ jobs.servers).tolist()

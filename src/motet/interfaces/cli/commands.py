@@ -21,7 +21,6 @@ COMMANDS = {
     "compare": "motet.interfaces.cli.simulate.compare_command:compare_command",
     "policy": "motet.interfaces.cli.policy.command:policy_command",
     "trace": "motet.interfaces.cli.trace.command:trace_group",
-    "aggregator": "motet.interfaces.cli.aggregator.command:aggregator_group",
     "server": "motet.interfaces.cli.server.server_command:server_command",
     "submit": "motet.interfaces.cli.live.submit_command:submit_command",
     "list": "motet.interfaces.cli.live.job_lists.list_command:list_command",
@@ -44,6 +43,7 @@ COMMANDS = {
     "metrics": "motet.interfaces.cli.live.metrics_command:metrics_command",
     "audit": "motet.interfaces.cli.accounts.audit_command:audit_command",
     "doctor": "motet.interfaces.cli.doctor.command:doctor_command",
+    "aggregator": "motet.interfaces.cli.aggregator.command:aggregator_group",
     "testbed": "motet.interfaces.cli.testbed.command:testbed_group",
     "completion": "motet.interfaces.cli.shell.completion:completion_command",
 }
@@ -54,7 +54,6 @@ ALIASES = {"ps": "list"}
 SECTIONS = {
     "Training": ("train", "predict", "plan", "app"),
     "Scheduling policies": ("simulate", "compare", "explain", "policy", "trace"),
-    "Aggregation of gradients": ("aggregator",),
     "Live cluster": (
         *("server", "machine", "queue", "user", "token", "webhook", "audit", "metrics", "doctor"),
     ),
@@ -62,6 +61,7 @@ SECTIONS = {
         *("submit", "list", "describe", "logs", "wait", "cancel", "suspend", "resume", "update"),
         *("events", "whatif", "usage", "jobs"),
     ),
+    "Aggregation for PyTorch": ("aggregator",),
     "More": ("demo", "testbed", "completion"),
 }
 """Headings of `motet --help`; `explain` and `policy` are also for the live cluster."""

@@ -36,6 +36,7 @@ class ServiceHistory:
 
     `job_loss`, `job_largest_loss`: predicted share of its speed that each job lost, on average over
     its run and at most. `moves`: how often tensors of a placed job moved, `moved_tensors` in all.
+    `spreads`: how often a job got one more Aggregator for a loss that it measured.
     """
 
     jobs: ServiceJobs
@@ -50,6 +51,7 @@ class ServiceHistory:
     job_largest_loss: Floats
     moves: int
     moved_tensors: int
+    spreads: int
 
     @classmethod
     def of(
@@ -61,6 +63,7 @@ class ServiceHistory:
         largest_loss: Floats,
         moves: int,
         moved_tensors: int,
+        spreads: int = 0,
     ) -> Self:
         """From the steps of a run. `lost_us`: loss of each job times its duration."""
         columns = np.array(steps, np.float64).reshape(-1, len(PoolStep._fields)).T
@@ -79,6 +82,7 @@ class ServiceHistory:
             largest_loss,
             moves,
             moved_tensors,
+            spreads,
         )
 
     @property

@@ -28,14 +28,15 @@ class LossRecord:
         self.integral = np.zeros(self.jobs)
         self.largest = np.zeros(self.jobs)
 
-    def follow(self, pool: ClusteredPool, now_us: int) -> None:
-        """Take over what changed; equal clusters are the same objects."""
+    def follow(self, pool: ClusteredPool, now_us: int) -> list[AggregatorPool]:
+        """Take over what changed; equal clusters are the same objects. The changed ones."""
         changed = [each for each in pool.clusters if id(each) not in self._seen]
         self._seen = {id(each): each for each in pool.clusters}
         for cluster in changed:
             for number, lost in cluster.losses().items():
                 self._set(number, lost, now_us)
                 self._move(number, cluster.jobs[number])
+        return changed
 
     def end(self, number: int, now_us: int) -> None:
         """A job has ended."""

@@ -41,6 +41,7 @@ class ServiceSummary:
     largest_loss: float
     moves: int
     moved_tensors: int
+    spreads: int
     queue_losses: Mapping[str, tuple[float, float]]
 
     def document(self) -> dict[str, Any]:
@@ -74,6 +75,7 @@ def summarise_service(history: ServiceHistory) -> ServiceSummary:
         largest_loss=float(history.job_largest_loss.max()),
         moves=history.moves,
         moved_tensors=history.moved_tensors,
+        spreads=history.spreads,
         queue_losses=_queue_losses(history, run_us),
     )
 

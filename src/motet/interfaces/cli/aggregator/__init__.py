@@ -1,1 +1,1 @@
-"""`motet aggregator`: the shared pool of Aggregators of PyTorch jobs."""
+"""`motet aggregator`: a pool of Aggregators for the jobs of this machine."""

@@ -104,6 +104,14 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     metavar="X",
     help="Iterations of jobs with the same model differ by up to this share, either way.",
 )
+@job_option(
+    "--contention",
+    type=click.FloatRange(min=0, max=1),
+    default=0.0,
+    metavar="X",
+    help="Share of its speed that a job loses, beside the predicted loss, if it shares all its "
+    "Aggregators; pMaster measures that and reacts.",
+)
 @pool_option(
     "--loss-limit",
     type=click.FloatRange(min=0, min_open=True, max=1),

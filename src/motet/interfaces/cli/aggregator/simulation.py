@@ -43,6 +43,7 @@ class PoolFlags:
     servers_per_worker: float
     cpu_ns_per_byte: float | None
     spread: float
+    contention: float
     loss_limit: float
     queue_texts: tuple[str, ...]
     period_s: float
@@ -68,7 +69,9 @@ class PoolFlags:
     def rules(self) -> ServiceRules:
         """Of the pool."""
         scaling = ScalingRules(_UNLIMITED, self.cluster_size, self.on_demand, self.loss_limit)
-        return ServiceRules(scaling, microseconds(self.period_s), self.measured_iterations)
+        return ServiceRules(
+            scaling, microseconds(self.period_s), self.measured_iterations, self.contention
+        )
 
 
 def _queue_limit(text: str) -> tuple[str, float]:

@@ -13,7 +13,7 @@ from rich.text import Text
 from motet.domain.units import duration_words
 from motet.report.rendering.fitting_table import result_table
 from motet.report.rendering.palette import QUIET_STYLE
-from motet.report.rendering.quantities import count_text
+from motet.report.rendering.quantities import count_text, quantity
 from motet.sim.aggregation.history import ServiceHistory
 from motet.sim.aggregation.summary import ServiceSummary
 
@@ -52,14 +52,14 @@ def _numbers(summary: ServiceSummary) -> Table:
         "servers of each job's own",
         f"{summary.mean_servers:,.1f}",
         f"{summary.most_servers:,}",
-        f"{summary.server_hours:,.0f}",
+        quantity(summary.server_hours),
         "",
     )
     table.add_row(
         "Aggregators of a shared pool",
         f"{summary.mean_aggregators:,.1f}",
         f"{summary.most_aggregators:,}",
-        f"{summary.aggregator_hours:,.0f}",
+        quantity(summary.aggregator_hours),
         Text(f"{summary.saved:.1%}", style="bold"),
     )
     return table
@@ -93,6 +93,11 @@ def _facts(shown: SimulatedPool) -> Table:
     )
     table.add_row(
         "moves",
-        f"{summary.moves:,} of a placed job, {count_text(summary.moved_tensors, 'tensor')} in all",
+        f"{count_text(summary.moved_tensors, 'tensor')} within the pool, {summary.moves:,} times "
+        "some of a job",
     )
+    if summary.spreads:
+        table.add_row(
+            "measured losses", f"gave a job one more Aggregator {summary.spreads:,} times"
+        )
     return table
