@@ -55,6 +55,28 @@ def test_every_job_is_in_one_cluster_at_all_times(
         assert_consistent(pool, running)
 
 
+def nearly_equal_job(random: np.random.Generator) -> AggregationProfile:
+    """Its iteration is a little longer or shorter than those of others, or than half of them."""
+    iteration_ns = int(random.choice([1_000, 2_000]) * random.uniform(0.85, 1.15))
+    shares = random.uniform(0.02, 0.4, random.integers(2, 6))
+    return profile(iteration_ns, *np.maximum(1, shares * iteration_ns).astype(int))
+
+
+def test_a_pool_in_which_many_jobs_come_and_go_remains_sound() -> None:
+    """Cycles become longer and shorter, and are kept, many times."""
+    random = np.random.default_rng(0)
+    pool, running = ClusteredPool(ScalingRules(1_000)), set[int]()
+    for number in range(150):
+        pool, running = pool.after_arrival(number, nearly_equal_job(random)), running | {number}
+        if len(running) > 12:
+            ended = int(random.choice(sorted(running)))
+            pool, running = pool.after_exit(ended), running - {ended}
+            assert_consistent(pool, running)
+        if random.random() < 0.3:
+            pool = pool.after_period()
+            assert_consistent(pool, running)
+
+
 def test_a_job_goes_to_the_cluster_with_the_least_sufficient_free_cpu() -> None:
     pool = ClusteredPool(ScalingRules(10, cluster_size=1))
     for number, tensor in enumerate((7, 5, 9)):

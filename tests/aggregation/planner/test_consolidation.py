@@ -32,6 +32,20 @@ def test_no_aggregator_is_released_whose_tensors_fit_only_in_part() -> None:
     assert consolidated_pool(pool) is pool
 
 
+def test_a_moved_job_keeps_the_cycle_of_the_aggregators_where_it_remains() -> None:
+    """Iterations of 2 lose nothing in the cycle of 6 that a job left, and a third in one of 3."""
+    pool = AggregatorPool()
+    for number, (iteration_ns, homes) in enumerate([(20, (0, 1)), (30, (0,)), (60, (0,))]):
+        tensors = [1] * len(homes)
+        pool = pool.with_job(number, profile(iteration_ns, *tensors), np.array(homes))
+    pool = pool.without_job(2)
+    assert_sound(pool, LOSS_LIMIT)
+    smaller = consolidated_pool(pool)
+    assert_sound(smaller, LOSS_LIMIT)
+    assert smaller.aggregators.tolist() == [0]
+    assert smaller.losses() == {0: 0, 1: 0}
+
+
 def test_a_job_is_not_moved_to_where_it_would_lose_speed() -> None:
     pool = pool_of(((1,), (0,))).with_job(1, profile(19, 1), np.array([1]))
     assert consolidated_pool(pool) is pool

@@ -82,6 +82,14 @@ def test_a_cycle_is_kept_for_a_job_that_would_lose_its_own_limit(
     assert least.tolist() == [kept]
 
 
+@pytest.mark.parametrize(("work", "kept"), [(45, 0), (55, 109)])
+def test_a_cycle_is_kept_if_a_shorter_one_is_too_short_for_the_work(work: int, kept: int) -> None:
+    """Two iterations of 100 leave no time in a cycle of 100 for 55 and 54, but in one of 109."""
+    left = Loads(np.array([0, 0]), np.array([100, 100]), np.array([work, 54]))
+    assert cycles(left, np.array([109]), 0.1).free_ns[0] >= 0
+    assert kept_cycles(left, np.array([109])).tolist() == [kept]
+
+
 def test_an_aggregator_without_tensors_has_the_arriving_job_s_cycle() -> None:
     state = cycles(loads(J1), np.zeros(2, np.int64), 0.1, arriving_ns=5)
     assert state.cycle_ns.tolist() == [6, 5]

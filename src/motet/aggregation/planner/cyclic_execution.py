@@ -7,8 +7,9 @@ jobs leave of the cycle is free. Source: the seed's section 4.3.3.2 and Pseudoco
 kept as an integer and the loss of the arriving job counts too (spec 06).
 
 Departure: when the job with the longest iteration leaves, a shorter cycle may slow others down:
-iterations of 2 and 3 lose nothing in a cycle of 6, but those of 2 lose a third in a cycle of 3. The
-Aggregator then keeps its cycle.
+iterations of 2 and 3 lose nothing in a cycle of 6, but those of 2 lose a third in a cycle of 3. And
+jobs that the long cycle slowed down a little run more often in a shorter one, which may have too
+little time for them. The Aggregator then keeps its cycle.
 """
 
 from __future__ import annotations
@@ -74,9 +75,8 @@ def cycles(
 
 
 def kept_cycles(loads: Loads, before_ns: Ints) -> Ints:
-    """The least cycles after jobs have left: those before where a shorter one costs more speed.
-
-    Jobs with limits of their own may lose more than before within these.
+    """The least cycles after jobs have left: those before where a shorter one costs more speed, or
+    is too short for the work. Jobs with limits of their own may lose more than before within these.
     """
     natural_ns = np.zeros_like(before_ns)
     np.maximum.at(natural_ns, loads.aggregator, loads.iteration_ns)
@@ -89,7 +89,10 @@ def kept_cycles(loads: Loads, before_ns: Ints) -> Ints:
         lost = np.zeros(len(before_ns))
         np.maximum.at(lost, loads.aggregator, share)
         largest.append(lost)
-    return np.where(largest[0] > largest[1], before_ns, 0)
+    free_ns = natural_ns.copy()
+    runs = natural_ns[loads.aggregator] // loads.iteration_ns
+    np.subtract.at(free_ns, loads.aggregator, runs * loads.work_ns)
+    return np.where((largest[0] > largest[1]) | (free_ns < 0), before_ns, 0)
 
 
 def loss(cycle_ns: int, iteration_ns: int) -> float:

@@ -10,6 +10,8 @@ From then on the job stays: the next consolidation would otherwise undo what the
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from motet.aggregation.planner.cyclic_execution import LOSS_LIMIT
@@ -27,7 +29,7 @@ def with_one_more(
     Aggregator gets further ones.
     """
     job = pool.jobs[number]
-    others = pool.without_job(number)
+    others = replace(pool.without_job(number), kept_ns=pool.cycles(1.0).cycle_ns)
     most = min(job.profile.servers, job.profile.tensors)
     own = added
     while True:

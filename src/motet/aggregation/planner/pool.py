@@ -121,12 +121,22 @@ class AggregatorPool:
         """
         if stays is None:
             stays = number in self.jobs and self.jobs[number].stays
-        before = self.without_job(number) if number in self.jobs else self
         known = np.union1d(self.aggregators, homes[homes != UNPLACED])
         kept_ns = np.zeros(len(known), np.int64)
-        kept_ns[np.searchsorted(known, self.aggregators)] = before.kept_ns
+        kept_ns[np.searchsorted(known, self.aggregators)] = self._kept_with(number, profile, homes)
         jobs = MappingProxyType({**self.jobs, number: PlacedJob(profile, homes, stays)})
         return AggregatorPool(known, jobs, max(self.next_number, int(homes.max()) + 1), kept_ns)
+
+    def _kept_with(self, number: int, profile: AggregationProfile, homes: Ints) -> Ints:
+        """Kept cycles after a job has other homes: as they are where the same jobs remain."""
+        if number not in self.jobs:
+            return self.kept_ns
+        before = self.jobs[number]
+        left_ns = self.without_job(number).kept_ns
+        if before.profile.iteration_ns != profile.iteration_ns:
+            return left_ns
+        remains = np.isin(self.aggregators, np.intersect1d(before.homes, homes))
+        return np.where(remains, self.kept_ns, left_ns)
 
     def without_job(self, number: int) -> AggregatorPool:
         """Without a job; its Aggregators stay."""

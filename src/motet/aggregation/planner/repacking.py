@@ -8,6 +8,7 @@ beyond the seed, whose pool shrinks only when a job ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from math import ceil
 from types import MappingProxyType
 
@@ -87,7 +88,7 @@ def _with_numbers_of(made: AggregatorPool, pool: AggregatorPool) -> AggregatorPo
     for number in pool.jobs:
         job = made.jobs[number]
         renamed = renamed.with_job(number, job.profile, numbers[made.positions(job.homes)])
-    return renamed
+    return replace(renamed, kept_ns=made.kept_ns[np.argsort(numbers)])
 
 
 def moved(before: AggregatorPool, after: AggregatorPool) -> Mapping[int, Ints]:
