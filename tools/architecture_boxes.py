@@ -42,17 +42,17 @@ COLOURS = {
 }
 
 PACKAGES = {
-    "torch": Box(24, 28, TRAINING, "checkpoints"),
+    "torch": Box(24, 30, TRAINING, "checkpoints"),
     "interfaces": Box(
         0, 24, INTERFACES, "command line and Python API; wires the packages together"
     ),
     "testbed": Box(0, 4, EXPERIMENTS, "emulated hosts"),
     "live": Box(4, 9, INTERFACES, "runs real jobs"),
-    "sim": Box(9, 19, EXPERIMENTS, "replays workloads in virtual time"),
-    "report": Box(16, 28, INTERFACES, "tables, figures and documents from results"),
+    "sim": Box(9, 28, EXPERIMENTS, "replays workloads in virtual time"),
+    "report": Box(16, 26, INTERFACES, "tables, figures and documents from results"),
     "apps": Box(14, 24, TRAINING, "one model per file: NMF, MLR, LDA, Lasso, ..."),
     "datasets": Box(20, 24, TRAINING, "readers, samples"),
-    "aggregation": Box(21, 25, TRAINING, "plans of AutoPS", ("AutoPS",)),
+    "aggregation": Box(26, 30, TRAINING, "plans of AutoPS", ("AutoPS",)),
     "runtime": Box(
         12, 20, TRAINING, "tables, workers, servers, controller", ("Cruise's elastic runtime",)
     ),
@@ -76,8 +76,8 @@ PACKAGES = {
         "losses, speeds, epochs, finish times, groups",
         ("SLAQ, Optimus, Tiresias, Cruise, Harmony",),
     ),
-    "insight": Box(24, 28, SCHEDULING, "why a job waited"),
-    "domain": Box(0, 28, SHARED, "values, units, errors"),
+    "insight": Box(22, 26, SCHEDULING, "why a job waited"),
+    "domain": Box(0, 30, SHARED, "values, units, errors"),
 }
 
 RUNTIME = {

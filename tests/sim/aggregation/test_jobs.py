@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from motet.aggregation.planner.assignment import assign
+from motet.aggregation.planner.pool import AggregatorPool
 from motet.domain.errors import UnknownName
 from motet.domain.units import SECOND_US
 from motet.sim.aggregation.jobs import (
@@ -64,6 +66,14 @@ def test_servers_that_cannot_follow_make_the_iteration_longer() -> None:
     slow = aggregation_profile(ALEXNET, 4, 1, 1.0)
     assert slow.iteration_ns == pytest.approx(slow.work_ns, rel=1e-6)
     assert slow.iteration_ns > alone.iteration_ns
+
+
+@pytest.mark.parametrize("servers", [1, 2, 3])
+def test_a_job_that_its_servers_slow_down_fits_on_as_many_aggregators(servers: int) -> None:
+    slow = aggregation_profile(ALEXNET, 8, servers, 1.0)
+    found = assign(AggregatorPool(), slow)
+    assert found is not None
+    assert found.new == servers
 
 
 def test_a_big_tensor_is_cut_into_a_part_for_each_server() -> None:

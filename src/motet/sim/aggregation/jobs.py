@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from heapq import heapreplace
 
 import numpy as np
 
@@ -121,18 +122,25 @@ def aggregation_profile(
 ) -> AggregationProfile:
     """What the job measures on Aggregators of its own. `scale`: of its iteration.
 
-    Servers that cannot follow the workers make the iteration longer.
+    Servers that cannot follow the workers make the iteration longer: as long as the fullest one
+    needs, if each tensor is on the emptiest, the largest first.
     """
     which = MODELS[model]
     alone_ns = scale * which.iteration_ms * _MILLISECOND_NS
     work_ns = which.server_load * alone_ns * workers
     if cpu_ns_per_byte is not None:
         work_ns = cpu_ns_per_byte * which.size_bytes * workers
-    iteration_ns = int(np.ceil(max(alone_ns, work_ns / servers)))
     parts = _parts(which.tensors, servers)
-    tensor_ns = np.rint(work_ns * parts / parts.sum()).astype(np.int64)
-    tensor_ns = np.clip(tensor_ns, 1, iteration_ns)
+    tensor_ns = np.maximum(np.rint(work_ns * parts / parts.sum()).astype(np.int64), 1)
+    iteration_ns = max(int(alone_ns), _fullest(tensor_ns, servers))
     return AggregationProfile(iteration_ns, tensor_ns, servers, loss_limit)
+
+
+def _fullest(tensor_ns: Ints, servers: int) -> int:
+    loads = [0] * servers
+    for taken_ns in sorted(tensor_ns.tolist(), reverse=True):
+        heapreplace(loads, loads[0] + taken_ns)
+    return max(loads)
 
 
 def _parts(tensors: Sequence[int], servers: int) -> Floats:

@@ -11,7 +11,7 @@ from motet.domain.arrays import Floats
 from motet.domain.units import HOUR_US, SECOND_US, exact_seconds
 from motet.interfaces.cli.aggregator.simulation_screen import SimulatedPool
 from motet.interfaces.cli.shell.row_formats import csv_lines
-from motet.report.figures.aggregator_pool import PoolColumns, save_pool_figure
+from motet.report.aggregation.pool_figure import PoolColumns, save_pool_figure
 from motet.report.rendering.csv_cells import inert_cell
 from motet.report.rendering.folder import Folder
 from motet.sim.aggregation.history import ServiceHistory

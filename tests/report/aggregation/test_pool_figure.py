@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from motet.report.figures.aggregator_pool import PoolColumns, pool_figure
+from motet.report.aggregation.pool_figure import PoolColumns, pool_figure
 
 
 def columns(steps: int, minutes: int) -> PoolColumns:

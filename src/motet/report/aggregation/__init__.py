@@ -1,0 +1,1 @@
+"""Figures of shared pools of Aggregators."""
