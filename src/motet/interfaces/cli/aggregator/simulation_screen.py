@@ -93,8 +93,8 @@ def _facts(shown: SimulatedPool) -> Table:
     )
     table.add_row(
         "moves",
-        f"{count_text(summary.moved_tensors, 'tensor')} within the pool, {summary.moves:,} times "
-        "some of a job",
+        f"tensors of a job within the pool {summary.moves:,} times, "
+        f"{count_text(summary.moved_tensors, 'tensor')} in all",
     )
     if summary.spreads:
         table.add_row(
