@@ -110,7 +110,8 @@ class AggregatorPool:
         if not held.any():
             return held
         jobs_there = np.bincount(self.loads.aggregator, minlength=len(self.aggregators))
-        return held & (jobs_there == 1)
+        reserved: Bools = held & (jobs_there == 1)
+        return reserved
 
     def with_job(
         self, number: int, profile: AggregationProfile, homes: Ints, stays: bool | None = None
