@@ -17,6 +17,7 @@ from motet.datasets.kinds.base import SplitRole
 from motet.datasets.kinds.matrix import lack_of_target
 from motet.datasets.needs import kind_needed, require, require_kind
 from motet.datasets.rating_frames import RatingColumns
+from motet.datasets.unused_memory import return_unused_memory
 from motet.domain.errors import BadInput
 
 Words = str | Iterable[str] | None
@@ -113,7 +114,9 @@ def _load(
         raise _meaningless(source, "--columns", chosen.name)
     if options.stop_words is not None and not chosen.has_words:
         raise _meaningless(source, "--stop-words", chosen.name)
-    return chosen.read(file, options)
+    dataset = chosen.read(file, options)
+    return_unused_memory()
+    return dataset
 
 
 def _refuse_other_kind(source: str, options: ReadOptions, need: str | None) -> None:

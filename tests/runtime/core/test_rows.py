@@ -76,3 +76,10 @@ def test_what_is_put_into_rows_is_what_they_hold() -> None:
     rows.put(np.array([2, 0]), new)
     assert rows["x"].tolist() == [8, 0, 7, 0]
     assert rows.ragged("z").values.tolist() == [4, 5, 1, 2, 3, 0]
+
+
+def test_rows_are_copied_only_to_bring_them_into_the_order_of_their_ids() -> None:
+    ordered = Rows(np.array([1, 4, 9]), {"x": np.array([0.1, 0.4, 0.9])})
+    assert ordered.seen_by_id() is ordered
+    turned = ordered.take(np.array([2, 0, 1])).seen_by_id()
+    assert (turned.ids.tolist(), turned["x"].tolist()) == ([1, 4, 9], [0.1, 0.4, 0.9])

@@ -222,7 +222,7 @@ class Job:
         It copies the model, and no executor has memory any more.
         """
         final, app = progress.checkpoint.read(), self._plan.app
-        rows = self._rows.ordered_by_id().with_columns(final.state.columns)
+        rows = self._rows.seen_by_id().with_columns(final.state.columns)
         app.become_fitted(np.array(final.model), rows)  # Not in memory shared with processes.
         return TrainResult(
             app,

@@ -10,6 +10,7 @@ one.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,8 +90,11 @@ DATA_BLOCKS = 96
 
 def deal_blocks(rows: Rows, schedule: Schedule) -> dict[int, Rows]:
     """The data blocks of a job: its instances in the order of the schedule."""
+    return dict(dealt_blocks(rows, schedule))
+
+
+def dealt_blocks(rows: Rows, schedule: Schedule) -> Iterator[tuple[int, Rows]]:
+    """The same one after the other: all of them together are a copy of `rows`."""
     deal = schedule.deal()
-    return {
-        block: rows.take(deal[schedule.block_positions(block)])
-        for block in range(schedule.block_count)
-    }
+    for block in range(schedule.block_count):
+        yield block, rows.take(deal[schedule.block_positions(block)])

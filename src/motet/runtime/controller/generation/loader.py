@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 from motet.domain.arrays import Array
@@ -10,10 +11,14 @@ from motet.runtime.controller.checkpoints.checkpoint import Checkpoint, merged_s
 from motet.runtime.controller.generation.messenger import Messenger
 from motet.runtime.controller.job_plan import JobPlan
 from motet.runtime.core.rows import Rows
-from motet.runtime.core.schedule import deal_blocks
+from motet.runtime.core.schedule import dealt_blocks
 from motet.runtime.wire.control_messages import FROM_THE_START, InstanceState, LoadRows, ReadState
 from motet.runtime.wire.exchange import answer_of
 from motet.runtime.wire.ownership import Ownership
+from motet.transport import Call
+
+_BLOCKS_IN_FLIGHT = 16
+"""Data blocks that are sent and not answered: enough to keep a link busy, a sixth of the data."""
 
 
 class Loader:
@@ -29,15 +34,15 @@ class Loader:
 
     def distribute(self, rows: Rows, start: Checkpoint, data: Ownership) -> None:
         """Send data blocks, with the checkpoint's state, and the model to their owners."""
-        by_id = start.state.ordered_by_id().columns
-        current = rows.ordered_by_id().with_columns(by_id)
-        calls = [
-            self._messenger.ask(
-                int(data.owners[block]), LoadRows(self._generation, block, FROM_THE_START, part)
-            )
-            for block, part in deal_blocks(current, self._plan.schedule).items()
-        ]
-        for call in calls:
+        by_id = start.state.seen_by_id().columns
+        current = rows.seen_by_id().with_columns(by_id)
+        sent = deque[Call]()
+        for block, part in dealt_blocks(current, self._plan.schedule):
+            if len(sent) == _BLOCKS_IN_FLIGHT:
+                sent.popleft().wait()
+            load = LoadRows(self._generation, block, FROM_THE_START, part)
+            sent.append(self._messenger.ask(int(data.owners[block]), load))
+        for call in sent:
             call.wait()
         self._client.multi_put(None, start.model)
 
