@@ -72,7 +72,7 @@ def test_a_class_chooses_among_several_in_a_file(tmp_path: Path) -> None:
     assert load_application(f"{path}:Other").name == "other"
     with pytest.raises(BadInput, match=r"holds 2 applications \(Mine, Other\)"):
         load_application(path)
-    with pytest.raises(UnknownName, match="'Othr'; did you mean 'Other'"):
+    with pytest.raises(UnknownName, match=rf"{path} 'Othr'; did you mean 'Other'"):
         load_application(f"{path}:Othr")
 
 

@@ -102,7 +102,7 @@ def _application_in(module: ModuleType, class_name: str, asked: str) -> type[Est
     own = {name: app for name, app in defined.items() if not app.__abstractmethods__}
     if class_name:
         if class_name not in defined:
-            raise UnknownName(f"application in {module.__name__}", class_name, own)
+            raise UnknownName(f"application in {asked.rpartition(':')[0]}", class_name, own)
         if class_name not in own:
             raise _incomplete(asked, defined[class_name])
         return own[class_name]

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import ParamSpec, TypeVar
 
-from motet.domain.errors import MotetError
+from motet.domain.errors import BadInput, MotetError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,6 +30,7 @@ _OTHER_NAMES = {
     "throughputs": "'motet simulate --throughputs'",
 }
 _NO_VALUES = ("to", "are", "and", "or", "with", "does", "if", "instead", "is", "out")
+_LINE_BREAK = re.compile(r"\s*\n\s*")
 _OPTION = re.compile(
     r"(?P<command>'(?:motet|ray|pip) [^']*')"
     r"|(?P<before>(?:with |give |say )?)--(?P<name>[a-z][a-z-]*)"
@@ -45,7 +46,7 @@ def python_arguments(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except MotetError as error:
-            error.args = (python_message(str(error)),)
+            error.args = (_told(error),)
             raise
 
     return with_python_messages
@@ -64,8 +65,14 @@ def python_items(items: Iterator[R]) -> Iterator[R]:
     try:
         yield from items
     except MotetError as error:
-        error.args = (python_message(str(error)),)
+        error.args = (_told(error),)
         raise
+
+
+def _told(error: MotetError) -> str:
+    """In one line also where it shows a refused table or array, which Python prints in several."""
+    message = python_message(str(error))
+    return _LINE_BREAK.sub(" ", message) if isinstance(error, BadInput) else message
 
 
 def python_message(message: str) -> str:

@@ -26,8 +26,10 @@ def test_policies_with_the_same_partial_lack_share_a_line() -> None:
     lack = ("whole run times", 2, True)
 
     assert not lacks_needed_inputs(run("srtf", lack))
-    assert missing_input_notes([run("srtf", lack), run("srsf", lack), run("srtf", lack)]) == [
-        "srtf, srsf: 2 of 3 jobs lack whole run times: it guesses."
+    useful = run("themis", (lack[0], lack[1], False))
+    runs = [run("srtf", lack), run("srsf", lack), run("srtf", lack), useful]
+    assert missing_input_notes(runs) == [
+        "srtf, srsf, themis: 2 of 3 jobs lack whole run times: it guesses."
     ]
 
 
@@ -40,5 +42,5 @@ def test_policies_that_are_told_run_times_share_a_line() -> None:
     ]
 
 
-def test_useful_inputs_and_documents_of_earlier_versions_have_no_note() -> None:
+def test_useful_inputs_that_no_job_has_and_earlier_versions_have_no_note() -> None:
     assert missing_input_notes([run("drf", ("queues", 3, False)), {"policy": "fifo"}]) == []

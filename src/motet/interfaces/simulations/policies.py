@@ -24,6 +24,7 @@ from motet.sim.experiment import Experiment
 _OF_TRACES = (
     *("columns", "timezone", "encoding", "time_format", "skip_bad_rows", "largest_gang", "format"),
 )
+_OF_SIMULATE = {"seed", "machine_events", "processes"}
 OnePolicy: TypeAlias = str | os.PathLike[str] | type[Policy] | Policy
 PolicyArgument: TypeAlias = OnePolicy | Sequence[OnePolicy] | Mapping[str, OnePolicy]
 _ACCEPTED = (
@@ -135,4 +136,4 @@ def _require_known(settings: Mapping[str, str], known: Mapping[str, set[str]]) -
         )
     if unknown is not None:
         whose = next(iter(known)) if len(known) == 1 else "these policies"
-        raise UnknownName(f"parameter of {whose}", unknown, everywhere)
+        raise UnknownName(f"parameter of {whose}", unknown, everywhere | _OF_SIMULATE)

@@ -16,8 +16,8 @@ def lacks_needed_inputs(document: Document) -> bool:
 
 
 def missing_input_notes(documents: Sequence[Document]) -> list[str]:
-    """A line per marked policy, a line for all whose needed inputs some jobs lack, and one for
-    those that get run times.
+    """A line per marked policy, a line for all that decide by an input which some jobs lack, and
+    one for those that get run times.
     """
     notes: dict[str, None] = {}
     partly: dict[str, list[str]] = {}
@@ -26,7 +26,7 @@ def missing_input_notes(documents: Sequence[Document]) -> list[str]:
         if total := _total(document):
             parts = [f"no {each['input']} in the log: {each['effect']}" for each in total]
             notes[f"{MISSING_MARK} {policy}: {'; '.join(parts)}."] = None
-        for each in _needed(document):
+        for each in document.get("missing_inputs") or ():
             if each["jobs"] < each["of"]:
                 what = f"{each['jobs']:,} of {each['of']:,} jobs lack {each['input']}"
                 users = partly.setdefault(f"{what}: {each['effect']}.", [])
