@@ -73,7 +73,7 @@ def demo_command(
 
 
 def _run_cluster(out: Path, policy: str, as_json: bool, quiet: bool, keep: bool) -> None:
-    require_server_extra()
+    require_server_extra(", or run 'motet demo --training', which needs none of them")
     from motet.interfaces.cli.demo.cluster.run import DemoOptions, run_cluster_demo
     from motet.interfaces.demo_jobs.demonstrations import DEMONSTRATIONS
     from motet.report.training.folder import RunFolder
