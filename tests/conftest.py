@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,6 +62,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Garbage collections pass over what all tests together consist of: most of this process."""
+    if "numba" in sys.modules:
+        from shared_kernels import compile_kernels_once
+
+        compile_kernels_once()
     gc.collect()
     gc.freeze()
 
