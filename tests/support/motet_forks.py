@@ -1,4 +1,7 @@
-"""Runs `motet` commands as forks of one process, which spares each of them the imports."""
+"""Runs `motet` commands as forks of one process, which spares each of them the imports.
+
+All processes of a test run have this one together.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,19 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import uuid
 from concurrent.futures import ThreadPoolExecutor
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 import motet_template
-from motet_template import MAX_MESSAGE_BYTES, Command
+from motet_template import LOCK, MAX_MESSAGE_BYTES, SOCKET, Command
 
 # What a module reads when it is imported must not depend on the test that comes first.
 _ENVIRONMENT = dict(os.environ)
+_RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)
+_FOLDER = Path(tempfile.gettempdir()) / f"motet-template-{_RUN}"
 
 
 class ForkedMotet:
@@ -99,14 +107,31 @@ class PipedMotet(ForkedMotet):
 
 @functools.cache
 def _template() -> socket.socket:
-    """The connection to this process's template, which ends with it."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs:
+    """A connection to the template of this test run, which ends with the last one."""
+    _FOLDER.mkdir(mode=0o700, exist_ok=True)
+    with (_FOLDER / LOCK).open("ab") as lock:
+        flock(lock, LOCK_EX)
+        with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+            return _connected()
+        (_FOLDER / SOCKET).unlink(missing_ok=True)
+        _start_template()
+        return _connected()
+
+
+def _connected() -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.connect(str(_FOLDER / SOCKET))
+    return connection
+
+
+def _start_template() -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(str(_FOLDER / SOCKET))
+        listener.listen()
         subprocess.Popen(
-            [sys.executable, motet_template.__file__, str(theirs.fileno())],
+            [sys.executable, motet_template.__file__, str(listener.fileno()), str(_FOLDER)],
             env=_ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             stdin=subprocess.DEVNULL,
-            pass_fds=[theirs.fileno()],
+            pass_fds=[listener.fileno()],
             start_new_session=True,
         )
-    return ours

@@ -11,20 +11,27 @@ import importlib
 import os
 import pickle
 import pkgutil
+import select
 import selectors
+import shutil
 import signal
 import socket
 import sys
 import tempfile
 from dataclasses import dataclass
+from fcntl import LOCK_EX, flock
+from pathlib import Path
 
 MAX_MESSAGE_BYTES = 1 << 18
-# Ray reads the environment and starts threads when it is imported; a testbed is set up by its own
-# tests.
+LOCK, SOCKET = "lock", "socket"
+"""Files in the folder of a template."""
+# Ray reads the environment and starts threads when it is imported, PyTorch takes seconds; a testbed
+# is set up by its own tests.
 _LEFT_OUT = (
     "motet.runtime.backends.ray",
     "motet.interfaces.ray_launcher",
     "motet.testbed",
+    "motet.torch",
     "motet.interfaces.cli.__main__",
 )
 _LIBRARIES = ("matplotlib.backends.backend_agg", "matplotlib.pyplot", "pandas", "rich.progress")
@@ -39,21 +46,45 @@ class Command:
     environment: dict[str, str]
 
 
-def serve(control: socket.socket) -> int:
+def serve(listener: socket.socket, folder: Path) -> int:
     """Start a fork for every command that comes with three descriptors: a socket for its process id
     and exit code, and its two outputs.
 
-    Returns in the template when the other end closes and, as the outcome of `motet`, in no fork.
+    Returns in the template when the last connection has closed and, as the outcome of `motet`, in
+    no fork.
     """
+    connections: set[socket.socket] = set()
     with selectors.DefaultSelector() as running:
-        running.register(control, selectors.EVENT_READ)
+        running.register(listener, selectors.EVENT_READ)
         while True:
             for key, _ in running.select():
-                if key.data is not None:
+                if key.fileobj is listener:
+                    connections.add(_accept(listener, running))
+                elif key.fileobj not in connections:
                     running.unregister(key.fd)
                     _tell_end(key.fd, *key.data)
-                elif not _start_next(control, running):
-                    return 0
+                elif not _start_next(control := key.fileobj, running):
+                    running.unregister(control)
+                    connections.remove(control)
+                    control.close()
+            if not connections and _is_removed(listener, folder):
+                return 0
+
+
+def _accept(listener: socket.socket, running: selectors.BaseSelector) -> socket.socket:
+    connection, _ = listener.accept()
+    running.register(connection, selectors.EVENT_READ)
+    return connection
+
+
+def _is_removed(listener: socket.socket, folder: Path) -> bool:
+    """Remove the address, unless somebody has connected to it meanwhile."""
+    with (folder / LOCK).open("ab") as lock:
+        flock(lock, LOCK_EX)
+        if select.select([listener], [], [], 0)[0]:
+            return False
+        shutil.rmtree(folder)
+        return True
 
 
 def _start_next(control: socket.socket, running: selectors.BaseSelector) -> bool:
@@ -81,10 +112,12 @@ def _start_next(control: socket.socket, running: selectors.BaseSelector) -> bool
 
 
 def _close_inherited(running: selectors.BaseSelector, answers: socket.socket) -> None:
-    """A fork has nothing of the commands before it, nor of the connection to the tests."""
+    """A fork has nothing of the commands before it, nor of the connections to the tests."""
     for key in [*running.get_map().values()]:
-        os.close(key.fd)
-        if key.data is not None:
+        if isinstance(key.fileobj, socket.socket):
+            key.fileobj.close()
+        else:
+            os.close(key.fd)
             key.data[1].close()
     running.close()
     answers.close()
@@ -117,10 +150,14 @@ def _import_all() -> None:
                 importlib.import_module(module.name)
     for name in _LIBRARIES:
         importlib.import_module(name)
-    assert "ray" not in sys.modules, "a module outside of _LEFT_OUT imports Ray"
+    for name in ("ray", "torch"):
+        assert name not in sys.modules, f"a module outside of _LEFT_OUT imports {name}"
+    from shared_kernels import compile_kernels_once
+
+    compile_kernels_once()
 
 
 if __name__ == "__main__":
     _import_all()
     gc.freeze()
-    sys.exit(serve(socket.socket(fileno=int(sys.argv[1]))))
+    sys.exit(serve(socket.socket(fileno=int(sys.argv[1])), Path(sys.argv[2])))
