@@ -15,12 +15,10 @@ from marked_process import motet_process
 
 
 @pytest.mark.cluster
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("process", "told"),
-    [
-        ("gcs_server", "Ray's GCS at"),
-        pytest.param("raylet", "the raylet of this node at", marks=pytest.mark.soak),
-    ],
+    [("gcs_server", "Ray's GCS at"), ("raylet", "the raylet of this node at")],
 )
 def test_a_killed_control_process_ends_the_run_which_can_be_resumed(
     process: str, told: str, tmp_path: Path

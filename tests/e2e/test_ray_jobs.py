@@ -20,6 +20,7 @@ from live_trainings import ended, record_of
 from marked_process import run_motet
 from motet.interfaces.client import LiveClient
 from motet.interfaces.live_cluster.log_reading import ProcessLog
+from motet.interfaces.ray_launcher.installed_versions import InstalledVersions
 from motet.interfaces.server_address import ServerAddress
 from ray_nodes import RayNodes, ray_nodes
 from waiting import wait_until
@@ -38,11 +39,26 @@ def nodes(no_shared_ray: None) -> Iterator[RayNodes]:
         yield found
 
 
-@pytest.fixture
-def server(nodes: RayNodes, tmp_path: Path) -> Iterator[LiveServer]:
-    found = LiveServer(tmp_path / "state", "--address", nodes.address)
+@pytest.fixture(scope="module")
+def server(nodes: RayNodes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """The same for most tests: its processes on the nodes take seconds to start."""
+    found = LiveServer(tmp_path_factory.mktemp("server") / "state", "--address", nodes.address)
     yield found
     found.kill_everything()
+
+
+@pytest.fixture
+def client(server: LiveServer) -> LiveClient:
+    if server.process is None or server.process.poll() is not None:
+        return server.start()
+    return LiveClient(ServerAddress.find(folder=server.folder))
+
+
+@pytest.fixture
+def idle_nodes(nodes: RayNodes, server: LiveServer) -> RayNodes:
+    """Those without the server of the other tests."""
+    server.kill_everything()
+    return nodes
 
 
 def submit(client: LiveClient, run: str, processes: int = 1, **more: Any) -> str:
@@ -88,8 +104,7 @@ def doubles(server: LiveServer) -> list[Path]:
     return list((server.folder / "checkpoints").glob("*/double-*"))
 
 
-def test_a_gang_runs_on_all_machines_or_waits(server: LiveServer) -> None:
-    client = server.start()
+def test_a_gang_runs_on_all_machines_or_waits(server: LiveServer, client: LiveClient) -> None:
     job = submit(client, 'echo "$MOTET_NODE_ADDRESS $RANK of $WORLD_SIZE $LOCAL_RANK"', 4)
     waits = submit(client, "true", 4)
     assert ended(client, job)["state"] == "SUCCEEDED"
@@ -104,9 +119,8 @@ def test_a_gang_runs_on_all_machines_or_waits(server: LiveServer) -> None:
 
 
 def test_jobs_run_on_while_launchers_supervisors_and_the_server_are_killed(
-    nodes: RayNodes, server: LiveServer
+    nodes: RayNodes, server: LiveServer, client: LiveClient
 ) -> None:
-    client = server.start()
     job = count_to(client, 100_000, 4)
     counts_on(server, job, 4)
     for victims in (server.launchers, nodes.supervisors, nodes.launchers):
@@ -129,10 +143,7 @@ def test_jobs_run_on_while_launchers_supervisors_and_the_server_are_killed(
 
 
 @pytest.mark.soak
-def test_a_training_on_two_machines_gives_the_model_of_motet_train(
-    server: LiveServer, tmp_path: Path
-) -> None:
-    client = server.start()
+def test_a_training_on_two_machines_gives_the_model_of_motet_train(client: LiveClient) -> None:
     training = {"name": "fit", "app": "mlr", "data": "digits", "workers": 2, "servers": 1}
     epochs = {"epochs": 5, "set": {"tol": 0}, "workdir": "/"}
     job = client.submit({**training, **epochs}, key="")["id"]
@@ -144,9 +155,8 @@ def test_a_training_on_two_machines_gives_the_model_of_motet_train(
 
 
 def test_a_gang_that_ray_has_no_room_for_is_not_half_started(
-    nodes: RayNodes, server: LiveServer
+    nodes: RayNodes, server: LiveServer, client: LiveClient
 ) -> None:
-    client = server.start()
     assert ended(client, submit(client, "true", 4))["state"] == "SUCCEEDED"
     with nodes.taken("m2", 1) as has_waiting:
         job = count_to(client, 10, 4)
@@ -154,6 +164,35 @@ def test_a_gang_that_ray_has_no_room_for_is_not_half_started(
         assert list((server.folder / "attempts" / job).glob("*/rank-*/shepherd.json")) == []
     assert ended(client, job)["state"] == "SUCCEEDED"
     assert doubles(server) == []
+
+
+def examined(server: LiveServer) -> dict[str, list[tuple[str, str]]]:
+    """What `motet doctor` finds: verdicts and messages by subject."""
+    done = run_motet("doctor", "--state-dir", server.folder, "--json")
+    found: dict[str, list[tuple[str, str]]] = {}
+    for each in json.loads(done.out)["checks"]:
+        found.setdefault(each["subject"], []).append((each["verdict"], each["message"]))
+    return found
+
+
+def test_versions_clocks_and_the_head_are_examined(
+    nodes: RayNodes, server: LiveServer, client: LiveClient
+) -> None:
+    nodes.add("m3", 1)
+    wait_until(lambda: len(client.checkup()["machines"]) == 3)
+    found, here = examined(server), InstalledVersions.here()
+    words = f"Motet {here.motet}, Python {here.python}, Ray {here.ray}"
+    assert found["versions"] == [("ok", f"3 machines as the server: {words}")]
+    ((verdict, clocks),) = found["clocks"]
+    assert (verdict, clocks.startswith("3 machines within ")) == ("ok", True)
+    ((verdict, head),) = found["head port"]
+    assert (verdict, head.startswith(f"{nodes.address} accepts connections")) == ("ok", True)
+
+    nodes.remove("m3")
+    wait_until(lambda: {it["name"]: it["state"] for it in client.machines()}["m3"] == "GONE")
+    after = examined(server)
+    assert after["machines"] == [("warning", "m3 is GONE")]
+    assert after["versions"] == [("ok", f"2 machines as the server: {words}")]
 
 
 def test_without_ray_jobs_are_accepted_and_wait(tmp_path: Path) -> None:
@@ -170,9 +209,10 @@ def test_without_ray_jobs_are_accepted_and_wait(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 def test_jobs_of_a_lost_machine_continue_elsewhere_when_its_processes_are_dead(
-    nodes: RayNodes, tmp_path: Path
+    idle_nodes: RayNodes, tmp_path: Path
 ) -> None:
     """The host of a killed raylet lives on, and so do the processes until their lease ends."""
+    nodes = idle_nodes
     nodes.add("lost", 3)
     options = ("--address", nodes.address, "--lease", "8")
     with running_server(tmp_path / "state", *options) as server:
@@ -194,7 +234,10 @@ def test_jobs_of_a_lost_machine_continue_elsewhere_when_its_processes_are_dead(
 
 
 @pytest.mark.soak
-def test_a_followed_log_goes_on_when_its_machine_is_lost(nodes: RayNodes, tmp_path: Path) -> None:
+def test_a_followed_log_goes_on_when_its_machine_is_lost(
+    idle_nodes: RayNodes, tmp_path: Path
+) -> None:
+    nodes = idle_nodes
     nodes.add("gone", 3)
     run = "n=0; while [ $MOTET_ATTEMPT_NUMBER = 1 ]; do echo $n; n=$((n + 1)); sleep 0.1; done; pwd"
     with running_server(tmp_path / "state", "--address", nodes.address, "--lease", "8") as server:
@@ -216,8 +259,10 @@ def test_a_followed_log_goes_on_when_its_machine_is_lost(nodes: RayNodes, tmp_pa
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
-def test_random_kills_lose_no_job_and_start_none_twice(nodes: RayNodes, server: LiveServer) -> None:
-    draw, steps, client = random.Random(1), 400, server.start()
+def test_random_kills_lose_no_job_and_start_none_twice(
+    nodes: RayNodes, server: LiveServer, client: LiveClient
+) -> None:
+    draw, steps = random.Random(1), 400
     sizes = [draw.randint(1, 3) for _ in range(8)]  # Two gangs of three never fit together.
     jobs = [count_to(client, steps, size) for size in sizes]
     victims = {

@@ -15,6 +15,13 @@ import motet.runtime.backends.ray.environment  # noqa: F401
 from motet.runtime.backends.ray.token import PrivateToken
 
 _STARTS = 4
+_HEAD = {
+    "num_cpus": 0,
+    "include_dashboard": False,
+    "include_log_monitor": False,
+    "no_monitor": True,
+}
+"""A head without CPUs and without processes that only an autoscaler or a person needs."""
 
 
 class RayNodes:
@@ -29,10 +36,11 @@ class RayNodes:
         found: str = self._cluster.address
         return found
 
-    def add(self, name: str, cpus: int) -> None:
-        """Start a node."""
+    def add(self, name: str, cpus: int, **labels: str) -> None:
+        """Start a node. `labels`: with underscores for dashes."""
+        values = {key.replace("_", "-"): value for key, value in labels.items()}
         self._nodes[name] = _patiently(
-            lambda: self._cluster.add_node(num_cpus=cpus, node_name=name)
+            lambda: self._cluster.add_node(num_cpus=cpus, node_name=name, labels=values)
         )
 
     def remove(self, name: str) -> None:
@@ -106,8 +114,7 @@ def ray_nodes(gcs_storage: Path | None = None, **cpus: int) -> Iterator[RayNodes
     token = PrivateToken()
     stored = {"RAY_gcs_storage": "rocksdb", "RAY_gcs_storage_path": str(gcs_storage)}
     os.environ |= stored if gcs_storage else {}
-    head = {"num_cpus": 0}
-    cluster = _patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
+    cluster = _patiently(lambda: Cluster(initialize_head=True, head_node_args=_HEAD))
     found = RayNodes(cluster)
     try:
         for name, count in cpus.items():

@@ -1,14 +1,15 @@
 """A DistributedDataParallel job over gloo: counts its steps, and ends after as many as it is told.
 
-    python torch_job.py STEPS HELD_AT
+    python torch_job.py STEPS [HELD_AT ...]
 
-At step HELD_AT of the first attempt it waits, with collective calls going on, to be stopped.
+At the step that is given for its attempt it waits, with collective calls going on, to be stopped.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 
 import torch
@@ -22,12 +23,13 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def main(steps: int, held_at: int) -> None:
+def main(steps: int, *held_at: int) -> None:
     torch.manual_seed(0)
     distributed.init_process_group("gloo")
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
     checkpoint = TorchCheckpoint(model=model, optimizer=optimizer)
+    attempt = int(os.environ["MOTET_ATTEMPT_NUMBER"])
     done = checkpoint.load()
     say(f"from {done}")
     for step in range(done, steps):
@@ -37,10 +39,11 @@ def main(steps: int, held_at: int) -> None:
         (model(shard).squeeze() - shard.sum(dim=1)).square().mean().backward()
         optimizer.step()
         checkpoint.step_done(step + 1, every=5)
-        if step + 1 == held_at and os.environ["MOTET_ATTEMPT_NUMBER"] == "1":
+        if [step + 1] == [*held_at[attempt - 1 : attempt]]:
             say("held")
             while True:
                 checkpoint.step_done(step + 1)
+                time.sleep(0.05)
     weights = [value.flatten().tolist() for value in model.state_dict().values()]
     if distributed.get_rank() == 0:
         Path(os.environ["RESULT"]).write_text(repr(weights))
@@ -48,4 +51,4 @@ def main(steps: int, held_at: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(*map(int, sys.argv[1:]))

@@ -42,6 +42,12 @@ def test_the_front_is_the_head_without_cpus() -> None:
     assert "--labels=motet-kind=machine" in node
 
 
+def test_no_process_of_ray_runs_without_use() -> None:
+    head, node = start_ray(LAYOUT, FRONT_HOST, 10**8), start_ray(LAYOUT, HOST, 10**8)
+    assert {"--include-dashboard=false", "--no-monitor", "--include-log-monitor=false"} <= set(head)
+    assert "--include-log-monitor=false" in node
+
+
 def test_a_label_has_no_dash_at_its_end() -> None:
     assert "--labels=motet-kind=old" in start_ray(LAYOUT, Host(0, "old--0", kind="old-"), 10**8)
 

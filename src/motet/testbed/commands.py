@@ -69,9 +69,13 @@ def drain_ray(layout: HostLayout, node: str, notice_s: int) -> list[str]:
 
 
 def start_ray(layout: HostLayout, host: Host, object_store_bytes: int) -> list[str]:
-    """Return the command that starts the host's Ray node; the front's is the head without CPUs."""
+    """Return the command that starts the host's Ray node; the front's is the head without CPUs.
+
+    Without processes that nobody uses here: the autoscaler and those that pass logs on.
+    """
+    unused = ("--include-dashboard=false", "--no-monitor")
     role = (
-        ("--head", f"--port={HEAD_PORT}", "--num-cpus=0", "--include-dashboard=false")
+        ("--head", f"--port={HEAD_PORT}", "--num-cpus=0", *unused)
         if host.is_front
         else (
             f"--address={layout.head_address}",
@@ -83,4 +87,5 @@ def start_ray(layout: HostLayout, host: Host, object_store_bytes: int) -> list[s
         sys.executable, "-m", "ray.scripts.scripts", "start", *role,
         f"--node-ip-address={layout.address_of(host)}", f"--node-name={host.name}",
         "--num-gpus=0", f"--object-store-memory={object_store_bytes}", "--disable-usage-stats",
+        "--include-log-monitor=false",
     ]  # fmt: skip

@@ -215,6 +215,7 @@ def test_training_is_the_same_every_time_and_leaves_no_process(
     assert psutil.wait_procs(census.seen, timeout=20)[1] == []
 
 
+@LOCAL
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=SOAK), pytest.param(2, marks=SOAK)])
 def test_executors_killed_at_random_moments_do_not_change_the_model(
     cluster: Cluster, undisturbed: Undisturbed, seed: int

@@ -22,13 +22,13 @@ from local_toy import trained_locally
 from motet.domain.reconfiguration import Add, Delete, Plan
 from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.backends.ray.cluster import RayCluster, ray
-from motet.runtime.backends.ray.token import PrivateToken
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.ports import LaunchRequest
 from motet.runtime.controller.reconfiguration.plan_queue import TimedPlan
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport
+from ray_nodes import ray_nodes
 from toy_app import ToyRegression
 from unhurried import UntilPlansAreDone
 from waiting import wait_until
@@ -42,15 +42,10 @@ EPOCHS = 60
 def address(no_shared_ray: None) -> Iterator[str]:
     """Three nodes of one CPU each and a head without, on this machine."""
     del no_shared_ray
-    from ray.cluster_utils import Cluster
-
-    token = PrivateToken()
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    for number in (10, 2, 1):
-        cluster.add_node(num_cpus=1, node_name=f"m{number}", labels={"motet-kind": f"k{number}"})
-    yield cluster.address
-    cluster.shutdown()
-    token.discard()
+    with ray_nodes() as nodes:
+        for number in (10, 2, 1):
+            nodes.add(f"m{number}", 1, motet_kind=f"k{number}")
+        yield nodes.address
 
 
 class Nodes(UntilPlansAreDone):
@@ -73,7 +68,7 @@ class Nodes(UntilPlansAreDone):
         self.most = max(self.most, len(nodes))
 
 
-def test_an_executor_is_started_on_the_node_that_is_its_machine(address: str) -> None:
+def test_an_executor_and_its_arbiter_are_on_the_node_that_is_its_machine(address: str) -> None:
     with RayCluster.join(address, machines=3) as cluster:
         machines = cluster.machines()
         assert [it.name for it in machines] == ["m1", "m2", "m10"]
@@ -91,17 +86,9 @@ def test_an_executor_is_started_on_the_node_that_is_its_machine(address: str) ->
                 for node in group["bundles_to_node_id"].values()
             }
             assert names[node] == machines[number].name
+            # The arbiter of a killed executor ends when it has noticed the death.
+            wait_until(lambda node=node: [it for it in names if arbiter_of(it)] == [node])  # type: ignore[misc]
             executor.kill()
-
-
-def test_the_node_of_an_executor_has_an_arbiter_for_jobs_beside_it(address: str) -> None:
-    with RayCluster.join(address, machines=3) as cluster:
-        request = LaunchRequest("a job", (1,), bytes(32), ToyRegression())
-        executor = cluster.launch(request)[1]
-        nodes = {node["NodeName"]: node["NodeID"] for node in ray.nodes()}
-        # The arbiter of an executor of the test before ends when it has noticed the death.
-        wait_until(lambda: [name for name, node in nodes.items() if arbiter_of(node)] == ["m2"])
-        executor.kill()
 
 
 def arbiter_of(node: str) -> list[int]:
@@ -155,6 +142,8 @@ def test_an_executor_that_is_started_anew_takes_the_place_of_the_lost_one(addres
         result = Job(app, app.prepare(None, seed=1), options, cluster, observer).run()
     assert len(result.recoveries) == 1
     assert len(observer.seen) == 1
+    expected = trained_locally(4, batch_size=5)
+    np.testing.assert_allclose(result.app.coef_, expected.coef_, rtol=1e-10, atol=1e-13)
 
 
 @pytest.mark.soak

@@ -16,10 +16,14 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 
 def few_jobs(folder: Path) -> list[Arrival]:
+    """Three jobs of the demo, shortened."""
     chosen = {"digits", "diabetes", "rate-0.1"}
-    jobs = [each.values for each in demo_workload(folder) if each.name in chosen]
-    assert len(jobs) == len(chosen)
-    return [Arrival(0.5 * number, values) for number, values in enumerate(jobs)]
+    jobs = {each.name: dict(each.values) for each in demo_workload(folder) if each.name in chosen}
+    assert jobs.keys() == chosen
+    jobs["digits"] |= {"epochs": 5, "set": {"tol": 0}}
+    run = jobs["rate-0.1"]["run"]
+    run[run.index("--epochs") + 1] = "30"
+    return [Arrival(0.5 * number, values) for number, values in enumerate(jobs.values())]
 
 
 def test_all_jobs_succeed_and_fifo_is_compared(
