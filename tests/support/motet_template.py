@@ -157,7 +157,16 @@ def _import_all() -> None:
     compile_kernels_once()
 
 
+def _load_kernels() -> None:
+    """Those of most live clusters: Numba takes half a second to read them in a process."""
+    from motet.interfaces.server.kernels.rehearsal import rehearse
+
+    with tempfile.TemporaryDirectory() as folder:
+        rehearse("fifo", {}, Path(folder))
+
+
 if __name__ == "__main__":
     _import_all()
+    _load_kernels()
     gc.freeze()
     sys.exit(serve(socket.socket(fileno=int(sys.argv[1])), Path(sys.argv[2])))
