@@ -34,7 +34,7 @@ SLOW_KMEANS = (
 BAD_START = ("--machines", "4", "--workers", "1", "--servers", "3")
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture
 def compiled_search() -> None:
     """The job is too short to wait for a compilation."""
     compile_search()
@@ -48,6 +48,8 @@ def trained(*arguments: str | Path) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.soak
+@pytest.mark.usefixtures("compiled_search")
 def test_a_bad_start_is_left_and_the_same_model_is_learned(tmp_path: Path) -> None:
     driven = trained("--auto", *BAD_START, "--out", tmp_path / "run")
     plain = trained_here("kmeans", DATA, EPOCHS, roles=(1, 1), n_clusters=CLUSTERS)

@@ -36,12 +36,13 @@ def digest() -> str:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_kills_lose_no_job_and_start_none_twice(server: LiveServer, digest: str) -> None:
     draw = random.Random(1)
-    kinds = tuple(draw.sample(KINDS, len(KINDS)))
-    run_with_kills(server, kinds, seed=1, jobs=4, trainings=1, digest=digest)
+    kinds = [kind for kind in KINDS for _ in range(2)]
+    draw.shuffle(kinds)
+    run_with_kills(server, tuple(kinds), seed=1, jobs=6, trainings=1, digest=digest)
 
 
 @pytest.mark.soak

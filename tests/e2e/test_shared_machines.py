@@ -131,6 +131,7 @@ def test_neighbours_of_failures_on_shared_machines_train_on(
     assert profiled(server) == {one, two, three}
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_a_neighbour_that_exceeds_its_memory_is_killed_alone(tmp_path: Path) -> None:
     probe = make_memory_group(tmp_path, 10**9, group_parent())

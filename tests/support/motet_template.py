@@ -5,6 +5,7 @@ It never runs a command itself, so a fork has nothing of another command.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -18,9 +19,12 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
+import traceback
 from dataclasses import dataclass
 from fcntl import LOCK_EX, flock
 from pathlib import Path
+from typing import NoReturn
 
 MAX_MESSAGE_BYTES = 1 << 18
 LOCK, SOCKET = "lock", "socket"
@@ -50,8 +54,7 @@ def serve(listener: socket.socket, folder: Path) -> int:
     """Start a fork for every command that comes with three descriptors: a socket for its process id
     and exit code, and its two outputs.
 
-    Returns in the template when the last connection has closed and, as the outcome of `motet`, in
-    no fork.
+    Returns in the template, when the last connection has closed, and in no fork.
     """
     connections: set[socket.socket] = set()
     with selectors.DefaultSelector() as running:
@@ -101,9 +104,7 @@ def _start_next(control: socket.socket, running: selectors.BaseSelector) -> bool
             os.dup2(output, number)
             os.close(output)
         _become(command)
-        from motet.interfaces.cli.main import main
-
-        main()
+        _run_and_exit()
     for output in outputs:
         os.close(output)
     answers.send(pickle.dumps(child))
@@ -139,6 +140,28 @@ def _become(command: Command) -> None:
     sys.argv[:] = ["motet", *command.arguments]
     # A shell without job control starts background processes with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _run_and_exit() -> NoReturn:
+    """Run `motet` and end as Python does, but leave alone what all forks have in common: to destroy
+    it would copy it."""
+    from motet.interfaces.cli.main import main
+
+    status = 1
+    try:
+        main()
+        status = 0
+    except SystemExit as ended:
+        status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        threading._shutdown()
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):  # As after `>&-`.
+                stream.flush()
+        os._exit(status)
 
 
 def _import_all() -> None:

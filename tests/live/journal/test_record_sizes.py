@@ -25,7 +25,7 @@ ALL_AT_ONCE = {
 
 @pytest.mark.parametrize("policy", built_in_policies())
 def test_a_record_does_not_grow_with_the_jobs_that_wait(tmp_path: Path, policy: str) -> None:
-    few, many = (recorded(tmp_path / str(jobs), policy, jobs) for jobs in (100, 1000))
+    few, many = (recorded(tmp_path / str(jobs), policy, jobs) for jobs in (100, 400))
     assert median(many) <= 1.5 * median(few) + 100
     if policy not in ALL_AT_ONCE:
         assert sum(many) <= 1.5 * sum(few)

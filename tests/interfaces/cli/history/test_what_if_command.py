@@ -89,13 +89,15 @@ def test_a_copy_of_the_journal_gives_the_same_report(server: LiveServer, tmp_pat
     assert one["runs"] == other["runs"]
 
 
-def test_the_table_names_the_runs_and_the_error_of_the_replay(server: LiveServer) -> None:
+def test_the_table_names_the_runs_and_the_error_and_leaves_no_process(server: LiveServer) -> None:
     words = ("whatif", "--policy", "srtf", "--since", "1h", "--state-dir", str(server.folder))
     shown = " ".join(run(*words).stdout.split())
     assert "fifo, measured" in shown
     assert "srtf, simulated" in shown
     assert "from the measured one" in shown
     assert "srtf is told the run times" in shown
+    # The follower of the server stays.
+    assert server.processes_of("-m motet.interfaces.forecasts ") == []
 
 
 def test_what_cannot_be_simulated_is_refused(server: LiveServer) -> None:
@@ -113,8 +115,3 @@ def test_what_cannot_be_simulated_is_refused(server: LiveServer) -> None:
     now = datetime.now().astimezone()
     with pytest.raises(NotFound, match="no jobs were active"):
         run("whatif", "--policy", "fifo", "--since", now.isoformat(), *folder)
-
-
-def test_no_process_is_left_behind(server: LiveServer) -> None:
-    run("whatif", "--policy", "srtf", "--state-dir", str(server.folder))
-    assert server.processes_of("-m motet.interfaces.forecasts ") == []  # The follower stays.

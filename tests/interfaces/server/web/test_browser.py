@@ -240,6 +240,7 @@ def test_a_replay_is_started_by_keyboard_and_its_page_follows(
     assert narrow.tab.evaluate("document.documentElement.scrollWidth") <= 400
 
 
+@pytest.mark.soak
 def test_a_replay_is_read_without_scripts(
     chromium: Any, server: LiveServer, client: LiveClient
 ) -> None:
