@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import tempfile
@@ -21,7 +22,7 @@ from motet.domain.arrays import Ints
 from motet.domain.errors import MotetError
 from motet.interfaces.simulation_runs import SimulationTask, run_one
 from motet.interfaces.usable_hardware import cpu_count
-from motet.runtime.executor.process_control import die_with_parent
+from motet.runtime.executor.process_control import die_with_parent, exit_at_once
 from motet.sim.metrics.results import SimulationResult
 
 ProgressReport: TypeAlias = Callable[[int, int], None]
@@ -82,7 +83,7 @@ def _pooled(
     _start_tracker()
     # Processes of a pool do not notice that their parent was killed.
     with ProcessPoolExecutor(
-        processes, get_context("spawn"), initializer=die_with_parent, initargs=(os.getpid(),)
+        processes, get_context("spawn"), initializer=_begin, initargs=(os.getpid(),)
     ) as pool:
         promises = [
             pool.submit(_run_in_pool, number, cloudpickle.dumps(task), progress_file)
@@ -96,6 +97,12 @@ def _pooled(
         for process in active_children():
             process.kill()
         return failure
+
+
+def _begin(parent: int) -> None:
+    """Of a process of the pool, which ends without freeing first what it has imported."""
+    die_with_parent(parent)
+    atexit.register(exit_at_once, 0)
 
 
 def _start_tracker() -> None:

@@ -20,7 +20,7 @@ from motet.interfaces.forecasts.replay.what_if import WhatIfQuestion, what_if
 from motet.interfaces.forecasts.replay.what_if_report import Tell
 from motet.interfaces.forecasts.replay.what_if_summary import what_if_summary
 from motet.report.rendering.json_text import to_json
-from motet.runtime.executor.process_control import die_with_parent
+from motet.runtime.executor.process_control import die_with_parent, exit_at_once
 
 _NICENESS = 10
 """Jobs and the server go first."""
@@ -61,4 +61,4 @@ def answered(journal: str, question: dict[str, Any], tell: Tell) -> dict[str, An
 
 
 if __name__ == "__main__":
-    sys.exit(answer_question())
+    exit_at_once(answer_question())

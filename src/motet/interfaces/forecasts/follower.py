@@ -28,7 +28,7 @@ from motet.interfaces.forecasts.expected_starts import (
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.futures import PossibleFutures
 from motet.interfaces.forecasts.prediction_store import PredictionStore
-from motet.runtime.executor.process_control import die_with_parent
+from motet.runtime.executor.process_control import die_with_parent, exit_at_once
 
 BUDGET_S = 10.0
 """Of the processor: a process of low priority waits for it on a machine that has much to do."""
@@ -84,3 +84,4 @@ if __name__ == "__main__":
     die_with_parent(int(sys.argv[3]))
     os.nice(_NICENESS)
     follow(sys.argv[1], Path(sys.argv[2]), sys.stdin, sys.stdout)
+    exit_at_once(0)

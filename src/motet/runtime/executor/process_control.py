@@ -1,4 +1,4 @@
-"""System calls of Linux that end a process with its parent."""
+"""How processes end: with their parent, and at once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import contextlib
 import ctypes
 import os
 import signal
+import sys
+from typing import NoReturn
 
 _SET_PARENT_DEATH_SIGNAL = 1
 
@@ -18,6 +20,18 @@ def die_with_parent(parent: int) -> None:
     _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(0)
+
+
+def exit_at_once(status: int) -> NoReturn:
+    """End with all that was written to the standard streams.
+
+    The interpreter would first free what was imported, which takes a third of the CPU time of the
+    imports. Nothing that was registered for its end is called.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # It may be closed.
+            stream.flush()
+    os._exit(status)
 
 
 def set_process_name(name: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from motet.domain.errors import MotetError
 from motet.interfaces.server.kernels.rehearsal import rehearse
-from motet.runtime.executor.process_control import die_with_parent
+from motet.runtime.executor.process_control import die_with_parent, exit_at_once
 
 
 def compile_asked() -> int:
@@ -31,4 +31,4 @@ def compile_asked() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(compile_asked())
+    exit_at_once(compile_asked())
