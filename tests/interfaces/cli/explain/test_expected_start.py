@@ -66,7 +66,7 @@ def test_a_waiting_job_is_expected_to_start_when_the_one_before_it_ends(tmp_path
         assert coverage(server)["inside"] == 0
         assert "0 of 2 starts (0%)" in run(server, "explain", "--coverage")
         server.end()
-        assert server.processes_of("motet.interfaces.forecasts.follower") == []
+        wait_until(lambda: server.processes_of("motet.interfaces.forecasts.follower") == [])
 
 
 def test_a_job_or_coverage_is_explained_and_not_both(tmp_path: Path) -> None:
