@@ -20,8 +20,10 @@ import hmac
 import os
 import struct
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import TypeAlias
 
 from motet.domain.errors import AuthenticationFailed
 from motet.transport.channel import Channel, DeadlinePassed
@@ -37,6 +39,14 @@ _CHALLENGE = struct.Struct(f"<8s{_NONCE_BYTES}s{_PROOF_BYTES}s")
 _ACCEPTED = b"\x01"
 _REFUSED = b"\x00"
 _PLAIN, _SEALED = 0, 1
+
+
+SecretOf: TypeAlias = "bytes | Callable[[str], bytes]"
+"""The secret of every client, or how to find that of the client with a name.
+
+A client that proves a secret is one of those with that secret, so its name can be trusted. For an
+unknown name, return a fresh secret: the proof then fails like any other.
+"""
 
 
 @dataclass(frozen=True)
@@ -73,7 +83,7 @@ def prove_client(
 
 
 def verify_client(
-    channel: Channel, secret: bytes, deadline_s: float
+    channel: Channel, secret_of: SecretOf, deadline_s: float
 ) -> tuple[Identity, SessionKeys | None]:
     """Run the server's half, up to `accept_client`; returns the client and the keys as above.
 
@@ -83,6 +93,8 @@ def verify_client(
     magic, _, mode, session, name_bytes, name = _HELLO.unpack(hello)
     if magic != _MAGIC or name_bytes > MAX_CLIENT_ID_BYTES or mode not in (_PLAIN, _SEALED):
         raise AuthenticationFailed("the peer does not speak this version of Motet's protocol")
+    client_id = name[:name_bytes].decode(errors="replace")
+    secret = secret_of if isinstance(secret_of, bytes) else secret_of(client_id)
     nonce = os.urandom(_NONCE_BYTES)
     channel.send([_CHALLENGE.pack(_MAGIC, nonce, _digest(secret, b"server", hello, nonce))])
     proof = _receive(channel, _PROOF_BYTES, deadline_s)
@@ -93,7 +105,7 @@ def verify_client(
         channel.send([_REFUSED])
         raise AuthenticationFailed("a client of another host does not encrypt")
     keys = _keys(secret, hello, nonce) if mode == _SEALED else None
-    return Identity(name[:name_bytes].decode(errors="replace"), session), keys
+    return Identity(client_id, session), keys
 
 
 def accept_client(channel: Channel) -> None:

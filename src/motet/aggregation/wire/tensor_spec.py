@@ -38,3 +38,14 @@ class OptimizerSpec:
 
     kind: OptimizerKind
     groups: tuple[GroupOptions, ...] = ({},)
+
+
+OPTIONS: Mapping[OptimizerKind, frozenset[str]] = {
+    "none": frozenset(),
+    "sgd": frozenset({"lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize"}),
+    "adam": frozenset(
+        {"lr", "betas", "eps", "weight_decay", "amsgrad", "maximize", "decoupled_weight_decay"}
+    ),
+    "adamw": frozenset({"lr", "betas", "eps", "weight_decay", "amsgrad", "maximize"}),
+}
+"""The options of a parameter group that change results, by optimizer; the rest is ignored."""

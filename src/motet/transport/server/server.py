@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
 from motet.domain.errors import AuthenticationFailed
-from motet.transport.authentication import accept_client, verify_client
+from motet.transport.authentication import SecretOf, accept_client, verify_client
 from motet.transport.backends.selection import listeners_at
 from motet.transport.backends.shared_link import SharedLink
 from motet.transport.channel import Listener, ServerChannel
@@ -38,20 +38,24 @@ class Server:
     later requests of the same connection, and only those. `host` is the address that clients use;
     port 0 selects a free one. `listeners`: other ways to reach this server, instead of the built-in
     backends. `link`: of this machine, if several jobs share it; replies travel in the lanes of
-    their requests. Raises BadInput if the address is not available.
+    their requests. `payload_limit`: the largest payload, in bytes, that the client with a name may
+    send; a larger one ends its connection before it takes memory.
+    Raises BadInput if the address is not available.
     """
 
     def __init__(
         self,
         handler: Handler,
-        secret: bytes,
+        secret: SecretOf,
         host: str = "127.0.0.1",
         port: int = 0,
         *,
         listeners: Sequence[Listener] | None = None,
         link: SharedLink | None = None,
+        payload_limit: Callable[[str], int] | None = None,
     ) -> None:
         self._handler = handler
+        self._payload_limit = payload_limit
         self._secret = secret
         self._pool = BufferPool()
         self._lock = threading.Lock()
@@ -165,7 +169,9 @@ class Server:
         if previous is not None and not previous.end(HANDSHAKE_TIMEOUT_S):
             return None
         sealed = channel if keys is None else SealedChannel(channel, keys, is_server=True)
-        connection = ServerConnection(sealed, identity, self._handler, self._pool)
+        connection = ServerConnection(
+            sealed, identity, self._handler, self._pool, self._payload_limit
+        )
         with self._lock:
             if self._closing.is_set():
                 return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from motet.transport.authentication import Identity
 from motet.transport.channel import ServerChannel
@@ -37,7 +37,12 @@ class ServerConnection:
     """
 
     def __init__(
-        self, channel: ServerChannel, identity: Identity, handler: Handler, pool: BufferPool
+        self,
+        channel: ServerChannel,
+        identity: Identity,
+        handler: Handler,
+        pool: BufferPool,
+        payload_limit: Callable[[str], int] | None = None,
     ) -> None:
         self.client_id = identity.client_id
         self.session = identity.session
@@ -46,6 +51,7 @@ class ServerConnection:
         self._channel = channel
         self._peer_memory = channel.peer_memory
         self._handler = handler
+        self._payload_limit = payload_limit
         self._buffer: memoryview | None = None
         self._thread = threading.current_thread()
         self._thread_id = threading.get_ident()
@@ -164,5 +170,11 @@ class ServerConnection:
         del references, meta
         if header.payload_bytes <= SMALL_PAYLOAD_BYTES:
             return None
+        if self._payload_limit is not None:
+            limit_bytes = self._payload_limit(self.client_id)
+            if header.payload_bytes > limit_bytes:
+                raise ProtocolError(
+                    f"a payload of {header.payload_bytes} bytes, at most {limit_bytes} here"
+                )
         self._buffer = self.pool.take(header.payload_bytes)
         return [self._buffer[: header.payload_bytes]]

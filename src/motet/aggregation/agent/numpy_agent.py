@@ -1,0 +1,327 @@
+"""The Agent of one worker: Init, Push and Pull for programs with NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from motet.aggregation.agent.registration import initial_values, registered
+from motet.aggregation.agent.routes import RouteSource
+from motet.aggregation.agent.tensor_calls import Message, TensorCalls, TensorOperation
+from motet.aggregation.wire.job_requests import BroadcastArrays
+from motet.aggregation.wire.message_kinds import AggregatorRequest
+from motet.aggregation.wire.tensor_image import TensorImage, decode_images, encode_images
+from motet.aggregation.wire.tensor_spec import GroupOptions, OptimizerSpec, TensorSpec
+from motet.aggregation.wire.worker_requests import (
+    FinishStep,
+    PullMeans,
+    PullValues,
+    PushGradients,
+    WorkerRequest,
+)
+from motet.domain.errors import BadInput
+from motet.runtime.wire.codec import encode
+from motet.transport import Reply
+
+PUSH_BATCH_BYTES = 1 << 18
+PULL_BATCH_BYTES = 1 << 20
+
+
+class _Pushed(NamedTuple):
+    """The latest gradient of a tensor. `ordinal`: which push of its step it was."""
+
+    step: int
+    ordinal: int
+    gradient: NDArray[Any]
+
+
+@dataclass(eq=False)
+class _Batch:
+    """Small tensors that travel together."""
+
+    tensors: dict[int, NDArray[Any]] = field(default_factory=dict)
+    size_bytes: int = 0
+
+    def add(self, tensor: int, array: NDArray[Any]) -> None:
+        if tensor not in self.tensors:
+            self.size_bytes += array.nbytes
+        self.tensors[tensor] = array
+
+
+class _PendingAnswer:
+    """Implements Pending."""
+
+    def __init__(self, agent: NumpyAgent) -> None:
+        self._agent = agent
+        self.operation: TensorOperation | None = None
+
+    def wait(self, timeout_s: float | None = None) -> None:
+        """See Pending."""
+        if self.operation is None:
+            self._agent.flush()
+        assert self.operation is not None
+        self._agent.settle(self.operation, timeout_s)
+
+
+class NumpyAgent:
+    """Implements GradientService for NumPy arrays."""
+
+    def __init__(self, source: RouteSource, rank: int, workers: int) -> None:
+        """`source`: of the mapping table. `rank`: from 0 to `workers` - 1."""
+        self.rank = rank
+        self.workers = workers
+        self._source = source
+        self._calls = TensorCalls(source, rank, self._send_again)
+        self._specs: Sequence[TensorSpec] = ()
+        self._step = 1
+        self._pushed: dict[int, _Pushed] = {}
+        self._is_mean_known: set[int] = set()
+        self._finished: FinishStep | None = None
+        self._push_batch = _Batch()
+        self._waiting: dict[AggregatorRequest, tuple[_Batch, list[_PendingAnswer]]] = {}
+        self._open_pulls: list[TensorOperation] = []
+        self._broadcasts = 0
+
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """An array in memory that Aggregators on this host access without a copy."""
+        return self._calls.arena.empty(shape, dtype)
+
+    # -- a training's life -----------------------------------------------------------------------
+
+    def initialise(
+        self,
+        tensors: Sequence[TensorSpec],
+        optimizer: OptimizerSpec,
+        values: Sequence[NDArray[Any]],
+    ) -> int:
+        """See GradientService."""
+        if len(values) != len(tensors) and optimizer.kind != "none":
+            raise BadInput(f"{len(values)} values for {len(tensors)} tensors")
+        self._specs = tuple(tensors)
+        self._calls.open(self._source.routes(self._specs))
+        found = registered(self._calls, self._specs, optimizer, self.rank, self.workers)
+        if optimizer.kind == "none":
+            done = found.first_step - 1
+        else:
+            if self.rank == 0:
+                initial_values(self._calls, found.without_values, values)
+            done = max(min(found.versions.values(), default=0), found.first_step - 1, 0)
+        self._step = done + 1
+        if optimizer.kind != "none":
+            self._pull_all(values)
+        return done
+
+    def state(self) -> Sequence[Mapping[str, NDArray[np.generic]]]:
+        """See GradientService."""
+        states: dict[int, Mapping[str, NDArray[np.generic]]] = {}
+
+        def keep(tensors: tuple[int, ...], reply: Reply) -> None:
+            for image in decode_images(reply.meta, reply.payload):
+                states[image.tensor] = {name: array.copy() for name, array in image.state.items()}
+
+        self.flush()
+        for tensor in range(len(self._specs)):
+            self._ask(self._operation(PullValues, AggregatorRequest.READ_STATE, (tensor,), keep))
+        return [states[tensor] for tensor in range(len(self._specs))]
+
+    def load(
+        self,
+        values: Sequence[NDArray[Any]],
+        state: Sequence[Mapping[str, NDArray[np.generic]]],
+    ) -> None:
+        """See GradientService."""
+        self.flush()
+        self._settle_pulls()
+        self.broadcast([])
+        if self.rank == 0:
+            for number, (value, own) in enumerate(zip(values, state, strict=True)):
+                image = TensorImage(number, self._step - 1, value, own)
+                message = Message(*encode_images([image]))
+                self._ask(_fixed(AggregatorRequest.LOAD_STATE, number, message))
+        self.broadcast([])
+
+    def broadcast(self, arrays: Sequence[NDArray[Any]]) -> None:
+        """See GradientService."""
+        is_source = self.rank == 0
+        self._broadcasts += 1
+        request = BroadcastArrays(self.rank, self._step - 1, self._broadcasts, 0, is_source)
+        head = encode(request)[0]
+        filled = [array for array in arrays if array.nbytes]
+        if is_source:
+            message = Message(head, [np.ascontiguousarray(array) for array in filled])
+        else:
+            message = Message(head, (), filled or None)
+        self._ask(_fixed(AggregatorRequest.BROADCAST, 0, message))
+
+    def close(self) -> None:
+        """See GradientService."""
+        self._calls.close()
+
+    # -- steps -----------------------------------------------------------------------------------
+
+    def push(self, tensor: int, gradient: NDArray[Any]) -> None:
+        """See GradientService."""
+        if tensor in self._is_mean_known:
+            raise BadInput(f"tensor {tensor}: its mean of step {self._step} was asked for already")
+        before = self._pushed.get(tensor)
+        ordinal = before.ordinal + 1 if before is not None and before.step == self._step else 1
+        self._pushed[tensor] = _Pushed(self._step, ordinal, gradient)
+        self._push_batch.add(tensor, gradient)
+        if self._push_batch.size_bytes >= PUSH_BATCH_BYTES:
+            self._flush_pushes()
+
+    def mean(self, tensor: int, into: NDArray[Any]) -> _PendingAnswer:
+        """See GradientService."""
+        self._is_mean_known.add(tensor)
+        self._flush_pushes()
+        return self._add_waiting(AggregatorRequest.MEAN, tensor, into)
+
+    def finish_step(self, groups: Sequence[GroupOptions], *, is_applied: bool = True) -> int:
+        """See GradientService."""
+        self.flush()
+        self._settle_pulls()
+        self._calls.look()
+        tensors = tuple(range(len(self._specs)))
+        counts = tuple(self._count(tensor) for tensor in tensors)
+        self._finished = FinishStep(
+            self.rank, self._step, tensors, counts, is_applied, tuple(map(dict, groups)) or None
+        )
+        self._send_finish(tensors)
+        self._step += 1
+        self._broadcasts = 0
+        self._is_mean_known.clear()
+        return self._step - 1
+
+    def pull(self, tensor: int, into: NDArray[Any]) -> _PendingAnswer:
+        """See GradientService."""
+        return self._add_waiting(AggregatorRequest.PULL, tensor, into)
+
+    def settle(self, operation: TensorOperation, timeout_s: float | None = None) -> None:
+        """Wait for an operation's answers."""
+        self._calls.settle(operation, timeout_s)
+
+    def flush(self) -> None:
+        """Send what was collected."""
+        self._flush_pushes()
+        for kind in list(self._waiting):
+            self._flush_waiting(kind)
+
+    # -- sending ---------------------------------------------------------------------------------
+
+    def _flush_pushes(self) -> None:
+        batch, self._push_batch = self._push_batch, _Batch()
+        if batch.tensors:
+            self._send_pushes(tuple(batch.tensors))
+
+    def _send_pushes(self, tensors: tuple[int, ...]) -> None:
+        """All of one step."""
+        pushed = {tensor: self._pushed[tensor] for tensor in tensors}
+        step = pushed[tensors[0]].step
+
+        def message(found: tuple[int, ...]) -> Message:
+            counts = tuple(pushed[tensor].ordinal for tensor in found)
+            head = PushGradients(self.rank, step, found, counts).encode()
+            return Message(head, [pushed[tensor].gradient for tensor in found])
+
+        operation = TensorOperation(AggregatorRequest.PUSH, tensors, message)
+        self._calls.submit(operation, is_awaited=False)
+
+    def _send_finish(self, tensors: tuple[int, ...]) -> None:
+        finished = self._finished
+        assert finished is not None
+
+        def message(found: tuple[int, ...]) -> Message:
+            counts = tuple(finished.counts[tensor] for tensor in found)
+            return Message(
+                FinishStep(
+                    finished.rank,
+                    finished.step,
+                    found,
+                    counts,
+                    finished.is_applied,
+                    finished.groups,
+                ).encode()
+            )
+
+        operation = TensorOperation(AggregatorRequest.FINISH, tensors, message)
+        self._calls.submit(operation, is_awaited=False)
+
+    def _send_again(self, tensors: list[int]) -> None:
+        """Their Aggregator was lost: what it may not have passed on."""
+        for step in (self._step - 1, self._step):
+            pushed = [n for n in tensors if n in self._pushed and self._pushed[n].step == step]
+            pushed = [n for n in pushed if n not in self._push_batch.tensors]
+            if pushed:
+                self._send_pushes(tuple(pushed))
+        if self._finished is not None:
+            self._send_finish(tuple(tensors))
+
+    def _add_waiting(
+        self, kind: AggregatorRequest, tensor: int, into: NDArray[Any]
+    ) -> _PendingAnswer:
+        batch, pending = self._waiting.setdefault(kind, (_Batch(), []))
+        if tensor in batch.tensors:
+            self._flush_waiting(kind)
+            return self._add_waiting(kind, tensor, into)
+        answer = _PendingAnswer(self)
+        batch.add(tensor, into)
+        pending.append(answer)
+        if batch.size_bytes >= PULL_BATCH_BYTES:
+            self._flush_waiting(kind)
+        return answer
+
+    def _flush_waiting(self, kind: AggregatorRequest) -> None:
+        batch, pending = self._waiting.pop(kind)
+        request = PullValues if kind == AggregatorRequest.PULL else PullMeans
+        operation = self._operation(request, kind, tuple(batch.tensors), None, batch.tensors)
+        for answer in pending:
+            answer.operation = operation
+        self._open_pulls.append(operation)
+        self._calls.submit(operation)
+
+    def _operation(
+        self,
+        request: type[WorkerRequest],
+        kind: AggregatorRequest,
+        tensors: tuple[int, ...],
+        on_reply: Any = None,
+        into: Mapping[int, NDArray[Any]] | None = None,
+    ) -> TensorOperation:
+        is_mean = kind == AggregatorRequest.MEAN
+        step = self._step if is_mean else self._step - 1
+        counted = {tensor: self._count(tensor) if is_mean else 0 for tensor in tensors}
+
+        def message(found: tuple[int, ...]) -> Message:
+            counts = tuple(counted[tensor] for tensor in found)
+            head = request(self.rank, step, found, counts).encode()
+            places = None if into is None else [into[tensor] for tensor in found]
+            return Message(head, (), places)
+
+        has_locations = kind in (AggregatorRequest.PULL, AggregatorRequest.MEAN)
+        return TensorOperation(kind, tensors, message, on_reply, has_locations)
+
+    def _pull_all(self, values: Sequence[NDArray[Any]]) -> None:
+        for pending in [self.pull(tensor, into) for tensor, into in enumerate(values)]:
+            pending.wait()
+
+    def _settle_pulls(self) -> None:
+        for operation in self._open_pulls:
+            self._calls.settle(operation)
+        self._open_pulls.clear()
+
+    def _ask(self, operation: TensorOperation) -> None:
+        self._calls.submit(operation)
+        self._calls.settle(operation)
+
+    def _count(self, tensor: int) -> int:
+        """How often a tensor was pushed in this step."""
+        pushed = self._pushed.get(tensor)
+        return pushed.ordinal if pushed is not None and pushed.step == self._step else 0
+
+
+def _fixed(kind: AggregatorRequest, tensor: int, message: Message) -> TensorOperation:
+    return TensorOperation(kind, (tensor,), lambda found: message)

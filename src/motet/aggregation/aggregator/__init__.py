@@ -1,0 +1,1 @@
+"""The Aggregator: a process that serves many jobs' tensors within its cycle."""

@@ -1,0 +1,63 @@
+"""The process of one Aggregator: `python -m motet.aggregation.aggregator --secret-file FILE`."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from motet.domain.errors import BadInput, MotetError
+from motet.transport import read_secret
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serve until SIGTERM or the end of the standard input, if that is a pipe of a parent."""
+    parser = argparse.ArgumentParser(prog="motet.aggregation.aggregator", description=__doc__)
+    parser.add_argument(
+        "--secret-file", type=Path, required=True, help="the pool's secret: pMaster's and peers'"
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="the address for clients")
+    parser.add_argument("--port", type=int, default=0, help="0: a free one")
+    parser.add_argument(
+        "--end-with-input", action="store_true", help="end when the standard input is closed"
+    )
+    options = parser.parse_args(arguments)
+    try:
+        serve(options.secret_file, options.host, options.port, options.end_with_input)
+    except MotetError as error:
+        print(error, file=sys.stderr)  # noqa: T201 - the process's own message
+        return error.exit_code
+    return 0
+
+
+def serve(secret_file: Path, host: str, port: int, end_with_input: bool) -> None:
+    """Print the endpoint as one line, then serve until the end. Raises BadInput."""
+    secret = read_secret(secret_file)
+    try:
+        from motet.aggregation.aggregator.aggregator import Aggregator
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise BadInput(
+            "an Aggregator needs PyTorch, which is not installed; pip install 'motet[torch]'"
+        ) from None
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    aggregator = Aggregator(secret, host, port)
+    print(aggregator.endpoint.encode(), flush=True)  # noqa: T201 - for the starting process
+    if end_with_input:
+        threading.Thread(target=_wait_for_end, args=(ended,), daemon=True).start()
+    ended.wait()
+    aggregator.close()
+
+
+def _wait_for_end(ended: threading.Event) -> None:
+    sys.stdin.read()
+    ended.set()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

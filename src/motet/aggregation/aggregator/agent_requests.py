@@ -1,0 +1,297 @@
+"""What an Aggregator does with each request of an Agent: one handler per kind, found in a table."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from motet.aggregation.aggregator.tenant import Tenant
+from motet.aggregation.tensors.gradient_memory import tensor_over
+from motet.aggregation.tensors.job_tensors import Effects
+from motet.aggregation.tensors.step_gradients import Contribution, Release
+from motet.aggregation.wire.job_requests import (
+    BroadcastArrays,
+    RegisterTensors,
+    TensorsRegistered,
+)
+from motet.aggregation.wire.locations import encode_locations
+from motet.aggregation.wire.message_kinds import AggregatorRequest, TensorStatus
+from motet.aggregation.wire.tensor_image import TensorImage, decode_images, encode_images
+from motet.aggregation.wire.worker_requests import (
+    FinishStep,
+    PullMeans,
+    PullValues,
+    PushGradients,
+    WorkerRequest,
+)
+from motet.domain.arrays import Array
+from motet.runtime.wire.codec import decode, encode
+from motet.runtime.wire.errors import BadMessage
+from motet.transport import Request
+
+
+class Services(Protocol):
+    """What handlers need of their Aggregator."""
+
+    def carry_out(self, tenant: Tenant, effects: Effects) -> None:
+        """Compute works and answer requests; call it without the job's lock."""
+        ...
+
+    def answer(self, size_bytes: int, call: Callable[[], None]) -> None:
+        """Run a call that copies so many bytes, on another thread if they are many."""
+        ...
+
+    def loaded(self, tenant: Tenant, images: Sequence[TensorImage]) -> None:
+        """Tensors have been replaced."""
+        ...
+
+
+AgentHandler: TypeAlias = Callable[[Services, Tenant, Request], None]
+
+
+def _register(services: Services, tenant: Tenant, request: Request) -> None:
+    message = decode(RegisterTensors, request.meta)
+    if len(message.numbers) != len(message.specs):
+        raise BadMessage(f"{len(message.numbers)} numbers for {len(message.specs)} tensors")
+    with tenant.lock:
+        if moved := {n: tenant.moved[n] for n in message.numbers if n in tenant.moved}:
+            request.reply(TensorStatus.MOVED, encode_locations(moved))
+            return
+        tensors = tenant.tensors
+        specs = dict(zip(message.numbers, message.specs, strict=True))
+        tensors.register(specs, message.optimizer_spec(), message.workers)
+        tenant.reserve()
+        versions = tuple(tensors.slots[n].version for n in message.numbers)
+        first_step = tensors.first_step(message.rank)
+    head, _ = encode(TensorsRegistered(versions, first_step))
+    request.reply(TensorStatus.OK, head)
+
+
+def _put_values(services: Services, tenant: Tenant, request: Request) -> None:
+    images = decode_images(request.meta, request.payload)
+    effects = Effects()
+    with tenant.lock:
+        if _is_elsewhere(tenant, [image.tensor for image in images], request):
+            return
+        for image in images:
+            if image.value is None:
+                raise BadMessage(f"tensor {image.tensor} came without a value")
+            more = tenant.tensors.put_value(image.tensor, image.value.reshape(-1).data)
+            effects.works += more.works
+            effects.calls += more.calls
+    request.reply()
+    services.carry_out(tenant, effects)
+
+
+def _push(services: Services, tenant: Tenant, request: Request) -> None:
+    message = PushGradients.decode(request.meta)
+    with tenant.lock:
+        if _is_elsewhere(tenant, message.tensors, request):
+            return
+        tenant.require_alive()
+        slots = [tenant.tensors.slots[n] for n in message.tensors]
+        sizes = [slot.size_bytes for slot in slots]
+        payload = request.payload
+        if sum(sizes) != len(payload):
+            raise BadMessage(
+                f"job {tenant.access.job}, rank {message.rank}: {len(payload)} bytes of gradients "
+                f"for tensors of {sum(sizes)}"
+            )
+        for slot in slots:
+            slot.require_open(message.step)
+        tenant.hold(len(payload))
+        release = _after(len(slots), lambda: _consumed(tenant, request, len(payload)))
+        effects = Effects()
+        offset = 0
+        for slot, size, count in zip(slots, sizes, message.counts, strict=True):
+            gradient = tensor_over(payload[offset : offset + size], slot.spec)
+            offset += size
+            more = tenant.tensors.push(
+                message.rank, message.step, slot.number, Contribution(count, gradient, release)
+            )
+            effects.works += more.works
+            effects.calls += more.calls
+    services.carry_out(tenant, effects)
+
+
+def _finish(services: Services, tenant: Tenant, request: Request) -> None:
+    message = FinishStep.decode(request.meta)
+    with tenant.lock:
+        if _is_elsewhere(tenant, message.tensors, request):
+            return
+        tenant.require_alive()
+        tenant.note_end(message.rank, message.step)
+        effects = tenant.tensors.finish(message)
+    request.reply()
+    services.carry_out(tenant, effects)
+
+
+def _pull(services: Services, tenant: Tenant, request: Request) -> None:
+    message = PullValues.decode(request.meta)
+
+    def arrays() -> list[Array]:
+        return [tenant.tensors.slots[n].value_array() for n in message.tensors]
+
+    with tenant.lock:
+        if _is_elsewhere(tenant, message.tensors, request):
+            return
+        tenant.require_alive()
+        if tenant.tensors.is_sums_only:
+            raise BadMessage("the Aggregators of this job hold no parameters: there are only means")
+        respond = _respond_with(services, tenant, message, request, arrays)
+        effects = tenant.tensors.await_versions(message.tensors, message.step, respond)
+    services.carry_out(tenant, effects)
+
+
+def _mean(services: Services, tenant: Tenant, request: Request) -> None:
+    message = PullMeans.decode(request.meta)
+
+    def arrays() -> list[Array]:
+        slots = [tenant.tensors.slots[n] for n in message.tensors]
+        means = [slot.mean(message.step) for slot in slots]
+        return [
+            np.zeros(slot.size_bytes, np.uint8) if mean is None else mean
+            for slot, mean in zip(slots, means, strict=True)
+        ]
+
+    with tenant.lock:
+        if _is_elsewhere(tenant, message.tensors, request):
+            return
+        tenant.require_alive()
+        tensors = tenant.tensors
+        tensors.finalise(message.rank, message.step, message.tensors, message.counts)
+        respond = _respond_with(services, tenant, message, request, arrays)
+        effects = tensors.await_means(message.tensors, message.step, respond)
+    services.carry_out(tenant, effects)
+
+
+def _read_state(services: Services, tenant: Tenant, request: Request) -> None:
+    message = PullValues.decode(request.meta)
+
+    def respond() -> None:
+        with tenant.lock:
+            if not _is_answered(tenant, message.tensors, request):
+                slots = [tenant.tensors.slots[n] for n in message.tensors]
+                images = [TensorImage(s.number, s.version, None, s.state()) for s in slots]
+                request.reply(TensorStatus.OK, *encode_images(images))
+
+    with tenant.lock:
+        if _is_elsewhere(tenant, message.tensors, request):
+            return
+        effects = tenant.tensors.await_versions(message.tensors, message.step, respond)
+    services.carry_out(tenant, effects)
+
+
+def _load_state(services: Services, tenant: Tenant, request: Request) -> None:
+    images = decode_images(request.meta, request.payload)
+    with tenant.lock:
+        if _is_elsewhere(tenant, [image.tensor for image in images], request):
+            return
+        for image in images:
+            tenant.tensors.slots[image.tensor].load(image)
+    services.loaded(tenant, images)
+    request.reply()
+
+
+def _broadcast(services: Services, tenant: Tenant, request: Request) -> None:
+    message = decode(BroadcastArrays, request.meta)
+    payload = bytes(request.payload) if request.payload or message.is_source else None
+
+    def respond(data: bytes | None) -> None:
+        if tenant.failure is not None:
+            request.fail(tenant.failure)
+        elif data is None:
+            with tenant.lock:
+                moved = encode_locations(tenant.elsewhere([message.tensor]))
+            request.reply(TensorStatus.MOVED, moved)
+        else:
+            request.reply(TensorStatus.OK, b"", [] if message.is_source else [data])
+
+    with tenant.lock:
+        if _is_elsewhere(tenant, [message.tensor], request):
+            return
+        calls = tenant.ask_broadcast(message, payload, respond)
+    services.carry_out(tenant, Effects(calls=list(calls)))
+
+
+AGENT_HANDLERS: Mapping[int, AgentHandler] = {
+    AggregatorRequest.REGISTER: _register,
+    AggregatorRequest.PUT_VALUES: _put_values,
+    AggregatorRequest.PUSH: _push,
+    AggregatorRequest.FINISH: _finish,
+    AggregatorRequest.PULL: _pull,
+    AggregatorRequest.MEAN: _mean,
+    AggregatorRequest.READ_STATE: _read_state,
+    AggregatorRequest.LOAD_STATE: _load_state,
+    AggregatorRequest.BROADCAST: _broadcast,
+}
+
+
+# -- answers -----------------------------------------------------------------------------------
+
+
+def _is_elsewhere(tenant: Tenant, numbers: Sequence[int], request: Request) -> bool:
+    """Whether the request was answered, because a tensor is not here. All or nothing."""
+    elsewhere = tenant.elsewhere(numbers)
+    if elsewhere:
+        request.reply(TensorStatus.MOVED, encode_locations(elsewhere))
+    return bool(elsewhere)
+
+
+def _is_answered(tenant: Tenant, numbers: Sequence[int], request: Request) -> bool:
+    """The same when a request has waited: its job may have failed meanwhile."""
+    if tenant.failure is not None:
+        request.fail(tenant.failure)
+        return True
+    return _is_elsewhere(tenant, numbers, request)
+
+
+def _respond_with(
+    services: Services,
+    tenant: Tenant,
+    message: WorkerRequest,
+    request: Request,
+    arrays: Callable[[], list[Array]],
+) -> Callable[[], None]:
+    """How to answer with tensors, whose copies are made without the job's lock."""
+
+    def send() -> None:
+        with tenant.lock:
+            if _is_answered(tenant, message.tensors, request):
+                return
+            found = arrays()
+            locations = encode_locations(tenant.new_locations(message.tensors))
+        request.reply(TensorStatus.OK, locations, found)
+
+    def respond() -> None:
+        with tenant.lock:
+            slots = tenant.tensors.slots
+            size = sum(slots[n].size_bytes for n in message.tensors if n in slots)
+        services.answer(size, send)
+
+    return respond
+
+
+def _consumed(tenant: Tenant, request: Request, size_bytes: int) -> None:
+    tenant.free(size_bytes)
+    if not request.is_answered:
+        request.reply()
+
+
+def _after(count: int, call: Release) -> Release:
+    """A release that has an effect when it is called for the last of so many times."""
+    lock = threading.Lock()
+    left = count
+
+    def release() -> None:
+        nonlocal left
+        with lock:
+            left -= 1
+            is_last = left == 0
+        if is_last:
+            call()
+
+    return release

@@ -1,0 +1,193 @@
+"""An Aggregator: serves the Agents of many jobs, other Aggregators and pMaster."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from motet.aggregation.aggregator.agent_requests import AGENT_HANDLERS
+from motet.aggregation.aggregator.answer_thread import AnswerThread
+from motet.aggregation.aggregator.compute_loop import ComputeLoop
+from motet.aggregation.aggregator.pool_requests import POOL_HANDLERS, PoolHandler
+from motet.aggregation.aggregator.tenant import Tenant
+from motet.aggregation.aggregator.tenants import Tenants
+from motet.aggregation.tensors.job_tensors import Effects
+from motet.aggregation.tensors.tensor_slot import ScratchMemory, SlotWork
+from motet.aggregation.wire.aggregator_control import CycleShare, JobAccess, JobMeasurement
+from motet.aggregation.wire.message_kinds import LAST_OF_AGENTS
+from motet.aggregation.wire.tensor_image import TensorImage
+from motet.domain.errors import JobFailed, MotetError
+from motet.runtime.wire.codec import encode
+from motet.runtime.wire.errors import BadMessage
+from motet.transport import Endpoint, Request, Server, use_short_switch_interval
+
+_ANSWERED_HERE_BYTES = 1 << 16
+
+
+class Aggregator:
+    """Implements `AggregatorControl`."""
+
+    def __init__(self, pool_secret: bytes, host: str = "127.0.0.1", port: int = 0) -> None:
+        """`pool_secret`: of pMaster and all Aggregators. Raises BadInput: the address is taken."""
+        use_short_switch_interval()
+        torch.set_num_threads(1)
+        self._tenants = Tenants(pool_secret)
+        self._scratch = ScratchMemory()
+        self._answers = AnswerThread()
+        self._loop = ComputeLoop(self._aggregate)
+        self._server = Server(
+            self._handle,
+            self._tenants.secret_of,
+            host,
+            port,
+            payload_limit=self._tenants.payload_limit,
+        )
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where it listens."""
+        return self._server.endpoint
+
+    def close(self) -> None:
+        """End; requests without a reply break."""
+        self._server.close()
+        self._loop.close()
+        self._answers.close()
+
+    # -- control ---------------------------------------------------------------------------------
+
+    def open_job(self, access: JobAccess) -> None:
+        """See AggregatorControl."""
+        self._tenants.open(access)
+
+    def close_job(self, job: int) -> None:
+        """See AggregatorControl."""
+        tenant = self._tenants.close(job)
+        if tenant is not None:
+            self._end(tenant, JobFailed(f"job {job} was closed on this Aggregator"))
+
+    def set_workers(self, job: int, ranks: Sequence[int], from_step: int) -> None:
+        """See AggregatorControl."""
+        tenant = self._tenants.tenant(job)
+        with tenant.lock:
+            effects = tenant.tensors.set_workers(ranks, from_step)
+        self.carry_out(tenant, effects)
+
+    def set_cycle(self, cycle_ns: int, shares: Sequence[CycleShare]) -> None:
+        """See AggregatorControl."""
+        self._loop.set_cycle(cycle_ns, shares)
+
+    def replicate(self, job: int, tensors: Sequence[int], peer: str) -> None:
+        """See AggregatorControl."""
+        raise NotImplementedError
+
+    def promote(self, job: int, tensors: Sequence[int]) -> None:
+        """See AggregatorControl."""
+        raise NotImplementedError
+
+    def move(self, job: int, tensors: Sequence[int], peer: str) -> None:
+        """See AggregatorControl."""
+        raise NotImplementedError
+
+    def measurements(self) -> Sequence[JobMeasurement]:
+        """See AggregatorControl."""
+        return [tenant.measurement() for tenant in self._tenants.all()]
+
+    # -- services of the handlers ----------------------------------------------------------------
+
+    def carry_out(self, tenant: Tenant, effects: Effects) -> None:
+        """See Services."""
+        if effects.works:
+            self._loop.submit(tenant, effects.works)
+        for call in effects.calls:
+            call()
+
+    def answer(self, size_bytes: int, call: Callable[[], None]) -> None:
+        """See Services."""
+        if size_bytes < _ANSWERED_HERE_BYTES:
+            call()
+        else:
+            self._answers.run(call)
+
+    def loaded(self, tenant: Tenant, images: Sequence[TensorImage]) -> None:
+        """See Services."""
+
+    # -- work ------------------------------------------------------------------------------------
+
+    def _aggregate(self, tenant: Tenant, work: SlotWork) -> None:
+        """Compute on the thread for it; a failure is that of the job alone."""
+        with tenant.lock:
+            slot = tenant.tensors.slots.get(work.tensor)
+        if slot is None or tenant.failure is not None:
+            return
+        began_ns = time.thread_time_ns()
+        try:
+            slot.compute(work, self._scratch)
+        except Exception as error:
+            self._end(tenant, _failure(tenant, work, error))
+            return
+        cpu_ns = time.thread_time_ns() - began_ns
+        with tenant.lock:
+            if tenant.tensors.slots.get(work.tensor) is not slot:
+                return
+            tenant.meter.computed(work.tensor, cpu_ns, is_end=work.end is not None)
+            effects = tenant.tensors.completed(work)
+        self.carry_out(tenant, effects)
+
+    def _end(self, tenant: Tenant, failure: MotetError) -> None:
+        """Answer everything that waits, and free the memory."""
+        calls: list[Callable[[], None]] = []
+        with tenant.lock:
+            tenant.failure = tenant.failure or failure
+            for number in list(tenant.tensors.slots):
+                calls += tenant.tensors.remove(number)[1].calls
+            waiting = tenant.broadcasts.take_waiting()
+        for respond in waiting:
+            respond(None)
+        for call in calls:
+            call()
+
+    def _handle(self, request: Request) -> None:
+        if request.kind <= LAST_OF_AGENTS:
+            tenant = self._tenants.of_agent(request.client_id)
+            handler = AGENT_HANDLERS.get(request.kind)
+            if handler is None:
+                raise BadMessage(f"request kind {request.kind} is unknown to this Aggregator")
+            tenant.require_alive()
+            handler(self, tenant, request)
+            return
+        self._tenants.require_pool(request.client_id)
+        pool_handler = POOL_HANDLERS.get(request.kind)
+        if pool_handler is None:
+            raise BadMessage(f"request kind {request.kind} is unknown to this Aggregator")
+        self._control(pool_handler, request)
+
+    def _control(self, handler: PoolHandler[Any], request: Request) -> None:
+        message = handler.decode(request)
+
+        def carry_out() -> None:
+            try:
+                answer = handler.carry_out(self, message)
+            except Exception as error:
+                request.fail(error)
+                return
+            if answer is None:
+                request.reply()
+            else:
+                request.reply(0, encode(answer)[0])
+
+        if handler.is_long:
+            threading.Thread(target=carry_out, name="motet-control", daemon=True).start()
+        else:
+            carry_out()
+
+
+def _failure(tenant: Tenant, work: SlotWork, error: Exception) -> JobFailed:
+    return JobFailed(
+        f"job {tenant.access.job}, tensor {work.tensor}, step {work.step}: aggregation failed: "
+        f"{type(error).__name__}: {error}"
+    )

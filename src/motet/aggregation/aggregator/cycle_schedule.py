@@ -1,0 +1,155 @@
+"""Which job's aggregation runs next within an Aggregator's cycle. Pure: times are arguments.
+
+An iteration of a job is expected d = C / r after the one before. One that comes on time runs as
+soon as the processor is free. One that comes late runs in this cycle only if enough of it is left
+after what is still expected of other jobs, and only where it does not delay their next iteration;
+else it waits for the next cycle. Source: the seed, section 4.3.3.2, "Handling outliers".
+
+Departure: the seed reserves an amount of time. Work is not interrupted once it runs, so the time
+before the next expected iteration counts too: a late tensor that needs more waits behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from motet.aggregation.wire.aggregator_control import CycleShare
+
+TOLERANCE = 0.1
+"""An iteration is late by more than this share of its duration."""
+OVERUSE = 2
+"""An iteration that takes so many times its CPU time counts as late from then on."""
+MOST_POSTPONED = 2
+"""After so many cycles, postponed work runs like work that came on time."""
+
+
+class Choice(NamedTuple):
+    """`job`: whose first work runs now; None: none before `wake_ns` (None: before an event)."""
+
+    job: int | None
+    wake_ns: int | None = None
+
+
+@dataclass
+class _Rhythm:
+    """A job's iterations here. `expected_ns`: when the next one is."""
+
+    duration_ns: int
+    work_ns: int
+    expected_ns: int | None = None
+    step: int = 0
+    spent_ns: int = 0
+    is_late: bool = False
+    waits_since_cycle: int | None = None
+
+    @property
+    def tolerance_ns(self) -> int:
+        return int(self.duration_ns * TOLERANCE)
+
+    def is_overdue(self, now_ns: int) -> bool:
+        return self.expected_ns is None or now_ns > self.expected_ns + self.tolerance_ns
+
+
+class CycleSchedule:
+    """The cycle of one Aggregator; without one, work runs in the order of its arrival."""
+
+    def __init__(self) -> None:
+        self._cycle_ns = 0
+        self._start_ns = 0
+        self._rhythms: dict[int, _Rhythm] = {}
+
+    def set_cycle(self, cycle_ns: int, shares: Sequence[CycleShare], now_ns: int) -> None:
+        """Enforce a cycle from now on; what is known of jobs that stay is kept."""
+        self._cycle_ns, self._start_ns = cycle_ns, now_ns
+        before = self._rhythms
+        self._rhythms = {}
+        for share in shares:
+            duration_ns = cycle_ns // max(share.runs, 1)
+            rhythm = before.get(share.job) or _Rhythm(duration_ns, share.work_ns)
+            rhythm.duration_ns, rhythm.work_ns = duration_ns, share.work_ns
+            rhythm.waits_since_cycle = None
+            self._rhythms[share.job] = rhythm
+
+    def arrived(self, job: int, step: int, now_ns: int) -> bool:
+        """The first work of a job's step is ready; returns whether it is late."""
+        rhythm = self._rhythms.get(job)
+        if rhythm is None or step <= rhythm.step:
+            return False
+        early_ns = 0
+        if rhythm.expected_ns is not None:
+            early_ns = max(rhythm.expected_ns - rhythm.tolerance_ns - now_ns, 0)
+        rhythm.is_late = rhythm.expected_ns is not None and rhythm.is_overdue(now_ns)
+        rhythm.step, rhythm.spent_ns, rhythm.waits_since_cycle = step, 0, None
+        rhythm.expected_ns = now_ns + early_ns + rhythm.duration_ns
+        return rhythm.is_late
+
+    def ran(self, job: int, cost_ns: int) -> None:
+        """Work of a job has taken this time."""
+        rhythm = self._rhythms.get(job)
+        if rhythm is not None:
+            rhythm.spent_ns += cost_ns
+
+    def choose(self, ready: Mapping[int, int], now_ns: int) -> Choice:
+        """`ready`: the expected cost of the first work of each job, in the order of arrival."""
+        if not self._cycle_ns or not ready:
+            return Choice(next(iter(ready), None))
+        for job in ready:
+            if self._is_on_time(job, now_ns):
+                return Choice(job)
+        wake_ns = self._cycle_end_ns(now_ns)
+        for job, cost_ns in ready.items():
+            obstacle_ns = self._obstacle_ns(job, cost_ns, now_ns)
+            if obstacle_ns is None:
+                return Choice(job)
+            wake_ns = min(wake_ns, obstacle_ns)
+        return Choice(None, max(wake_ns, now_ns + 1))
+
+    def _is_on_time(self, job: int, now_ns: int) -> bool:
+        rhythm = self._rhythms.get(job)
+        if rhythm is None:
+            return True
+        return (
+            not rhythm.is_late and rhythm.spent_ns < OVERUSE * rhythm.work_ns
+        ) or self._postponed_cycles(rhythm, now_ns) >= MOST_POSTPONED
+
+    def _obstacle_ns(self, job: int, cost_ns: int, now_ns: int) -> int | None:
+        """None: late work can run now; else when to look again."""
+        rhythm = self._rhythms[job]
+        end_ns = self._cycle_end_ns(now_ns)
+        others = [each for number, each in self._rhythms.items() if number != job]
+        expected = [each for each in others if not each.is_overdue(now_ns)]
+        next_ns = min((each.expected_ns or 0 for each in expected), default=end_ns)
+        if next_ns < now_ns + cost_ns and expected:
+            self._postpone(rhythm, now_ns)
+            return min(each.expected_ns or 0 for each in expected) + max(
+                each.tolerance_ns for each in expected
+            )
+        reserved_ns = sum(self._still_expected_ns(each, end_ns) for each in expected)
+        if end_ns - now_ns - reserved_ns < cost_ns and not self._postponed_cycles(rhythm, now_ns):
+            self._postpone(rhythm, now_ns)
+            return end_ns
+        return None
+
+    def _still_expected_ns(self, rhythm: _Rhythm, end_ns: int) -> int:
+        """CPU time of the iterations that are expected before the end of the cycle."""
+        expected_ns = rhythm.expected_ns
+        if expected_ns is None or expected_ns >= end_ns:
+            return 0
+        return -(-(end_ns - expected_ns) // rhythm.duration_ns) * rhythm.work_ns
+
+    def _postpone(self, rhythm: _Rhythm, now_ns: int) -> None:
+        if rhythm.waits_since_cycle is None:
+            rhythm.waits_since_cycle = self._cycle(now_ns)
+
+    def _postponed_cycles(self, rhythm: _Rhythm, now_ns: int) -> int:
+        if rhythm.waits_since_cycle is None:
+            return 0
+        return self._cycle(now_ns) - rhythm.waits_since_cycle
+
+    def _cycle(self, now_ns: int) -> int:
+        return (now_ns - self._start_ns) // self._cycle_ns
+
+    def _cycle_end_ns(self, now_ns: int) -> int:
+        return self._start_ns + (self._cycle(now_ns) + 1) * self._cycle_ns

@@ -1,0 +1,104 @@
+"""One job on an Aggregator: its state, its limits, and nothing of any other job."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+from motet.aggregation.aggregator.broadcasts import Broadcasts, Respond
+from motet.aggregation.aggregator.job_meter import JobMeter
+from motet.aggregation.tensors.job_tensors import JobTensors
+from motet.aggregation.wire.aggregator_control import JobAccess, JobMeasurement
+from motet.aggregation.wire.job_requests import BroadcastArrays
+from motet.aggregation.wire.locations import Locations
+from motet.domain.errors import JobFailed, MotetError
+
+_STATE_COPIES = {"none": 0, "sgd": 1, "adam": 2, "adamw": 2}
+
+
+class Tenant:
+    """A job; `lock` protects everything here.
+
+    `moved`: where tensors that were here are now. `failure`: what ended the job here.
+    """
+
+    def __init__(self, access: JobAccess) -> None:
+        self.access = access
+        self.lock = threading.RLock()
+        self.tensors = JobTensors()
+        self.broadcasts = Broadcasts()
+        self.meter = JobMeter()
+        self.moved: dict[int, str] = {}
+        self.departing: dict[int, str] = {}
+        self.failure: MotetError | None = None
+        self._reserved_bytes = 0
+        self._held_bytes = 0
+
+    def require_alive(self) -> None:
+        """Raises what ended the job."""
+        if self.failure is not None:
+            raise self.failure
+
+    def elsewhere(self, numbers: Iterable[int]) -> Locations:
+        """The tensors that are not here, and where they are."""
+        slots = self.tensors.slots
+        return {n: self.moved.get(n, "") for n in numbers if n not in slots}
+
+    def new_locations(self, numbers: Iterable[int]) -> Locations:
+        """Where tensors will be in the next step, for the reply to a pull."""
+        return {n: self.departing[n] for n in numbers if n in self.departing}
+
+    def hold(self, size_bytes: int) -> None:
+        """Memory of gradients; raises JobFailed beyond the quota."""
+        with self.lock:
+            needed = self._reserved_bytes + self._held_bytes + size_bytes
+            if needed > self.access.memory_bytes:
+                raise JobFailed(
+                    f"job {self.access.job} needs {needed} bytes on this Aggregator, its quota is "
+                    f"{self.access.memory_bytes}"
+                )
+            self._held_bytes += size_bytes
+
+    def free(self, size_bytes: int) -> None:
+        """The inverse of `hold`."""
+        with self.lock:
+            self._held_bytes -= size_bytes
+
+    def reserve(self) -> None:
+        """Memory of values and optimizer states. Raises JobFailed beyond the quota."""
+        kind = "none" if self.tensors.optimizer is None else self.tensors.optimizer.kind
+        sizes = sum(slot.size_bytes for slot in self.tensors.slots.values())
+        self._reserved_bytes = sizes * (1 + _STATE_COPIES[kind])
+        if self._reserved_bytes > self.access.memory_bytes:
+            raise JobFailed(
+                f"job {self.access.job}: its tensors here need {self._reserved_bytes} bytes with "
+                f"the state of {kind}, its quota is {self.access.memory_bytes}"
+            )
+
+    def note_end(self, rank: int, step: int) -> None:
+        """A worker has ended its step here."""
+        if self.tensors.workers is not None:
+            ranks = self.tensors.workers.at(step)
+            self.meter.finished(rank, step, ranks, time.monotonic_ns())
+
+    def ask_broadcast(
+        self, message: BroadcastArrays, payload: bytes | None, respond: Respond
+    ) -> list[Callable[[], None]]:
+        """See Broadcasts.ask."""
+        workers = self.tensors.workers
+        ranks = () if workers is None else workers.at(message.step + 1)
+        return self.broadcasts.ask(message.rank, message.number, payload, respond, ranks)
+
+    def measurement(self) -> JobMeasurement:
+        """Since the job was opened."""
+        with self.lock:
+            return JobMeasurement(
+                self.access.job,
+                self.meter.steps,
+                self.meter.iteration_ns,
+                self.meter.tensor_ns,
+                self.meter.skew_ns,
+                self.meter.late,
+                self.tensors.memory_bytes + self._held_bytes,
+            )

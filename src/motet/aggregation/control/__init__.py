@@ -1,0 +1,1 @@
+"""How pMaster starts Aggregators and reaches them."""

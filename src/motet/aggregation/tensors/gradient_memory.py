@@ -1,0 +1,54 @@
+"""PyTorch tensors over received bytes, and bytes over PyTorch tensors, without copies."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+
+from motet.aggregation.wire.tensor_spec import TensorSpec
+from motet.domain.arrays import Array, Bytes
+from motet.domain.errors import BadInput
+
+TorchTensor: TypeAlias = Any
+"""A torch.Tensor: types are checked the same where PyTorch is not installed."""
+
+_TORCH = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16}
+_NUMPY = {"float32": np.float32, "float64": np.float64, "bfloat16": np.uint16}
+_ALIGNMENT = 16
+
+
+def size_bytes(spec: TensorSpec) -> int:
+    """Of one copy of a tensor. Raises BadInput for another dtype than the three."""
+    if spec.dtype not in _NUMPY:
+        raise BadInput(
+            f"tensor {spec.name!r} is of {spec.dtype}; Aggregators take {', '.join(_NUMPY)}"
+        )
+    return math.prod(spec.shape) * np.dtype(_NUMPY[spec.dtype]).itemsize
+
+
+def tensor_over(data: memoryview | Bytes, spec: TensorSpec) -> TorchTensor:
+    """A tensor that shares its memory with writable bytes, or copies them if they lie unaligned."""
+    values = np.frombuffer(data, np.uint8)
+    if values.ctypes.data % _ALIGNMENT:
+        values = values.copy()
+    tensor = torch.from_numpy(values.view(_NUMPY[spec.dtype])).view(_TORCH[spec.dtype])
+    return tensor.reshape(spec.shape)
+
+
+def tensor_from(array: Array, spec_dtype: str) -> TorchTensor:
+    """A tensor of an array of a message, copied; uint16 stands for bfloat16."""
+    copied = torch.from_numpy(np.array(array))
+    is_half = array.dtype == np.uint16 and spec_dtype == "bfloat16"
+    return copied.view(torch.bfloat16) if is_half else copied
+
+
+def array_over(tensor: TorchTensor) -> Array:
+    """An array that shares a contiguous tensor's memory; bfloat16 as uint16."""
+    detached = tensor.detach()
+    if detached.dtype == torch.bfloat16:
+        detached = detached.view(torch.uint16)
+    array: Array = detached.numpy()
+    return array

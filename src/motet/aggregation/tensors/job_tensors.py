@@ -1,0 +1,238 @@
+"""All tensors of one job on an Aggregator, and the requests that wait for them. Pure state.
+
+Not thread-safe; what its methods return is to be done without the job's lock: `Effects.works` are
+computed (`TensorSlot.compute`, then `complete`), `Effects.calls` answer requests.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from motet.aggregation.tensors.step_gradients import Contribution, StepEnd
+from motet.aggregation.tensors.tensor_optimizer import check_options
+from motet.aggregation.tensors.tensor_slot import NO_VALUES, SlotWork, TensorSlot
+from motet.aggregation.tensors.worker_sets import WorkerSets
+from motet.aggregation.wire.tensor_spec import OPTIONS, OptimizerSpec, TensorSpec
+from motet.aggregation.wire.worker_requests import FinishStep
+from motet.domain.errors import BadInput, UnknownName
+from motet.runtime.wire.errors import BadMessage
+
+
+@dataclass
+class Effects:
+    """What follows from an event."""
+
+    works: list[SlotWork] = field(default_factory=list)
+    calls: list[Callable[[], None]] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class _Waiting:
+    """A request that is answered once all its tensors are at a version, or have their mean."""
+
+    missing: int
+    respond: Callable[[], None]
+
+
+class JobTensors:
+    """The state of one job; see the module."""
+
+    def __init__(self) -> None:
+        self.slots: dict[int, TensorSlot] = {}
+        self.workers: WorkerSets | None = None
+        self.optimizer: OptimizerSpec | None = None
+        self._version_waits: dict[int, list[tuple[int, _Waiting]]] = defaultdict(list)
+        self._mean_waits: dict[int, list[tuple[int, _Waiting]]] = defaultdict(list)
+
+    # -- registration ----------------------------------------------------------------------------
+
+    def register(
+        self, specs: Mapping[int, TensorSpec], optimizer: OptimizerSpec, workers: int
+    ) -> None:
+        """Add tensors that are not known yet. `workers`: unless they were set before.
+
+        Raises BadInput: the specifications differ from those of another worker.
+        """
+        self._check_optimizer(specs, optimizer)
+        new = {n: spec for n, spec in specs.items() if n not in self.slots}
+        for number in specs.keys() - new.keys():
+            if self.slots[number].spec != specs[number]:
+                raise BadInput(
+                    f"tensor {number} is {specs[number]} at this worker, at another one "
+                    f"{self.slots[number].spec}; all workers of a job train the same model"
+                )
+        slots = {number: TensorSlot(number, spec, optimizer) for number, spec in new.items()}
+        self.optimizer = self.optimizer or optimizer
+        if self.workers is None:
+            self.workers = WorkerSets(range(workers))
+        self.slots |= slots
+
+    def put_value(self, number: int, value: memoryview) -> Effects:
+        """The first value of a tensor; later ones are ignored."""
+        slot = self.slots[number]
+        if slot.version == NO_VALUES:
+            slot.put(np.frombuffer(value, np.uint8), 0)
+        return self._progress([number])
+
+    def set_workers(self, ranks: Sequence[int], from_step: int) -> Effects:
+        """The workers from a step on."""
+        if self.workers is None:
+            self.workers = WorkerSets(ranks)
+        else:
+            self.workers.change(ranks, from_step)
+        return self._progress(self.slots)
+
+    def first_step(self, rank: int) -> int:
+        """The first step that waits for this worker. Raises BadInput: none does."""
+        assert self.workers is not None
+        done = min((slot.version for slot in self.slots.values()), default=0)
+        step = self.workers.first_step_of(rank, max(done, 0))
+        if step is None:
+            raise BadInput(
+                f"rank {rank} is no worker of this job in step {max(done, 0) + 1}, "
+                f"whose ranks are {self.workers.at(max(done, 0) + 1)}"
+            )
+        return step
+
+    # -- steps -----------------------------------------------------------------------------------
+
+    def push(self, rank: int, step: int, number: int, contribution: Contribution) -> Effects:
+        """A gradient of a worker."""
+        effects = Effects()
+        if rank in self._ranks(step):
+            effects.calls += self.slots[number].push(rank, step, contribution)
+        else:
+            effects.calls.append(contribution.release)
+        return self._progress([number], effects)
+
+    def finish(self, request: FinishStep) -> Effects:
+        """The end of a worker's step for some tensors. Raises BadMessage."""
+        groups = 0 if self.optimizer is None else len(self.optimizer.groups)
+        if request.groups is not None and len(request.groups) != groups:
+            raise BadMessage(f"options of {len(request.groups)} parameter groups, not {groups}")
+        if request.rank not in self._ranks(request.step):
+            return Effects()
+        is_applied = request.is_applied and not self.is_sums_only
+        for number, count in zip(request.tensors, request.counts, strict=True):
+            slot = self.slots[number]
+            options = None if request.groups is None else request.groups[slot.spec.group]
+            slot.finish(request.rank, request.step, count, StepEnd(is_applied, options))
+        return self._progress(request.tensors)
+
+    def finalise(self, rank: int, step: int, numbers: Sequence[int], counts: Sequence[int]) -> None:
+        """What a worker has pushed for these tensors is its gradient of the step."""
+        if rank in self._ranks(step):
+            for number, count in zip(numbers, counts, strict=True):
+                self.slots[number].finalise(rank, step, count)
+
+    def await_versions(
+        self, numbers: Sequence[int], version: int, respond: Callable[[], None]
+    ) -> Effects:
+        """Respond once all tensors have at least this version."""
+        missing = [n for n in numbers if self.slots[n].version < max(version, 0)]
+        return self._await(missing, self._version_waits, version, respond)
+
+    def await_means(
+        self, numbers: Sequence[int], step: int, respond: Callable[[], None]
+    ) -> Effects:
+        """Respond once the step's means are known. Raises BadMessage: the step has ended."""
+        for number in numbers:
+            if self.slots[number].version >= step:
+                raise BadMessage(f"the means of step {step} are gone: all workers have ended it")
+        missing = [n for n in numbers if not self.slots[n].has_mean(step)]
+        effects = self._await(missing, self._mean_waits, step, respond)
+        return self._progress(missing, effects)
+
+    def completed(self, work: SlotWork) -> Effects:
+        """A computation is done: requests that waited for it can be answered."""
+        effects = Effects(calls=list(self.slots[work.tensor].complete(work)))
+        return self._progress([work.tensor], effects)
+
+    def remove(self, number: int) -> tuple[TensorSlot, Effects]:
+        """Take a tensor away; requests that wait for it are answered (and look for it)."""
+        slot = self.slots.pop(number)
+        effects = Effects(calls=list(slot.drop()))
+        for waits in (self._version_waits, self._mean_waits):
+            for _, waiting in waits.pop(number, ()):
+                effects.calls.append(waiting.respond)
+                waiting.missing = 0
+        return slot, effects
+
+    @property
+    def is_sums_only(self) -> bool:
+        """Whether the Aggregators hold no parameters."""
+        return self.optimizer is not None and self.optimizer.kind == "none"
+
+    @property
+    def memory_bytes(self) -> int:
+        """Of values and optimizer states."""
+        return sum(slot.memory_bytes for slot in self.slots.values())
+
+    # -- progress --------------------------------------------------------------------------------
+
+    def _progress(self, numbers: Iterable[int], effects: Effects | None = None) -> Effects:
+        effects = effects or Effects()
+        for number in numbers:
+            slot = self.slots[number]
+            self._wake(self._version_waits, number, slot.version, effects)
+            step = slot.version + 1
+            if slot.has_mean(step):
+                self._wake(self._mean_waits, number, step, effects)
+            is_wanted = any(wanted == step for wanted, _ in self._mean_waits.get(number, ()))
+            work = slot.next_work(self._ranks(step), is_mean_wanted=is_wanted)
+            if work is not None:
+                effects.works.append(work)
+        return effects
+
+    def _await(
+        self,
+        missing: Sequence[int],
+        waits: dict[int, list[tuple[int, _Waiting]]],
+        target: int,
+        respond: Callable[[], None],
+    ) -> Effects:
+        if not missing:
+            return Effects(calls=[respond])
+        waiting = _Waiting(len(missing), respond)
+        for number in missing:
+            waits[number].append((target, waiting))
+        return Effects()
+
+    def _wake(
+        self,
+        waits: dict[int, list[tuple[int, _Waiting]]],
+        number: int,
+        reached: int,
+        effects: Effects,
+    ) -> None:
+        entries = waits.get(number)
+        if not entries:
+            return
+        waits[number] = [entry for entry in entries if entry[0] > reached]
+        for target, waiting in entries:
+            if target <= reached and waiting.missing:
+                waiting.missing -= 1
+                if not waiting.missing:
+                    effects.calls.append(waiting.respond)
+
+    def _ranks(self, step: int) -> tuple[int, ...]:
+        return () if self.workers is None else self.workers.at(step)
+
+    def _check_optimizer(self, specs: Mapping[int, TensorSpec], optimizer: OptimizerSpec) -> None:
+        for spec in specs.values():
+            if not 0 <= spec.group < len(optimizer.groups):
+                raise BadInput(
+                    f"tensor {spec.name!r} is in parameter group {spec.group} of "
+                    f"{len(optimizer.groups)}"
+                )
+        known = OPTIONS[optimizer.kind]
+        for name in {name for group in optimizer.groups for name in group} - known:
+            raise UnknownName(f"option of {optimizer.kind}", name, known)
+        for group in optimizer.groups:
+            check_options(optimizer.kind, group)
+        if self.optimizer is not None and self.optimizer.kind != optimizer.kind:
+            raise BadInput(f"this worker uses {optimizer.kind}, another one {self.optimizer.kind}")

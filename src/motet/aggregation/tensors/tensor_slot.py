@@ -1,0 +1,256 @@
+"""One tensor of a job: its value at a version, and the gradients of the steps that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from motet.aggregation.tensors.gradient_memory import (
+    TorchTensor,
+    array_over,
+    size_bytes,
+    tensor_over,
+)
+from motet.aggregation.tensors.step_gradients import (
+    Contribution,
+    Release,
+    StepEnd,
+    StepGradients,
+)
+from motet.aggregation.tensors.tensor_optimizer import TensorOptimizer
+from motet.aggregation.wire.tensor_image import TensorImage
+from motet.aggregation.wire.tensor_spec import OptimizerSpec, TensorSpec
+from motet.domain.arrays import Array, Bytes
+from motet.runtime.wire.errors import BadMessage
+
+NO_VALUES = -1
+STEPS_AHEAD = 2
+"""A worker with its means may be in the next step while another one still ends this one."""
+
+
+@dataclass(frozen=True)
+class SlotWork:
+    """What is to be computed for a tensor: a step's mean (`sums`), then its end (`ends`)."""
+
+    tensor: int
+    step: int
+    sums: bool
+    end: StepEnd | None
+    ranks: tuple[int, ...]
+
+
+class TensorSlot:
+    """A tensor. Not thread-safe: only `compute` runs outside of the job's lock."""
+
+    def __init__(self, number: int, spec: TensorSpec, optimizer: OptimizerSpec) -> None:
+        """Raises BadInput for a specification that cannot be served."""
+        self.number = number
+        self.spec = spec
+        self.size_bytes = size_bytes(spec)
+        self.version = 0 if optimizer.kind == "none" else NO_VALUES
+        self.is_busy = False
+        self._kind = optimizer.kind
+        self._first_options = optimizer.groups[spec.group]
+        self._steps: dict[int, StepGradients] = {}
+        self._value: TorchTensor | None = None
+        self._optimizer: TensorOptimizer | None = None
+        self._own_mean: TorchTensor | None = None
+
+    # -- contents --------------------------------------------------------------------------------
+
+    def put(self, value: Array | Bytes, version: int) -> None:
+        """Set the value, as a copy."""
+        if value.nbytes != self.size_bytes:
+            raise BadMessage(
+                f"{value.nbytes} bytes for tensor {self.spec.name!r} of {self.size_bytes}"
+            )
+        source = tensor_over(value.reshape(-1).view("u1"), self.spec)
+        if self._value is None:
+            self._value = torch.empty_like(source)
+        self._value.copy_(source)
+        if self._optimizer is None:
+            self._optimizer = TensorOptimizer(
+                self._kind, self._value, self._first_options, self.spec.dtype
+            )
+        self.version = version
+
+    def value_array(self) -> Array:
+        """A view of the value (bfloat16 as uint16)."""
+        assert self._value is not None
+        return array_over(self._value)
+
+    def state(self) -> dict[str, Array]:
+        """Views of the optimizer's state, by torch.optim's names."""
+        return {} if self._optimizer is None else self._optimizer.state()
+
+    def image(self) -> TensorImage:
+        """Everything at this version, as views; `load` is its inverse."""
+        value = None if self._value is None else self.value_array()
+        return TensorImage(self.number, self.version, value, self.state())
+
+    def load(self, image: TensorImage) -> None:
+        """Replace value and state by a copy."""
+        if image.value is not None:
+            self.put(image.value, image.version)
+            assert self._optimizer is not None
+            self._optimizer.load(image.state)
+        self.version = image.version
+
+    @property
+    def memory_bytes(self) -> int:
+        """Of value and state."""
+        value_bytes = 0 if self._value is None else self.size_bytes
+        return value_bytes + sum(array.nbytes for array in self.state().values())
+
+    # -- gradients -------------------------------------------------------------------------------
+
+    def require_open(self, step: int) -> None:
+        """Raises BadMessage for a step too far ahead."""
+        if step > max(self.version, 0) + STEPS_AHEAD:
+            raise BadMessage(
+                f"tensor {self.spec.name!r} is at version {self.version}: step {step} is too early"
+            )
+
+    def push(self, rank: int, step: int, contribution: Contribution) -> list[Release]:
+        """Keep a gradient, exactly once; returns what can be released. Raises BadMessage."""
+        found = self._step(step)
+        if found is None:
+            return [contribution.release]
+        if self.is_busy and step == self.version + 1:
+            known = found.contributions.get(rank)
+            if known is not None:  # Sent again during the computation: its memory stays in use.
+                both = _joined(known.release, contribution.release)
+                found.contributions[rank] = known._replace(release=both)
+                return []
+        release = found.push(rank, contribution)
+        return [] if release is None else [release]
+
+    def finalise(self, rank: int, step: int, count: int) -> None:
+        """The worker's push of that count is its gradient. Raises BadMessage."""
+        found = self._step(step)
+        if found is not None:
+            found.finalise(rank, count)
+            self._end_earlier(rank, step)
+
+    def finish(self, rank: int, step: int, count: int, end: StepEnd) -> None:
+        """The worker has ended the step. Raises BadMessage."""
+        found = self._step(step)
+        if found is not None:
+            found.finalise(rank, count)
+            found.finish(rank, end)
+            self._end_earlier(rank, step)
+
+    def has_mean(self, step: int) -> bool:
+        """Whether the mean of a step is known."""
+        found = self._steps.get(step)
+        return found is not None and found.is_summed
+
+    def mean(self, step: int) -> Array | None:
+        """A view of the mean; None: zeros, since no worker pushed."""
+        mean = self._steps[step].mean
+        return None if mean is None else array_over(mean)
+
+    def has_gradients(self) -> bool:
+        """Whether anything of a later step has arrived."""
+        return any(s.contributions or s.final or s.ends for s in self._steps.values())
+
+    # -- computing -------------------------------------------------------------------------------
+
+    def next_work(self, ranks: Sequence[int], *, is_mean_wanted: bool) -> SlotWork | None:
+        """What can be computed now; marks the tensor as busy until `complete`."""
+        step = self.version + 1
+        found = self._steps.get(step)
+        if self.is_busy or found is None or not ranks or self.version == NO_VALUES:
+            return None
+        end = found.end(ranks) if found.is_finished(ranks) else None
+        sums = found.can_sum(ranks) and (is_mean_wanted or (end is not None and end.is_applied))
+        if end is not None and end.is_applied and not (sums or found.is_summed):
+            return None
+        if end is None and not sums:
+            return None
+        self.is_busy = True
+        return SlotWork(self.number, step, sums, end, tuple(ranks))
+
+    def compute(self, work: SlotWork, scratch: ScratchMemory | None = None) -> None:
+        """The only expensive part. `scratch`: for a mean that nobody needs afterwards."""
+        found = self._steps[work.step]
+        if work.sums:
+            gradients = found.gradients(work.ranks)
+            found.mean = _mean(gradients, len(work.ranks), self._mean_memory(work, scratch))
+        if work.end is not None and work.end.is_applied and found.mean is not None:
+            assert self._optimizer is not None
+            self._optimizer.step(found.mean, work.end.options)
+
+    def complete(self, work: SlotWork) -> list[Release]:
+        """The results of `compute` count; returns what can be released."""
+        self.is_busy = False
+        found = self._steps[work.step]
+        found.is_summed = found.is_summed or work.sums
+        releases = found.take_releases() if found.is_summed or work.end is not None else []
+        if work.end is not None:
+            self.version = work.step
+            del self._steps[work.step]
+        return releases
+
+    def drop(self) -> list[Release]:
+        """Forget all gradients; returns all releases."""
+        releases = [release for s in self._steps.values() for release in s.take_releases()]
+        self._steps.clear()
+        return releases
+
+    def _mean_memory(self, work: SlotWork, scratch: ScratchMemory | None) -> TorchTensor:
+        if work.end is not None and scratch is not None:
+            return scratch.tensor(self.spec, self.size_bytes)
+        if self._own_mean is None:
+            self._own_mean = tensor_over(np.empty(self.size_bytes, np.uint8), self.spec)
+        return self._own_mean
+
+    def _step(self, step: int) -> StepGradients | None:
+        """None: the step has been done. Raises BadMessage for one too far ahead."""
+        if step <= self.version:
+            return None
+        self.require_open(step)
+        return self._steps.setdefault(step, StepGradients())
+
+    def _end_earlier(self, rank: int, step: int) -> None:
+        """A worker in the next step has ended this one, if it went on with the means."""
+        before = self._steps.get(step - 1)
+        if before is not None and before.is_summed:
+            before.finish(rank, StepEnd(is_applied=False))
+
+
+class ScratchMemory:
+    """Memory that one thread uses again and again: new memory costs a page fault per 4 KB."""
+
+    def __init__(self) -> None:
+        self._memory = np.empty(0, np.uint8)
+
+    def tensor(self, spec: TensorSpec, wanted_bytes: int) -> TorchTensor:
+        """Valid until the next call."""
+        if len(self._memory) < wanted_bytes:
+            self._memory = np.empty(wanted_bytes, np.uint8)
+        return tensor_over(self._memory[:wanted_bytes], spec)
+
+
+def _mean(gradients: Sequence[TorchTensor], workers: int, total: TorchTensor) -> TorchTensor | None:
+    """Added up in order, then divided: for two workers the bits of an all-reduce."""
+    if not gradients:
+        return None
+    if len(gradients) == 1:
+        total.copy_(gradients[0])
+    else:
+        torch.add(*gradients[:2], out=total)
+    for gradient in gradients[2:]:
+        total.add_(gradient)
+    return total if workers == 1 else total.div_(workers)
+
+
+def _joined(first: Release, second: Release) -> Release:
+    def both() -> None:
+        first()
+        second()
+
+    return both
