@@ -115,9 +115,8 @@ class TensorCalls:
 
     def close(self) -> None:
         """Close all connections."""
-        for connection in self._connections.values():
-            connection.close()
-        self._connections.clear()
+        while self._connections:
+            self._connections.popitem()[1].close()
         self.arena.close()
 
     def _look_while_waiting(self, call: Call, deadline_s: float | None) -> None:

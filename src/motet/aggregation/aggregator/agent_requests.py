@@ -44,8 +44,12 @@ class Services(Protocol):
         """Run a call that copies so many bytes, on another thread if they are many."""
         ...
 
-    def loaded(self, tenant: Tenant, images: Sequence[TensorImage]) -> None:
-        """Tensors have been replaced."""
+    def loaded(self, tenant: Tenant, numbers: Sequence[int]) -> None:
+        """Tensors have new contents, which their replicas receive now."""
+        ...
+
+    def when_kept(self, tenant: Tenant, call: Callable[[], None]) -> None:
+        """Call once the replica has the latest joint copy too."""
         ...
 
 
@@ -82,6 +86,7 @@ def _put_values(services: Services, tenant: Tenant, request: Request) -> None:
             more = tenant.tensors.put_value(image.tensor, image.value.reshape(-1).data)
             effects.works += more.works
             effects.calls += more.calls
+    services.loaded(tenant, [image.tensor for image in images])
     request.reply()
     services.carry_out(tenant, effects)
 
@@ -131,25 +136,29 @@ def _finish(services: Services, tenant: Tenant, request: Request) -> None:
 
 def _pull(services: Services, tenant: Tenant, request: Request) -> None:
     message = PullValues.decode(request.meta)
+    version = max(message.step, 0)
 
-    def arrays() -> list[Array]:
-        return [tenant.tensors.slots[n].value_array() for n in message.tensors]
+    def arrays() -> list[Array] | None:
+        found = [tenant.readable(n, version) for n in message.tensors]
+        present = [slot.value_array() for slot in found if slot is not None]
+        return present if len(present) == len(found) else None
 
     with tenant.lock:
-        if _is_elsewhere(tenant, message.tensors, request):
-            return
         tenant.require_alive()
         if tenant.tensors.is_sums_only:
             raise BadMessage("the Aggregators of this job hold no parameters: there are only means")
         respond = _respond_with(services, tenant, message, request, arrays)
-        effects = tenant.tensors.await_versions(message.tensors, message.step, respond)
+        waits = [n for n in message.tensors if n in tenant.tensors.slots]
+        effects = tenant.tensors.await_versions(waits, version, respond)
     services.carry_out(tenant, effects)
 
 
 def _mean(services: Services, tenant: Tenant, request: Request) -> None:
     message = PullMeans.decode(request.meta)
 
-    def arrays() -> list[Array]:
+    def arrays() -> list[Array] | None:
+        if tenant.elsewhere(message.tensors):
+            return None
         slots = [tenant.tensors.slots[n] for n in message.tensors]
         means = [slot.mean(message.step) for slot in slots]
         return [
@@ -192,7 +201,7 @@ def _load_state(services: Services, tenant: Tenant, request: Request) -> None:
             return
         for image in images:
             tenant.tensors.slots[image.tensor].load(image)
-    services.loaded(tenant, images)
+    services.loaded(tenant, [image.tensor for image in images])
     request.reply()
 
 
@@ -214,7 +223,8 @@ def _broadcast(services: Services, tenant: Tenant, request: Request) -> None:
         if _is_elsewhere(tenant, [message.tensor], request):
             return
         calls = tenant.ask_broadcast(message, payload, respond)
-    services.carry_out(tenant, Effects(calls=list(calls)))
+    if calls:
+        services.when_kept(tenant, lambda: services.carry_out(tenant, Effects(calls=calls)))
 
 
 AGENT_HANDLERS: Mapping[int, AgentHandler] = {
@@ -254,15 +264,16 @@ def _respond_with(
     tenant: Tenant,
     message: WorkerRequest,
     request: Request,
-    arrays: Callable[[], list[Array]],
+    arrays: Callable[[], list[Array] | None],
 ) -> Callable[[], None]:
     """How to answer with tensors, whose copies are made without the job's lock."""
 
     def send() -> None:
         with tenant.lock:
-            if _is_answered(tenant, message.tensors, request):
+            found = None if tenant.failure is not None else arrays()
+            if found is None:
+                _is_answered(tenant, message.tensors, request)
                 return
-            found = arrays()
             locations = encode_locations(tenant.new_locations(message.tensors))
         request.reply(TensorStatus.OK, locations, found)
 

@@ -12,15 +12,19 @@ import torch
 from motet.aggregation.aggregator.agent_requests import AGENT_HANDLERS
 from motet.aggregation.aggregator.answer_thread import AnswerThread
 from motet.aggregation.aggregator.compute_loop import ComputeLoop
+from motet.aggregation.aggregator.migration import Migration
+from motet.aggregation.aggregator.peer_handlers import PEER_HANDLERS
+from motet.aggregation.aggregator.peers import Peers
 from motet.aggregation.aggregator.pool_requests import POOL_HANDLERS, PoolHandler
+from motet.aggregation.aggregator.replication import Replication
 from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.aggregator.tenants import Tenants
 from motet.aggregation.tensors.job_tensors import Effects
 from motet.aggregation.tensors.tensor_slot import ScratchMemory, SlotWork
 from motet.aggregation.wire.aggregator_control import CycleShare, JobAccess, JobMeasurement
 from motet.aggregation.wire.message_kinds import LAST_OF_AGENTS
-from motet.aggregation.wire.tensor_image import TensorImage
-from motet.domain.errors import JobFailed, MotetError
+from motet.aggregation.wire.peer_requests import PeerMessage
+from motet.domain.errors import JobFailed, MotetError, NotFound
 from motet.runtime.wire.codec import encode
 from motet.runtime.wire.errors import BadMessage
 from motet.transport import Endpoint, Request, Server, use_short_switch_interval
@@ -37,6 +41,9 @@ class Aggregator:
         torch.set_num_threads(1)
         self._tenants = Tenants(pool_secret)
         self._scratch = ScratchMemory()
+        self._peers = Peers(pool_secret)
+        self._replication = Replication(self._peers)
+        self._migration = Migration(self._peers, self.own_endpoint, self.carry_out)
         self._answers = AnswerThread()
         self._loop = ComputeLoop(self._aggregate)
         self._server = Server(
@@ -57,6 +64,7 @@ class Aggregator:
         self._server.close()
         self._loop.close()
         self._answers.close()
+        self._peers.close()
 
     # -- control ---------------------------------------------------------------------------------
 
@@ -83,15 +91,25 @@ class Aggregator:
 
     def replicate(self, job: int, tensors: Sequence[int], peer: str) -> None:
         """See AggregatorControl."""
-        raise NotImplementedError
+        self._replication.begin(self._tenants.tenant(job), tensors, peer, self.carry_out)
 
     def promote(self, job: int, tensors: Sequence[int]) -> None:
         """See AggregatorControl."""
-        raise NotImplementedError
+        tenant = self._tenants.tenant(job)
+        for number in tensors:
+            with tenant.lock:
+                slot = tenant.replicas.pop(number, None)
+                if slot is None and number in tenant.tensors.slots:
+                    continue
+                if slot is None:
+                    raise NotFound(f"tensor {number} of job {job} has no replica here")
+                tenant.moved.pop(number, None)
+                effects = tenant.tensors.adopt(slot)
+            self.carry_out(tenant, effects)
 
     def move(self, job: int, tensors: Sequence[int], peer: str) -> None:
         """See AggregatorControl."""
-        raise NotImplementedError
+        self._migration.move(self._tenants.tenant(job), tensors, peer)
 
     def measurements(self) -> Sequence[JobMeasurement]:
         """See AggregatorControl."""
@@ -113,8 +131,25 @@ class Aggregator:
         else:
             self._answers.run(call)
 
-    def loaded(self, tenant: Tenant, images: Sequence[TensorImage]) -> None:
+    def loaded(self, tenant: Tenant, numbers: Sequence[int]) -> None:
         """See Services."""
+        self._replication.refresh(tenant, numbers)
+
+    def when_kept(self, tenant: Tenant, call: Callable[[], None]) -> None:
+        """See Services."""
+        self._replication.keep_broadcast(tenant, call)
+
+    def tenant(self, job: int) -> Tenant:
+        """See PeerServices."""
+        return self._tenants.tenant(job)
+
+    def own_endpoint(self) -> str:
+        """See PeerServices."""
+        return self._server.endpoint.encode()
+
+    def watch(self, peer: str, message: PeerMessage) -> None:
+        """See PeerServices."""
+        self._peers.watch(peer, message)
 
     # -- work ------------------------------------------------------------------------------------
 
@@ -126,17 +161,26 @@ class Aggregator:
             return
         began_ns = time.thread_time_ns()
         try:
-            slot.compute(work, self._scratch)
+            mean = slot.sum_up(work, self._scratch)
+            once_replicated = self._replication.step(tenant, work, mean)
+            slot.apply(work)
         except Exception as error:
             self._end(tenant, _failure(tenant, work, error))
             return
         cpu_ns = time.thread_time_ns() - began_ns
-        with tenant.lock:
-            if tenant.tensors.slots.get(work.tensor) is not slot:
-                return
-            tenant.meter.computed(work.tensor, cpu_ns, is_end=work.end is not None)
-            effects = tenant.tensors.completed(work)
-        self.carry_out(tenant, effects)
+
+        def complete() -> None:
+            with tenant.lock:
+                if tenant.tensors.slots.get(work.tensor) is not slot:
+                    return
+                tenant.meter.computed(work.tensor, cpu_ns, is_end=work.end is not None)
+                effects = tenant.tensors.completed(work)
+            self.carry_out(tenant, effects)
+
+        if once_replicated is None:
+            complete()
+        else:
+            once_replicated(complete)
 
     def _end(self, tenant: Tenant, failure: MotetError) -> None:
         """Answer everything that waits, and free the memory."""
@@ -161,6 +205,9 @@ class Aggregator:
             handler(self, tenant, request)
             return
         self._tenants.require_pool(request.client_id)
+        if request.kind in PEER_HANDLERS:
+            PEER_HANDLERS[request.kind].handle(self, request)
+            return
         pool_handler = POOL_HANDLERS.get(request.kind)
         if pool_handler is None:
             raise BadMessage(f"request kind {request.kind} is unknown to this Aggregator")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from motet.aggregation.aggregator.broadcasts import Broadcasts, Respond
 from motet.aggregation.aggregator.job_meter import JobMeter
 from motet.aggregation.tensors.job_tensors import JobTensors
+from motet.aggregation.tensors.tensor_slot import TensorSlot
 from motet.aggregation.wire.aggregator_control import JobAccess, JobMeasurement
 from motet.aggregation.wire.job_requests import BroadcastArrays
 from motet.aggregation.wire.locations import Locations
@@ -20,17 +21,24 @@ _STATE_COPIES = {"none": 0, "sgd": 1, "adam": 2, "adamw": 2}
 class Tenant:
     """A job; `lock` protects everything here.
 
-    `moved`: where tensors that were here are now. `failure`: what ended the job here.
+    `moved`: where tensors that were here are now; `departed`: those of them whose last version here
+    can still be pulled, `uncopied` those that the new Aggregator does not have yet. `replicas`: of
+    tensors of other Aggregators; `replica_at`: where the replicas of tensors are that are here.
+    `failure`: what ended the job here.
     """
 
     def __init__(self, access: JobAccess) -> None:
         self.access = access
         self.lock = threading.RLock()
+        self.copied = threading.Condition(self.lock)
         self.tensors = JobTensors()
         self.broadcasts = Broadcasts()
         self.meter = JobMeter()
         self.moved: dict[int, str] = {}
-        self.departing: dict[int, str] = {}
+        self.uncopied: set[int] = set()
+        self.departed: dict[int, TensorSlot] = {}
+        self.replicas: dict[int, TensorSlot] = {}
+        self.replica_at: dict[int, str] = {}
         self.failure: MotetError | None = None
         self._reserved_bytes = 0
         self._held_bytes = 0
@@ -47,7 +55,19 @@ class Tenant:
 
     def new_locations(self, numbers: Iterable[int]) -> Locations:
         """Where tensors will be in the next step, for the reply to a pull."""
-        return {n: self.departing[n] for n in numbers if n in self.departing}
+        return {n: self.moved[n] for n in numbers if n in self.departed}
+
+    def readable(self, number: int, version: int) -> TensorSlot | None:
+        """A tensor whose value at a version can be pulled here, now or later."""
+        found = self.tensors.slots.get(number)
+        if found is None:
+            found = self.departed.get(number)
+            return found if found is not None and found.version >= version else None
+        return found
+
+    def is_copying(self, numbers: Iterable[int]) -> bool:
+        """Whether another Aggregator still waits for a copy of one of these tensors."""
+        return any(n in self.tensors.slots or n in self.uncopied for n in numbers)
 
     def hold(self, size_bytes: int) -> None:
         """Memory of gradients; raises JobFailed beyond the quota."""

@@ -46,6 +46,7 @@ class JobTensors:
         self.workers: WorkerSets | None = None
         self.optimizer: OptimizerSpec | None = None
         self._version_waits: dict[int, list[tuple[int, _Waiting]]] = defaultdict(list)
+        self._holds: dict[int, tuple[bool, Callable[[], None]]] = {}
         self._mean_waits: dict[int, list[tuple[int, _Waiting]]] = defaultdict(list)
 
     # -- registration ----------------------------------------------------------------------------
@@ -147,6 +148,25 @@ class JobTensors:
         effects = self._await(missing, self._mean_waits, step, respond)
         return self._progress(missing, effects)
 
+    def hold(self, number: int, call: Callable[[], None], *, between_steps: bool) -> Effects:
+        """Call once nothing is computed for a tensor, and nothing is until `resume`.
+
+        `between_steps`: and nothing of its next step has arrived.
+        """
+        self._holds[number] = (between_steps, call)
+        return self._progress([number])
+
+    def resume(self, number: int) -> Effects:
+        """End a hold."""
+        self.slots[number].is_busy = False
+        return self._progress([number])
+
+    def adopt(self, slot: TensorSlot) -> Effects:
+        """A tensor whose state is known: a promoted replica, or one that came back."""
+        slot.is_busy = False
+        self.slots[slot.number] = slot
+        return self._progress([slot.number])
+
     def completed(self, work: SlotWork) -> Effects:
         """A computation is done: requests that waited for it can be answered."""
         effects = Effects(calls=list(self.slots[work.tensor].complete(work)))
@@ -156,6 +176,8 @@ class JobTensors:
         """Take a tensor away; requests that wait for it are answered (and look for it)."""
         slot = self.slots.pop(number)
         effects = Effects(calls=list(slot.drop()))
+        if number in self._holds:
+            effects.calls.append(self._holds.pop(number)[1])
         for waits in (self._version_waits, self._mean_waits):
             for _, waiting in waits.pop(number, ()):
                 effects.calls.append(waiting.respond)
@@ -180,6 +202,7 @@ class JobTensors:
             slot = self.slots[number]
             self._wake(self._version_waits, number, slot.version, effects)
             step = slot.version + 1
+            self._begin_hold(slot, effects)
             if slot.has_mean(step):
                 self._wake(self._mean_waits, number, step, effects)
             is_wanted = any(wanted == step for wanted, _ in self._mean_waits.get(number, ()))
@@ -187,6 +210,14 @@ class JobTensors:
             if work is not None:
                 effects.works.append(work)
         return effects
+
+    def _begin_hold(self, slot: TensorSlot, effects: Effects) -> None:
+        between_steps, call = self._holds.get(slot.number, (False, None))
+        if call is None or slot.is_busy or (between_steps and slot.has_gradients()):
+            return
+        del self._holds[slot.number]
+        slot.is_busy = True
+        effects.calls.insert(0, call)
 
     def _await(
         self,

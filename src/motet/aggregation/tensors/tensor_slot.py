@@ -52,6 +52,7 @@ class TensorSlot:
         self.size_bytes = size_bytes(spec)
         self.version = 0 if optimizer.kind == "none" else NO_VALUES
         self.is_busy = False
+        self.is_arriving = False
         self._kind = optimizer.kind
         self._first_options = optimizer.groups[spec.group]
         self._steps: dict[int, StepGradients] = {}
@@ -76,6 +77,10 @@ class TensorSlot:
                 self._kind, self._value, self._first_options, self.spec.dtype
             )
         self.version = version
+
+    def prepare(self) -> None:
+        """Touch memory for a value that will be `put`: new pages take longer than the copy."""
+        self._value = tensor_over(np.zeros(self.size_bytes, np.uint8), self.spec)
 
     def value_array(self) -> Array:
         """A view of the value (bfloat16 as uint16)."""
@@ -109,7 +114,7 @@ class TensorSlot:
 
     def require_open(self, step: int) -> None:
         """Raises BadMessage for a step too far ahead."""
-        if step > max(self.version, 0) + STEPS_AHEAD:
+        if step > max(self.version, 0) + STEPS_AHEAD and not self.is_arriving:
             raise BadMessage(
                 f"tensor {self.spec.name!r} is at version {self.version}: step {step} is too early"
             )
@@ -174,15 +179,39 @@ class TensorSlot:
         self.is_busy = True
         return SlotWork(self.number, step, sums, end, tuple(ranks))
 
-    def compute(self, work: SlotWork, scratch: ScratchMemory | None = None) -> None:
-        """The only expensive part. `scratch`: for a mean that nobody needs afterwards."""
+    def sum_up(self, work: SlotWork, scratch: ScratchMemory | None = None) -> TorchTensor | None:
+        """Compute the mean if the work has to; returns it (None: none, or zeros).
+
+        `scratch`: memory for a mean that nobody needs after `apply`.
+        """
         found = self._steps[work.step]
-        if work.sums:
-            gradients = found.gradients(work.ranks)
-            found.mean = _mean(gradients, len(work.ranks), self._mean_memory(work, scratch))
-        if work.end is not None and work.end.is_applied and found.mean is not None:
+        if not work.sums:
+            return None
+        gradients = found.gradients(work.ranks)
+        found.mean = _mean(gradients, len(work.ranks), self._mean_memory(work, scratch))
+        return found.mean
+
+    def apply(self, work: SlotWork) -> None:
+        """Run the optimizer if the work has to."""
+        mean = self._steps[work.step].mean
+        if work.end is not None and work.end.is_applied and mean is not None:
             assert self._optimizer is not None
-            self._optimizer.step(found.mean, work.end.options)
+            self._optimizer.step(mean, work.end.options)
+
+    def replay(self, step: int, end: StepEnd | None, mean: Array | None, *, sums: bool) -> None:
+        """Do what the tensor's own Aggregator did; for a replica. Repetitions change nothing."""
+        found = self._step(step)
+        if found is None or (end is None and found.is_summed):
+            return
+        if sums:
+            found.is_summed = True
+            if mean is not None:
+                work = SlotWork(self.number, step, sums, None, ())
+                found.mean = self._mean_memory(work, None)
+                found.mean.copy_(tensor_over(mean.reshape(-1).view("u1"), self.spec))
+        if end is not None:
+            self.apply(SlotWork(self.number, step, False, end, ()))
+            self.complete(SlotWork(self.number, step, False, end, ()))
 
     def complete(self, work: SlotWork) -> list[Release]:
         """The results of `compute` count; returns what can be released."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from typing import Self
 
 
 class WorkerSets:
@@ -19,6 +20,19 @@ class WorkerSets:
         del self._from_steps[at:], self._ranks[at:]
         self._from_steps.append(from_step)
         self._ranks.append(_ordered(ranks))
+
+    @property
+    def changes(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        """Steps, and the ranks from them on."""
+        return tuple(zip(self._from_steps, self._ranks, strict=True))
+
+    @classmethod
+    def from_changes(cls, changes: Iterable[tuple[int, tuple[int, ...]]]) -> Self:
+        """The inverse of `changes`."""
+        sets = cls(())
+        for step, ranks in changes:
+            sets.change(ranks, step)
+        return sets
 
     def at(self, step: int) -> tuple[int, ...]:
         """The ranks in a step, in order."""

@@ -22,6 +22,7 @@ class AggregatorRequest(IntEnum):
     AWAIT_WORKERS = 22
     APPLY = 23
     KEEP_BROADCAST = 24
+    AWAIT_COPY = 25
     OPEN_JOB = 40
     CLOSE_JOB = 41
     SET_WORKERS = 42
@@ -33,6 +34,7 @@ class AggregatorRequest(IntEnum):
 
 
 LAST_OF_AGENTS = 19
+LAST_OF_PEERS = 39
 
 
 class TensorStatus(IntEnum):

@@ -23,7 +23,8 @@ def scatter(source: Bytes, targets: Sequence[memoryview]) -> None:
     offset = 0
     for target in targets:
         end = offset + len(target)
-        np.copyto(np.frombuffer(target, np.uint8), source[offset:end])
+        if end > offset:  # An empty view may be read-only.
+            np.copyto(np.frombuffer(target, np.uint8), source[offset:end])
         offset = end
 
 

@@ -1,0 +1,104 @@
+"""Init, Push and Pull over real sockets, against torch.optim on one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from aggregation_training import AggregatorPool, SmallTraining, same, same_state
+
+from motet.aggregation.agent.numpy_agent import NumpyAgent
+from motet.aggregation.wire.tensor_spec import OptimizerSpec, TensorSpec
+from motet.domain.errors import BadInput, UnknownName
+
+SGD = SmallTraining()
+MOMENTUM = {"lr": 0.1, "momentum": 0.9, "dampening": 0.1, "weight_decay": 0.01}
+NESTEROV = {"lr": 0.1, "momentum": 0.9, "nesterov": True, "maximize": True}
+AMSGRAD = {"lr": 0.1, "betas": (0.8, 0.99), "amsgrad": True, "weight_decay": 0.02}
+
+
+@pytest.fixture
+def pool() -> Iterator[AggregatorPool]:
+    with AggregatorPool(2) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize(
+    "training",
+    [
+        SGD,
+        replace(SGD, options=MOMENTUM, skipped=frozenset({(1, 0), (4, 3), (5, 0)})),
+        replace(SGD, options=NESTEROV, dtype="float64"),
+        replace(SGD, options={"lr": 0.1}, workers=1),
+        replace(SGD, dtype="bfloat16"),
+        replace(SGD, shapes=((300, 400), (0, 3), (1 << 16,)), steps=3),
+        replace(SGD, kind="adam", options=AMSGRAD),
+        replace(SGD, kind="adamw", options={"lr": 0.01}, skipped=frozenset({(2, 2)})),
+    ],
+)
+def test_two_workers_and_torch_optim_end_with_the_same_bits(
+    pool: AggregatorPool, training: SmallTraining
+) -> None:
+    values, state = training.with_torch()
+    for own_values, own_state in training.run(pool.table):
+        assert same(own_values, values)
+        assert same_state(own_state, state)
+
+
+def test_four_workers_are_added_up_in_the_order_of_ranks(pool: AggregatorPool) -> None:
+    training = replace(SGD, workers=4, steps=3)
+    values, _ = training.with_torch()
+    assert all(same(own, values) for own, _ in training.run(pool.table))
+
+
+def test_a_second_push_replaces_the_first(pool: AggregatorPool) -> None:
+    agent = NumpyAgent(pool.table, 0, 1)
+    values = [np.zeros(3, np.float32)]
+    agent.initialise([TensorSpec("t", (3,))], OptimizerSpec("sgd", ({"lr": 1.0},)), values)
+    agent.push(0, np.full(3, 5, np.float32))
+    agent.push(0, np.full(3, 7, np.float32))
+    assert agent.finish_step([{"lr": 1.0}]) == 1
+    agent.pull(0, values[0]).wait(30)
+    assert values[0].tolist() == [-7, -7, -7]
+    agent.close()
+
+
+def test_a_worker_that_comes_back_gets_the_version_that_counts(pool: AggregatorPool) -> None:
+    replace(SGD, steps=5).run(pool.table)
+    again = SGD.run(pool.table)
+    values, state = SGD.with_torch()
+    assert all(same(own, values) and same_state(own_state, state) for own, own_state in again)
+
+
+def test_workers_with_different_models_are_told_which_tensor_differs(pool: AggregatorPool) -> None:
+    first, second = (NumpyAgent(pool.table, rank, 2) for rank in (0, 1))
+    spec = OptimizerSpec("sgd", ({"lr": 0.1},))
+    first.initialise([TensorSpec("weight", (2,))], spec, [np.zeros(2, np.float32)])
+    with pytest.raises(BadInput, match=r"tensor 0 is .*\(3,\).* at another one .*\(2,\)"):
+        second.initialise([TensorSpec("weight", (3,))], spec, [np.zeros(3, np.float32)])
+    first.close()
+    second.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "error", "text"),
+    [
+        ("sgd", {"learning_rate": 1}, UnknownName, "unknown option of sgd 'learning_rate'"),
+        ("sgd", {"lr": -1}, BadInput, "lr is -1"),
+        ("sgd", {"lr": 1, "nesterov": True}, BadInput, "nesterov needs a momentum"),
+        ("adam", {"betas": (0.9, 1.0)}, BadInput, "betas"),
+    ],
+)
+def test_options_that_torch_would_refuse_are_refused_at_the_start(
+    pool: AggregatorPool, kind: str, options: dict[str, object], error: type[Exception], text: str
+) -> None:
+    agent = NumpyAgent(pool.table, 0, 1)
+    with pytest.raises(error, match=text):
+        agent.initialise(
+            [TensorSpec("t", (1,))],
+            OptimizerSpec(kind, (options,)),  # type: ignore[arg-type]
+            [np.zeros(1, np.float32)],
+        )
+    agent.close()
