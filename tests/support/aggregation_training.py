@@ -78,7 +78,7 @@ class AggregatorPool:
         self.pool_secret = new_secret()
         self.job = job
         self.secret = new_secret()
-        self.aggregators = [Aggregator(self.pool_secret) for _ in range(count)]
+        self.aggregators = [Aggregator(self.pool_secret, workers_know_s=0.5) for _ in range(count)]
         self.open_job(job, self.secret, quota_bytes)
         self.table = self.new_table()
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from aggregation_training import AggregatorPool, SmallTraining, same, same_state
 
+from aggregation_training import AggregatorPool, SmallTraining, same, same_state
 from motet.aggregation.agent.numpy_agent import NumpyAgent
 from motet.aggregation.wire.tensor_spec import OptimizerSpec, TensorSpec
 from motet.domain.errors import BadInput, UnknownName

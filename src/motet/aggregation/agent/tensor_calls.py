@@ -107,7 +107,7 @@ class TensorCalls:
     def look(self) -> None:
         """Handle the answers that nobody waits for. Raises what went wrong."""
         for operation in list(self._unawaited):
-            for part in [part for part in operation.parts if part.call.is_done]:
+            while part := next((part for part in operation.parts if part.call.is_done), None):
                 operation.parts.remove(part)
                 self._conclude(operation, part)
             if not operation.parts and operation in self._unawaited:

@@ -12,7 +12,7 @@ import torch
 from motet.aggregation.aggregator.agent_requests import AGENT_HANDLERS
 from motet.aggregation.aggregator.answer_thread import AnswerThread
 from motet.aggregation.aggregator.compute_loop import ComputeLoop
-from motet.aggregation.aggregator.migration import Migration
+from motet.aggregation.aggregator.migration import WORKERS_KNOW_S, Migration
 from motet.aggregation.aggregator.peer_handlers import PEER_HANDLERS
 from motet.aggregation.aggregator.peers import Peers
 from motet.aggregation.aggregator.pool_requests import POOL_HANDLERS, PoolHandler
@@ -35,15 +35,22 @@ _ANSWERED_HERE_BYTES = 1 << 16
 class Aggregator:
     """Implements `AggregatorControl`."""
 
-    def __init__(self, pool_secret: bytes, host: str = "127.0.0.1", port: int = 0) -> None:
-        """`pool_secret`: of pMaster and all Aggregators. Raises BadInput: the address is taken."""
+    def __init__(
+        self,
+        pool_secret: bytes,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        workers_know_s: float = WORKERS_KNOW_S,
+    ) -> None:
+        """`pool_secret`: of pMaster and all Aggregators. `workers_know_s`: see Migration. Raises
+        BadInput: the address is not available."""
         use_short_switch_interval()
         torch.set_num_threads(1)
         self._tenants = Tenants(pool_secret)
         self._scratch = ScratchMemory()
         self._peers = Peers(pool_secret)
         self._replication = Replication(self._peers)
-        self._migration = Migration(self._peers, self.own_endpoint, self.carry_out)
+        self._migration = Migration(self._peers, self.own_endpoint, self.carry_out, workers_know_s)
         self._answers = AnswerThread()
         self._loop = ComputeLoop(self._aggregate)
         self._server = Server(

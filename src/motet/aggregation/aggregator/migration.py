@@ -33,7 +33,15 @@ CarryOut = Callable[[Tenant, Effects], None]
 class Migration:
     """The sending end."""
 
-    def __init__(self, peers: Peers, own_endpoint: Callable[[], str], carry_out: CarryOut) -> None:
+    def __init__(
+        self,
+        peers: Peers,
+        own_endpoint: Callable[[], str],
+        carry_out: CarryOut,
+        workers_know_s: float,
+    ) -> None:
+        """`workers_know_s`: how long to wait for a step at the new place."""
+        self._workers_know_s = workers_know_s
         self._peers = peers
         self._own_endpoint = own_endpoint
         self._carry_out = carry_out
@@ -144,7 +152,7 @@ class Migration:
             version = min((tenant.departed[n].version for n in numbers), default=0)
         message = AwaitWorkers(tenant.access.job, tuple(numbers), version + 1)
         try:
-            self._peers.ask(peer, message, timeout_s=WORKERS_KNOW_S)
+            self._peers.ask(peer, message, timeout_s=self._workers_know_s)
         except TimeoutError:
             pass
         finally:

@@ -6,6 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Self
 
+from motet.aggregation.wire.peer_requests import WorkerChange
+
 
 class WorkerSets:
     """The ranks of a job's workers by step; a change holds from its step on."""
@@ -22,16 +24,16 @@ class WorkerSets:
         self._ranks.append(_ordered(ranks))
 
     @property
-    def changes(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
-        """Steps, and the ranks from them on."""
-        return tuple(zip(self._from_steps, self._ranks, strict=True))
+    def changes(self) -> tuple[WorkerChange, ...]:
+        """All of them, for another Aggregator."""
+        return tuple(map(WorkerChange, self._from_steps, self._ranks))
 
     @classmethod
-    def from_changes(cls, changes: Iterable[tuple[int, tuple[int, ...]]]) -> Self:
+    def from_changes(cls, changes: Iterable[WorkerChange]) -> Self:
         """The inverse of `changes`."""
         sets = cls(())
-        for step, ranks in changes:
-            sets.change(ranks, step)
+        for each in changes:
+            sets.change(each.ranks, each.from_step)
         return sets
 
     def at(self, step: int) -> tuple[int, ...]:

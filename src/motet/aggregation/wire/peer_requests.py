@@ -8,8 +8,13 @@ from typing import ClassVar, TypeAlias
 from motet.aggregation.wire.message_kinds import AggregatorRequest
 from motet.aggregation.wire.tensor_spec import OptimizerKind, TensorSpec
 
-WorkerChanges: TypeAlias = "tuple[tuple[int, tuple[int, ...]], ...]"
-"""Steps, and the ranks from them on."""
+
+@dataclass(frozen=True)
+class WorkerChange:
+    """The workers of a job from a step on."""
+
+    from_step: int
+    ranks: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,7 @@ class ExpectTensors:
     specs: tuple[TensorSpec, ...]
     optimizer: OptimizerKind
     groups: str
-    workers: WorkerChanges
+    workers: tuple[WorkerChange, ...]
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class CopyTensor:
     spec: TensorSpec
     optimizer: OptimizerKind
     groups: str
-    workers: WorkerChanges
+    workers: tuple[WorkerChange, ...]
     image: str
     is_replica: bool
     replica: str

@@ -1,0 +1,149 @@
+"""Tensors move while workers train: the curve is the same to the bit."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from aggregation_training import AggregatorPool, SmallTraining, same, same_state
+from motet.aggregation.agent.numpy_agent import NumpyAgent
+from motet.aggregation.aggregator import migration
+from motet.domain.errors import NotFound, Unreachable
+
+TRAINING = SmallTraining(steps=12, kind="adam", options={"lr": 0.1})
+
+
+@pytest.fixture
+def pool() -> Iterator[AggregatorPool]:
+    with AggregatorPool(3) as pool:
+        yield pool
+
+
+class OnceInStep:
+    """Starts something on another thread before rank 0's step."""
+
+    def __init__(self, threads: ThreadPoolExecutor, step: int, call: Callable[[], None]) -> None:
+        self._threads, self._step, self._call = threads, step, call
+        self.future: Future[None] | None = None
+
+    def __call__(self, rank: int, step: int) -> None:
+        if rank == 0 and step == self._step:
+            self.future = self._threads.submit(self._call)
+
+
+@pytest.mark.parametrize("step", [1, 4])
+def test_a_model_that_moves_while_it_trains_keeps_its_curve(
+    pool: AggregatorPool, step: int
+) -> None:
+    def move() -> None:
+        for source, target in ((0, 2), (1, 0)):
+            tensors = pool.table.on(source)
+            pool.aggregators[source].move(1, tensors, pool.peer(target))
+
+    with ThreadPoolExecutor(1) as threads:
+        moving = OnceInStep(threads, step, move)
+        found = TRAINING.run(pool.table, moving)
+        assert moving.future is not None
+        moving.future.result(60)
+    values, state = TRAINING.with_torch()
+    assert all(same(own, values) and same_state(own_state, state) for own, own_state in found)
+
+
+def test_all_tensors_are_at_the_new_aggregator_afterwards(pool: AggregatorPool) -> None:
+    def move() -> None:
+        pool.aggregators[0].move(1, pool.table.on(0), pool.peer(1))
+
+    with ThreadPoolExecutor(1) as threads:
+        moving = OnceInStep(threads, 2, move)
+        TRAINING.run(pool.table, moving)
+        assert moving.future is not None
+        moving.future.result(60)
+    old, new = pool.aggregators[0].measurements()[0], pool.aggregators[1].measurements()[0]
+    assert old.memory_bytes == 0
+    assert set(new.tensor_ns) >= set(pool.table.on(0))
+
+
+def test_a_tensor_that_is_not_here_cannot_move(pool: AggregatorPool) -> None:
+    with pytest.raises(NotFound, match="tensor 7 of job 1 is not here"):
+        pool.aggregators[0].move(1, [7], pool.peer(1))
+
+
+def test_a_move_to_a_dead_aggregator_leaves_the_tensor_where_it_is(pool: AggregatorPool) -> None:
+    dead = pool.peer(2)
+    pool.table.routes(TRAINING.specs)
+    pool.table.move(pool.table.on(2), 1)
+    pool.aggregators[2].close()
+    errors = []
+
+    def move() -> None:
+        try:
+            pool.aggregators[0].move(1, pool.table.on(0), dead)
+        except Unreachable as error:
+            errors.append(error)
+
+    with ThreadPoolExecutor(1) as threads:
+        found = TRAINING.run(pool.table, OnceInStep(threads, 3, move))
+    values, _ = TRAINING.with_torch()
+    assert all(same(own, values) for own, _ in found)
+    assert len(errors) == 1
+
+
+def test_means_follow_a_tensor_too(pool: AggregatorPool) -> None:
+    """The program runs its own optimizer: no pull tells the Agent where the tensor is."""
+    training = replace(TRAINING, shapes=((4,), (2, 2)))
+    last_step: list[int] = []
+
+    def work(agent: NumpyAgent) -> None:
+        values = training.initial()
+        agent.initialise(training.specs, training.spec, values)
+        step = 1
+        while not last_step or step <= last_step[0]:
+            if agent.rank == 0 and step > 3 and move.done() and not last_step:
+                last_step.append(step + 2)
+            for tensor, value in enumerate(values):
+                agent.push(tensor, np.full_like(value, step * (agent.rank + 1)))
+            for pending in [agent.mean(tensor, each) for tensor, each in enumerate(values)]:
+                pending.wait(60)
+            assert [set(each.ravel().tolist()) for each in values] == [{step * 1.5}] * 2
+            agent.finish_step([], is_applied=False)
+            started.set()
+            step += 1
+
+    started = threading.Event()
+
+    def moved() -> None:
+        started.wait()
+        pool.aggregators[0].move(1, pool.table.on(0), pool.peer(2))
+
+    agents = [NumpyAgent(pool.table, rank, 2) for rank in (0, 1)]
+    with ThreadPoolExecutor(3) as threads:
+        move = threads.submit(moved)
+        for run in [threads.submit(work, agent) for agent in agents]:
+            run.result(60)
+        move.result(60)
+    for agent in agents:
+        agent.close()
+    assert pool.aggregators[0].measurements()[0].memory_bytes == 0
+
+
+def test_a_large_model_moves_in_several_groups(
+    pool: AggregatorPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migration, "GROUP_BYTES", 1 << 18)
+    training = replace(TRAINING, shapes=((1 << 15,),) * 6, steps=6, workers=1)
+
+    def move() -> None:
+        pool.aggregators[0].move(1, pool.table.on(0), pool.peer(1))
+
+    with ThreadPoolExecutor(1) as threads:
+        moving = OnceInStep(threads, 1, move)
+        (found,) = training.run(pool.table, moving)
+        assert moving.future is not None
+        moving.future.result(60)
+    values, _ = training.with_torch()
+    assert same(found[0], values)
