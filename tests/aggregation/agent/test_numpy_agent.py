@@ -10,7 +10,7 @@ import pytest
 
 from aggregation_training import AggregatorPool, SmallTraining, same, same_state
 from motet.aggregation.agent.numpy_agent import NumpyAgent
-from motet.aggregation.wire.tensor_spec import OptimizerSpec, TensorSpec
+from motet.aggregation.wire.tensor_spec import OptimizerKind, OptimizerSpec, TensorSpec
 from motet.domain.errors import BadInput, UnknownName
 
 SGD = SmallTraining()
@@ -41,6 +41,17 @@ def pool() -> Iterator[AggregatorPool]:
 def test_two_workers_and_torch_optim_end_with_the_same_bits(
     pool: AggregatorPool, training: SmallTraining
 ) -> None:
+    values, state = training.with_torch()
+    for own_values, own_state in training.run(pool.table):
+        assert same(own_values, values)
+        assert same_state(own_state, state)
+
+
+@pytest.mark.parametrize(("kind", "options"), [("sgd", MOMENTUM), ("adamw", {"lr": 0.01})])
+def test_500_steps_end_where_torch_optim_ends(
+    pool: AggregatorPool, kind: OptimizerKind, options: dict[str, float]
+) -> None:
+    training = replace(SGD, shapes=((20,), (7, 3)), kind=kind, options=options, steps=500)
     values, state = training.with_torch()
     for own_values, own_state in training.run(pool.table):
         assert same(own_values, values)

@@ -68,10 +68,8 @@ def simulate(jobs: list[SimulatedJob], cycle_ns: int, until_ns: int, *, is_fifo:
             ready[number] = job.piece_ns
         choice = schedule.choose(ready, now_ns)
         if choice.job is None:
-            times = [
-                each for each in (choice.wake_ns, arrivals[0][0] if arrivals else None) if each
-            ]
-            now_ns = max(min(times), now_ns + 1)
+            next_ns = arrivals[0][0] if arrivals else until_ns
+            now_ns = max(min(choice.wake_ns or next_ns, next_ns), now_ns + 1)
             continue
         job = by_number[choice.job]
         now_ns += job.piece_ns

@@ -18,7 +18,7 @@ from motet.aggregation.wire.client_names import agent_name, pool_member_name
 from motet.aggregation.wire.control_requests import Measure
 from motet.aggregation.wire.message_kinds import AggregatorRequest
 from motet.aggregation.wire.tensor_spec import OptimizerSpec, TensorSpec
-from motet.aggregation.wire.worker_requests import FinishStep, PushGradients
+from motet.aggregation.wire.worker_requests import FinishStep, PullValues, PushGradients
 from motet.domain.errors import AuthenticationFailed, JobFailed, MotetError
 from motet.runtime.wire.codec import encode
 from motet.runtime.wire.errors import BadMessage
@@ -113,10 +113,13 @@ def test_options_that_fail_end_their_job_alone(pool: AggregatorPool) -> None:
     with other.connection() as connection:
         head = FinishStep(0, 1, (0,), (1,), True, ({"lr": None},)).encode()
         connection.request(AggregatorRequest.FINISH, head)
-        with pytest.raises(JobFailed, match="job 2, tensor 0, step 1: aggregation failed"):
-            other.agent.pull(0, other.values[0])
-            other.agent.finish_step([])
-            other.agent.pull(0, other.values[0]).wait(30)
+    other.agent.flush()
+    pull = PullValues(0, 1, (0,), (0,)).encode()
+    with (
+        other.connection() as connection,
+        pytest.raises(JobFailed, match="job 2, tensor 0, step 1: aggregation failed"),
+    ):
+        connection.request(AggregatorRequest.PULL, pull)
     with ThreadPoolExecutor(1) as threads:
         trains_as_alone(pool, threads)
     other.agent.close()

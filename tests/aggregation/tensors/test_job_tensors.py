@@ -62,9 +62,10 @@ def gradient_of(rank: int, step: int, number: int, ordinal: int) -> float:
     return float(10 * rank + step + 0.5 * number + 0.25 * ordinal)
 
 
-def expected(
-    workers: int, steps: int, counts: dict[tuple[int, int, int], int]
-) -> list[list[float]]:
+Counts = dict[tuple[int, int, int], int]
+
+
+def expected(workers: int, steps: int, counts: Counts) -> list[list[float]]:
     values = [torch.nn.Parameter(torch.zeros(2)) for _ in (0, 1)]
     optimizer = torch.optim.SGD(values, lr=1.0, momentum=0.5)
     for step in range(1, steps + 1):
