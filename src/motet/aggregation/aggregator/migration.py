@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from motet.aggregation.aggregator.peers import Peers
 from motet.aggregation.aggregator.replication import copy_message
@@ -97,7 +98,7 @@ class Migration:
                     tenant.uncopied.add(number)
                     tenant.departed[number], effects = tenant.tensors.remove(number)
                     waiting = tenant.broadcasts.take_waiting() if number == 0 else []
-                    effects.calls += [lambda respond=r: respond(None) for r in waiting]
+                    effects.calls += [partial(respond, None) for respond in waiting]
             self._carry_out(tenant, effects)
             left.set()
 
