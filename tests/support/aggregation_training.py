@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from motet.aggregation.agent.numpy_agent import NumpyAgent
-from motet.aggregation.agent.routes import FixedRoutes, JobRoutes
+from motet.aggregation.agent.routes import FixedRoutes, TensorRoutes
 from motet.aggregation.aggregator.aggregator import Aggregator
 from motet.aggregation.wire.aggregator_control import JobAccess
 from motet.aggregation.wire.tensor_spec import (
@@ -42,19 +42,22 @@ class RouteTable:
     def __init__(self, job: int, secret: bytes, endpoints: Sequence[Endpoint]) -> None:
         self._first = FixedRoutes(job, secret, endpoints)
         self._lock = threading.Lock()
-        self.table: JobRoutes | None = None
+        self.table: TensorRoutes | None = None
 
-    def routes(self, tensors: Sequence[TensorSpec]) -> JobRoutes:
+    def routes(self, tensors: Sequence[TensorSpec]) -> TensorRoutes:
         """See RouteSource."""
         with self._lock:
             if self.table is None:
                 self.table = self._first.routes(tensors)
             return self.table
 
-    def refresh(self, known: JobRoutes) -> JobRoutes:
+    def refresh(self, known: TensorRoutes) -> TensorRoutes:
         """See RouteSource."""
         with self._lock:
             return self.table or known
+
+    def leave(self, steps: int) -> None:
+        """See RouteSource."""
 
     def on(self, aggregator: int) -> list[int]:
         """The tensors there."""

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from motet.aggregation.aggregator.cycle_schedule import Choice, CycleSchedule
+from motet.aggregation.aggregator.cycle_schedule import CycleSchedule, NextJob
 from motet.aggregation.wire.aggregator_control import CycleShare
 
 MS = 1_000_000
@@ -121,7 +121,8 @@ def test_late_work_that_no_longer_fits_waits_for_the_next_cycle() -> None:
     schedule.set_cycle(100 * MS, [CycleShare(1, 100 * MS, 1, 30 * MS)], 0)
     schedule.arrived(1, 1, 10 * MS)
     assert schedule.arrived(1, 2, 185 * MS)
-    assert schedule.choose({1: 20 * MS}, 185 * MS) == Choice(None, 200 * MS)
+    assert schedule.choose({1: 20 * MS}, 185 * MS) == NextJob(None, 200 * MS)
+    assert schedule.take_postponed() == [1]
     assert schedule.choose({1: 20 * MS}, 200 * MS).job == 1
 
 
@@ -136,7 +137,8 @@ def test_late_work_waits_for_a_neighbour_that_is_about_to_come() -> None:
     assert schedule.arrived(1, 2, 140 * MS)
     assert schedule.choose({1: 20 * MS}, 140 * MS).job is None
     assert schedule.choose({1: 20 * MS, 2: MS}, 150 * MS).job == 2
-    assert schedule.choose({1: 9 * MS}, 140 * MS).job == 1
+    assert schedule.choose({1: 12 * MS}, 140 * MS).job == 1
+    assert schedule.take_postponed() == []
 
 
 @pytest.mark.parametrize("cost_ms", [1, 90])
@@ -152,3 +154,13 @@ def test_late_work_does_not_starve_behind_neighbours_without_gaps() -> None:
     steady = SimulatedJob(1, 10 * MS, 1, 15 * MS, runs=4)
     simulate([steady, late], 100 * MS, 5_000 * MS, is_fifo=False)
     assert len(late.ends_ns) >= 10
+
+
+def test_jobs_that_are_slower_than_their_profiles_postpone_nothing_on_a_free_aggregator() -> None:
+    jobs = [
+        SimulatedJob(1, 100 * MS, 5, MS, runs=2, delay=1.3),
+        SimulatedJob(2, 200 * MS, 5, MS, delay=1.7, first_ns=30 * MS),
+    ]
+    simulate(jobs, 205 * MS, 10_000 * MS, is_fifo=False)
+    assert jobs[0].longest_ns() <= 1.05 * (130 + 5) * MS
+    assert jobs[1].longest_ns() <= 1.05 * (340 + 5) * MS

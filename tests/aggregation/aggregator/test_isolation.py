@@ -19,7 +19,7 @@ from motet.aggregation.wire.control_requests import Measure
 from motet.aggregation.wire.message_kinds import AggregatorRequest
 from motet.aggregation.wire.tensor_spec import OptimizerSpec, TensorSpec
 from motet.aggregation.wire.worker_requests import FinishStep, PullValues, PushGradients
-from motet.domain.errors import AuthenticationFailed, JobFailed, MotetError
+from motet.domain.errors import AuthenticationFailed, BadInput, JobFailed, MotetError
 from motet.runtime.wire.codec import encode
 from motet.runtime.wire.errors import BadMessage
 from motet.transport import Connection, new_secret
@@ -195,3 +195,10 @@ def test_a_worker_that_left_is_not_waited_for(pool: AggregatorPool) -> None:
 
     agents = training.run(pool.table, on_step, ranks=[0, 1])
     assert same(agents[0][0], agents[1][0])
+
+
+def test_a_worker_cannot_join_in_a_step_that_has_ended(pool: AggregatorPool) -> None:
+    TRAINING.run(pool.table)
+    with pytest.raises(BadInput, match=r"ranks \[2\] cannot join in step 6: step 6 has ended"):
+        pool.aggregators[0].set_workers(1, [0, 1, 2], 6)
+    pool.aggregators[0].set_workers(1, [0, 1, 2], 7)

@@ -147,3 +147,15 @@ def test_a_large_model_moves_in_several_groups(
         moving.future.result(60)
     values, _ = training.with_torch()
     assert same(found[0], values)
+
+
+def test_tensors_that_have_moved_already_are_left_out(pool: AggregatorPool) -> None:
+    """pMaster repeats a request whose answer it did not get."""
+    agent = NumpyAgent(pool.table, 0, 1)
+    agent.initialise(TRAINING.specs, TRAINING.spec, TRAINING.initial())
+    tensors = pool.table.on(0)
+    for _ in range(2):
+        pool.aggregators[0].move(1, tensors, pool.peer(1))
+    with pytest.raises(NotFound):
+        pool.aggregators[0].move(1, tensors, pool.peer(2))
+    agent.close()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.aggregation.tensors.job_tensors import Effects, JobTensors
-from motet.aggregation.tensors.step_gradients import Contribution
+from motet.aggregation.tensors.step_gradients import WorkerGradient
 from motet.aggregation.tensors.tensor_slot import TensorSlot
 from motet.aggregation.wire.tensor_spec import OptimizerSpec, TensorSpec
 from motet.aggregation.wire.worker_requests import FinishStep
@@ -48,7 +48,7 @@ class Computed:
         def release() -> None:
             self.released[name] += 1
 
-        contribution = Contribution(ordinal, gradient, release)
+        contribution = WorkerGradient(ordinal, gradient, release)
         self.carry_out(self.tensors.push(rank, step, number, contribution))
 
     def finish(self, rank: int, step: int, counts: tuple[int, int]) -> None:

@@ -159,6 +159,7 @@ class NumpyAgent:
 
     def close(self) -> None:
         """See GradientService."""
+        self._source.leave(self._step - 1)
         self._calls.close()
 
     # -- steps -----------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from motet.transport import Endpoint
 
 
 @dataclass(frozen=True)
-class JobRoutes:
+class TensorRoutes:
     """The mapping table of a job. `aggregator_of`: by tensor, the position in `aggregators`."""
 
     job: int
@@ -33,12 +33,16 @@ class JobRoutes:
 class RouteSource(Protocol):
     """pMaster, or a fixed table."""
 
-    def routes(self, tensors: Sequence[TensorSpec]) -> JobRoutes:
+    def routes(self, tensors: Sequence[TensorSpec]) -> TensorRoutes:
         """Of a job with these tensors, which are assigned if they were not before."""
         ...
 
-    def refresh(self, known: JobRoutes) -> JobRoutes:
+    def refresh(self, known: TensorRoutes) -> TensorRoutes:
         """After an Aggregator was lost: the newest table, which may equal the known one."""
+        ...
+
+    def leave(self, steps: int) -> None:
+        """The worker has finished these steps and takes part in no further one."""
         ...
 
 
@@ -50,7 +54,7 @@ class FixedRoutes:
         self._secret = secret
         self._aggregators = tuple(aggregators)
 
-    def routes(self, tensors: Sequence[TensorSpec]) -> JobRoutes:
+    def routes(self, tensors: Sequence[TensorSpec]) -> TensorRoutes:
         """See RouteSource."""
         loads = [0] * len(self._aggregators)
         found = [0] * len(tensors)
@@ -58,8 +62,11 @@ class FixedRoutes:
         for tensor in sorted(range(len(tensors)), key=lambda n: -sizes[n]):
             found[tensor] = loads.index(min(loads))
             loads[found[tensor]] += sizes[tensor]
-        return JobRoutes(self._job, self._secret, self._aggregators, tuple(found))
+        return TensorRoutes(self._job, self._secret, self._aggregators, tuple(found))
 
-    def refresh(self, known: JobRoutes) -> JobRoutes:
+    def refresh(self, known: TensorRoutes) -> TensorRoutes:
         """See RouteSource."""
         return known
+
+    def leave(self, steps: int) -> None:
+        """See RouteSource."""

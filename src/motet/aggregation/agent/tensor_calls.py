@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from motet.aggregation.agent.routes import JobRoutes, RouteSource
+from motet.aggregation.agent.routes import RouteSource, TensorRoutes
 from motet.aggregation.wire.client_names import agent_name
 from motet.aggregation.wire.locations import Locations, decode_locations
 from motet.aggregation.wire.message_kinds import AggregatorRequest, TensorStatus
@@ -71,13 +71,13 @@ class TensorCalls:
         self._source = source
         self._rank = rank
         self._on_lost = on_lost
-        self._routes: JobRoutes | None = None
+        self._routes: TensorRoutes | None = None
         self._job = 0
         self._endpoints: list[Endpoint] = []
         self._connections: dict[Endpoint, Connection] = {}
         self._unawaited: list[TensorOperation] = []
 
-    def open(self, routes: JobRoutes) -> None:
+    def open(self, routes: TensorRoutes) -> None:
         """Begin with a mapping table."""
         self._routes = routes
         self._job = routes.job

@@ -12,7 +12,7 @@ from motet.domain.errors import BadInput, MotetError
 from motet.transport import read_secret
 
 
-def main(arguments: list[str] | None = None) -> int:
+def run_aggregator(arguments: list[str] | None = None) -> int:
     """Serve until SIGTERM or the end of the standard input, if that is a pipe of a parent."""
     parser = argparse.ArgumentParser(prog="motet.aggregation.aggregator", description=__doc__)
     parser.add_argument(
@@ -25,14 +25,14 @@ def main(arguments: list[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     try:
-        serve(options.secret_file, options.host, options.port, options.end_with_input)
+        _serve(options.secret_file, options.host, options.port, options.end_with_input)
     except MotetError as error:
         print(error, file=sys.stderr)  # noqa: T201 - the process's own message
         return error.exit_code
     return 0
 
 
-def serve(secret_file: Path, host: str, port: int, end_with_input: bool) -> None:
+def _serve(secret_file: Path, host: str, port: int, end_with_input: bool) -> None:
     """Print the endpoint as one line, then serve until the end. Raises BadInput."""
     secret = read_secret(secret_file)
     try:
@@ -60,4 +60,4 @@ def _wait_for_end(ended: threading.Event) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_aggregator())

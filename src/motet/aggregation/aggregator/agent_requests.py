@@ -11,7 +11,7 @@ import numpy as np
 from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.tensors.gradient_memory import tensor_over
 from motet.aggregation.tensors.job_tensors import Effects
-from motet.aggregation.tensors.step_gradients import Contribution, Release
+from motet.aggregation.tensors.step_gradients import Release, WorkerGradient
 from motet.aggregation.wire.job_requests import (
     BroadcastArrays,
     RegisterTensors,
@@ -115,7 +115,7 @@ def _push(services: Services, tenant: Tenant, request: Request) -> None:
             gradient = tensor_over(payload[offset : offset + size], slot.spec)
             offset += size
             more = tenant.tensors.push(
-                message.rank, message.step, slot.number, Contribution(count, gradient, release)
+                message.rank, message.step, slot.number, WorkerGradient(count, gradient, release)
             )
             effects.works += more.works
             effects.calls += more.calls

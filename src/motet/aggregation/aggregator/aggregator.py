@@ -14,7 +14,7 @@ from motet.aggregation.aggregator.answer_thread import AnswerThread
 from motet.aggregation.aggregator.compute_loop import ComputeLoop
 from motet.aggregation.aggregator.migration import WORKERS_KNOW_S, Migration
 from motet.aggregation.aggregator.peer_handlers import PEER_HANDLERS
-from motet.aggregation.aggregator.peers import Peers
+from motet.aggregation.aggregator.peers import PeerConnections
 from motet.aggregation.aggregator.pool_requests import POOL_HANDLERS, PoolHandler
 from motet.aggregation.aggregator.replication import Replication
 from motet.aggregation.aggregator.tenant import Tenant
@@ -48,7 +48,7 @@ class Aggregator:
         torch.set_num_threads(1)
         self._tenants = Tenants(pool_secret)
         self._scratch = ScratchMemory()
-        self._peers = Peers(pool_secret)
+        self._peers = PeerConnections(pool_secret)
         self._replication = Replication(self._peers)
         self._migration = Migration(self._peers, self.own_endpoint, self.carry_out, workers_know_s)
         self._answers = AnswerThread()
@@ -89,6 +89,7 @@ class Aggregator:
         """See AggregatorControl."""
         tenant = self._tenants.tenant(job)
         with tenant.lock:
+            tenant.tensors.require_in_time(ranks, from_step)
             effects = tenant.tensors.set_workers(ranks, from_step)
         self.carry_out(tenant, effects)
 
@@ -106,7 +107,8 @@ class Aggregator:
         for number in tensors:
             with tenant.lock:
                 slot = tenant.replicas.pop(number, None)
-                if slot is None and number in tenant.tensors.slots:
+                known = tenant.tensors.slots.get(number)
+                if slot is None and known is not None and not known.is_arriving:
                     continue
                 if slot is None:
                     raise NotFound(f"tensor {number} of job {job} has no replica here")

@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-Respond: TypeAlias = "Callable[[bytes | None], None]"
+AnswerBytes: TypeAlias = "Callable[[bytes | None], None]"
 """Answers with the bytes; None: ask again elsewhere."""
-Number: TypeAlias = "tuple[int, int]"
+CopyNumber: TypeAlias = "tuple[int, int]"
 
 
 @dataclass(eq=False)
 class _Open:
     """A joint copy that some workers have not asked for yet."""
 
-    responds: dict[int, Respond] = field(default_factory=dict)
+    responds: dict[int, AnswerBytes] = field(default_factory=dict)
     payload: bytes | None = None
 
 
@@ -23,16 +23,16 @@ class Broadcasts:
     """The joint copies of a job. The last complete one is kept for workers that ask again."""
 
     def __init__(self) -> None:
-        self.last_number: Number = (0, 0)
+        self.last_number: CopyNumber = (0, 0)
         self.last_payload = b""
-        self._open: dict[Number, _Open] = {}
+        self._open: dict[CopyNumber, _Open] = {}
 
     def ask(
         self,
         rank: int,
-        number: Number,
+        number: CopyNumber,
         payload: bytes | None,
-        respond: Respond,
+        respond: AnswerBytes,
         ranks: Sequence[int],
     ) -> list[Callable[[], None]]:
         """A worker takes part; returns the calls that answer, once all `ranks` do.
@@ -52,16 +52,16 @@ class Broadcasts:
         self.keep(number, data)
         return [_call(each, data) for each in found.responds.values()]
 
-    def keep(self, number: Number, payload: bytes) -> None:
+    def keep(self, number: CopyNumber, payload: bytes) -> None:
         """A complete joint copy, which another Aggregator answered."""
         self.last_number, self.last_payload = number, payload
 
-    def take_waiting(self) -> list[Respond]:
+    def take_waiting(self) -> list[AnswerBytes]:
         """Forget what is not complete; returns how to answer those who wait."""
         responds = [each for one in self._open.values() for each in one.responds.values()]
         self._open.clear()
         return responds
 
 
-def _call(respond: Respond, data: bytes) -> Callable[[], None]:
+def _call(respond: AnswerBytes, data: bytes) -> Callable[[], None]:
     return lambda: respond(data)

@@ -39,8 +39,7 @@ class ComputeLoop:
         job = tenant.access.job
         with self._changed:
             for work in works:
-                if self._schedule.arrived(job, work.step, time.monotonic_ns()):
-                    tenant.meter.late += 1
+                self._schedule.arrived(job, work.step, time.monotonic_ns())
                 self._queues.setdefault(job, deque()).append(TenantWork(tenant, work))
             self._changed.notify()
 
@@ -79,6 +78,8 @@ class ComputeLoop:
                     for job, queue in self._queues.items()
                 }
                 choice = self._schedule.choose(ready, time.monotonic_ns())
+                for job in self._schedule.take_postponed():
+                    self._queues[job][0].tenant.meter.late += 1
                 if choice.job is not None:
                     return self._take(choice.job)
                 wait_s = None

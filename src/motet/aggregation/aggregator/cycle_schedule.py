@@ -19,13 +19,15 @@ from motet.aggregation.wire.aggregator_control import CycleShare
 
 TOLERANCE = 0.1
 """An iteration is late by more than this share of its duration."""
+DISTURBANCE = 0.04
+"""Late work may delay an expected iteration by so much of its duration, before it makes room."""
 OVERUSE = 2
 """An iteration that takes so many times its CPU time counts as late from then on."""
 MOST_POSTPONED = 2
 """After so many cycles, postponed work runs like work that came on time."""
 
 
-class Choice(NamedTuple):
+class NextJob(NamedTuple):
     """`job`: whose first work runs now; None: none before `wake_ns` (None: before an event)."""
 
     job: int | None
@@ -43,13 +45,24 @@ class _Rhythm:
     spent_ns: int = 0
     is_late: bool = False
     waits_since_cycle: int | None = None
+    is_postponed: bool = False
 
     @property
     def tolerance_ns(self) -> int:
         return int(self.duration_ns * TOLERANCE)
 
+    @property
+    def overdue_ns(self) -> int:
+        """From when on the next iteration is late."""
+        return (self.expected_ns or 0) + self.tolerance_ns + 1
+
     def is_overdue(self, now_ns: int) -> bool:
-        return self.expected_ns is None or now_ns > self.expected_ns + self.tolerance_ns
+        return self.expected_ns is None or now_ns >= self.overdue_ns
+
+    def is_disturbed(self, now_ns: int, cost_ns: int) -> bool:
+        """Whether its next iteration may have to wait too long for work that begins now."""
+        delay_ns = now_ns + cost_ns - max(self.expected_ns or 0, now_ns)
+        return delay_ns > DISTURBANCE * self.duration_ns
 
 
 class CycleSchedule:
@@ -59,6 +72,7 @@ class CycleSchedule:
         self._cycle_ns = 0
         self._start_ns = 0
         self._rhythms: dict[int, _Rhythm] = {}
+        self._postponed: list[int] = []
 
     def set_cycle(self, cycle_ns: int, shares: Sequence[CycleShare], now_ns: int) -> None:
         """Enforce a cycle from now on; what is known of jobs that stay is kept."""
@@ -81,7 +95,8 @@ class CycleSchedule:
         if rhythm.expected_ns is not None:
             early_ns = max(rhythm.expected_ns - rhythm.tolerance_ns - now_ns, 0)
         rhythm.is_late = rhythm.expected_ns is not None and rhythm.is_overdue(now_ns)
-        rhythm.step, rhythm.spent_ns, rhythm.waits_since_cycle = step, 0, None
+        rhythm.step, rhythm.spent_ns = step, 0
+        rhythm.waits_since_cycle, rhythm.is_postponed = None, False
         rhythm.expected_ns = now_ns + early_ns + rhythm.duration_ns
         return rhythm.is_late
 
@@ -91,20 +106,25 @@ class CycleSchedule:
         if rhythm is not None:
             rhythm.spent_ns += cost_ns
 
-    def choose(self, ready: Mapping[int, int], now_ns: int) -> Choice:
+    def choose(self, ready: Mapping[int, int], now_ns: int) -> NextJob:
         """`ready`: the expected cost of the first work of each job, in the order of arrival."""
         if not self._cycle_ns or not ready:
-            return Choice(next(iter(ready), None))
+            return NextJob(next(iter(ready), None))
         for job in ready:
             if self._is_on_time(job, now_ns):
-                return Choice(job)
+                return NextJob(job)
         wake_ns = self._cycle_end_ns(now_ns)
         for job, cost_ns in ready.items():
             obstacle_ns = self._obstacle_ns(job, cost_ns, now_ns)
             if obstacle_ns is None:
-                return Choice(job)
+                return NextJob(job)
             wake_ns = min(wake_ns, obstacle_ns)
-        return Choice(None, max(wake_ns, now_ns + 1))
+        return NextJob(None, max(wake_ns, now_ns + 1))
+
+    def take_postponed(self) -> list[int]:
+        """The jobs whose iterations were moved to the next cycle since the last call."""
+        postponed, self._postponed = self._postponed, []
+        return postponed
 
     def _is_on_time(self, job: int, now_ns: int) -> bool:
         rhythm = self._rhythms.get(job)
@@ -120,15 +140,16 @@ class CycleSchedule:
         end_ns = self._cycle_end_ns(now_ns)
         others = [each for number, each in self._rhythms.items() if number != job]
         expected = [each for each in others if not each.is_overdue(now_ns)]
-        next_ns = min((each.expected_ns or 0 for each in expected), default=end_ns)
-        if next_ns < now_ns + cost_ns and expected:
-            self._postpone(rhythm, now_ns)
-            return min(each.expected_ns or 0 for each in expected) + max(
-                each.tolerance_ns for each in expected
-            )
+        disturbed = [each for each in expected if each.is_disturbed(now_ns, cost_ns)]
+        if disturbed:
+            self._begin_to_wait(rhythm, now_ns)
+            return min(each.overdue_ns for each in disturbed)
         reserved_ns = sum(self._still_expected_ns(each, end_ns) for each in expected)
         if end_ns - now_ns - reserved_ns < cost_ns and not self._postponed_cycles(rhythm, now_ns):
-            self._postpone(rhythm, now_ns)
+            self._begin_to_wait(rhythm, now_ns)
+            if not rhythm.is_postponed:
+                rhythm.is_postponed = True
+                self._postponed.append(job)
             return end_ns
         return None
 
@@ -139,7 +160,7 @@ class CycleSchedule:
             return 0
         return -(-(end_ns - expected_ns) // rhythm.duration_ns) * rhythm.work_ns
 
-    def _postpone(self, rhythm: _Rhythm, now_ns: int) -> None:
+    def _begin_to_wait(self, rhythm: _Rhythm, now_ns: int) -> None:
         if rhythm.waits_since_cycle is None:
             rhythm.waits_since_cycle = self._cycle(now_ns)
 

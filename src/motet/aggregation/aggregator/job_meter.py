@@ -51,6 +51,11 @@ class JobMeter:
         self._runs[tensor] += is_end
 
     @property
+    def last_step(self) -> int:
+        """The last step that ended here; 0: none."""
+        return self._last_step
+
+    @property
     def iteration_ns(self) -> int:
         """The median; 0: unknown."""
         return round(median(self._durations_ns)) if self._durations_ns else 0

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from motet.aggregation.aggregator.peers import Peers
+from motet.aggregation.aggregator.peers import PeerConnections
 from motet.aggregation.aggregator.replication import copy_message
 from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.tensors.job_tensors import Effects
@@ -25,7 +25,7 @@ from motet.aggregation.wire.peer_requests import AwaitWorkers, ExpectTensors, Ke
 from motet.domain.errors import MotetError, NotFound
 
 GROUP_BYTES = 16 << 20
-WORKERS_KNOW_S = 60.0
+WORKERS_KNOW_S = 10.0
 """An idle job takes part in no step: the migration is complete after a while without it."""
 
 CarryOut = Callable[[Tenant, Effects], None]
@@ -36,7 +36,7 @@ class Migration:
 
     def __init__(
         self,
-        peers: Peers,
+        peers: PeerConnections,
         own_endpoint: Callable[[], str],
         carry_out: CarryOut,
         workers_know_s: float,
@@ -48,11 +48,19 @@ class Migration:
         self._carry_out = carry_out
 
     def move(self, tenant: Tenant, numbers: Sequence[int], peer: str) -> None:
-        """Returns once the copies are there and the workers know. Raises NotFound, Unreachable:
-        the peer has died; what was not copied stays here."""
+        """Returns once the copies are there and the workers know; tensors that are there already
+        are left out. Raises NotFound, Unreachable: the peer has died; what was not copied stays.
+        """
+        with tenant.moving:
+            with tenant.lock:
+                numbers = [n for n in numbers if tenant.moved.get(n) != peer]
+            self._move_all(tenant, numbers, peer)
+
+    def _move_all(self, tenant: Tenant, numbers: Sequence[int], peer: str) -> None:
         for group in self._groups(tenant, numbers):
             self._move_group(tenant, group, peer)
-        self._await_workers(tenant, numbers, peer)
+        if numbers:
+            self._await_workers(tenant, numbers, peer)
 
     def _groups(self, tenant: Tenant, numbers: Sequence[int]) -> Iterator[list[int]]:
         """Whole tensors, at least one, of GROUP_BYTES at most if possible."""
@@ -125,12 +133,21 @@ class Migration:
             if slot is None:
                 raise NotFound(f"tensor {number} of job {tenant.access.job} is not here any more")
             replica = tenant.replica_at.get(number, "")
+            is_kept = replica in ("", peer)  # The replica there becomes the tensor itself.
+            if is_kept:
+                replica, tenant.replicas[number] = self._own_endpoint(), slot
             message, buffers = copy_message(tenant, slot, is_replica=False, replica=replica)
             (step, index), payload = tenant.broadcasts.last_number, tenant.broadcasts.last_payload
         if number == 0 and (step, index) != (0, 0):
             kept = KeepBroadcast(tenant.access.job, step, index)
             self._peers.ask(peer, kept, [payload] if payload else [])
-        self._peers.ask(peer, message, buffers)
+        try:
+            self._peers.ask(peer, message, buffers)
+        except MotetError:
+            if is_kept:
+                with tenant.lock:
+                    tenant.replicas.pop(number, None)
+            raise
         with tenant.lock:
             tenant.replica_at.pop(number, None)
             tenant.uncopied.discard(number)

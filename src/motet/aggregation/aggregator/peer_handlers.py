@@ -19,6 +19,7 @@ from motet.aggregation.wire.peer_requests import (
     AwaitCopy,
     AwaitWorkers,
     CopyTensor,
+    DropReplica,
     ExpectTensors,
     KeepBroadcast,
     PeerMessage,
@@ -153,6 +154,12 @@ def _apply(services: PeerServices, tenant: Tenant, m: ApplyStep, request: Reques
     request.reply()
 
 
+def _drop_replica(services: PeerServices, tenant: Tenant, m: DropReplica, request: Request) -> None:
+    with tenant.lock:
+        tenant.replicas.pop(m.number, None)
+    request.reply()
+
+
 def _keep_broadcast(
     services: PeerServices, tenant: Tenant, m: KeepBroadcast, request: Request
 ) -> None:
@@ -167,6 +174,7 @@ _HANDLERS: tuple[PeerHandler[Any], ...] = (
     PeerHandler(CopyTensor, _copy),
     PeerHandler(AwaitWorkers, _await_workers),
     PeerHandler(ApplyStep, _apply),
+    PeerHandler(DropReplica, _drop_replica),
     PeerHandler(KeepBroadcast, _keep_broadcast),
 )
 

@@ -15,7 +15,7 @@ from motet.transport import Arena, Buffer, Call, Connection, Endpoint
 WhenDone = Callable[["MotetError | None"], None]
 
 
-class Peers:
+class PeerConnections:
     """Connections by encoded endpoint, made on first use. Thread-safe."""
 
     def __init__(self, pool_secret: bytes) -> None:

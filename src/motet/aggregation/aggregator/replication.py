@@ -6,13 +6,13 @@ import json
 import threading
 from collections.abc import Callable, Sequence
 
-from motet.aggregation.aggregator.peers import Peers
+from motet.aggregation.aggregator.peers import PeerConnections
 from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.tensors.gradient_memory import TorchTensor, array_over
 from motet.aggregation.tensors.job_tensors import Effects
 from motet.aggregation.tensors.tensor_slot import SlotWork, TensorSlot
 from motet.aggregation.wire.job_requests import groups_as_json
-from motet.aggregation.wire.peer_requests import ApplyStep, CopyTensor, KeepBroadcast
+from motet.aggregation.wire.peer_requests import ApplyStep, CopyTensor, DropReplica, KeepBroadcast
 from motet.aggregation.wire.tensor_image import encode_images
 from motet.domain.arrays import Array
 from motet.domain.errors import MotetError, NotFound
@@ -42,7 +42,7 @@ def copy_message(
 class Replication:
     """The sending end."""
 
-    def __init__(self, peers: Peers) -> None:
+    def __init__(self, peers: PeerConnections) -> None:
         self._peers = peers
 
     def begin(
@@ -137,7 +137,11 @@ class Replication:
         try:
             self._peers.ask(peer, message, buffers)
             with tenant.lock:
+                former = tenant.replica_at.get(number, peer)
                 tenant.replica_at[number] = peer
+            if former != peer:
+                dropped = DropReplica(tenant.access.job, number)
+                self._peers.send(former, dropped, [], lambda error: None)
         finally:
             with tenant.lock:
                 effects = tenant.tensors.resume(number)

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
-from motet.aggregation.aggregator.broadcasts import Broadcasts, Respond
+from motet.aggregation.aggregator.broadcasts import AnswerBytes, Broadcasts
 from motet.aggregation.aggregator.job_meter import JobMeter
 from motet.aggregation.tensors.job_tensors import JobTensors
 from motet.aggregation.tensors.tensor_slot import TensorSlot
@@ -19,7 +19,7 @@ _STATE_COPIES = {"none": 0, "sgd": 1, "adam": 2, "adamw": 2}
 
 
 class Tenant:
-    """A job; `lock` protects everything here.
+    """A job; `lock` protects everything here, `moving` admits one migration at a time.
 
     `moved`: where tensors that were here are now; `departed`: those of them whose last version here
     can still be pulled, `uncopied` those that the new Aggregator does not have yet. `replicas`: of
@@ -31,6 +31,7 @@ class Tenant:
         self.access = access
         self.lock = threading.RLock()
         self.copied = threading.Condition(self.lock)
+        self.moving = threading.Lock()
         self.tensors = JobTensors()
         self.broadcasts = Broadcasts()
         self.meter = JobMeter()
@@ -103,7 +104,7 @@ class Tenant:
             self.meter.finished(rank, step, ranks, time.monotonic_ns())
 
     def ask_broadcast(
-        self, message: BroadcastArrays, payload: bytes | None, respond: Respond
+        self, message: BroadcastArrays, payload: bytes | None, respond: AnswerBytes
     ) -> list[Callable[[], None]]:
         """See Broadcasts.ask."""
         workers = self.tensors.workers
@@ -116,6 +117,7 @@ class Tenant:
             return JobMeasurement(
                 self.access.job,
                 self.meter.steps,
+                self.meter.last_step,
                 self.meter.iteration_ns,
                 self.meter.tensor_ns,
                 self.meter.skew_ns,

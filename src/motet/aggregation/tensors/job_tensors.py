@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from motet.aggregation.tensors.step_gradients import Contribution, StepEnd
+from motet.aggregation.tensors.step_gradients import StepEnd, WorkerGradient
 from motet.aggregation.tensors.tensor_optimizer import check_options
 from motet.aggregation.tensors.tensor_slot import NO_VALUES, SlotWork, TensorSlot
 from motet.aggregation.tensors.worker_sets import WorkerSets
@@ -79,6 +79,16 @@ class JobTensors:
             slot.put(np.frombuffer(value, np.uint8), 0)
         return self._progress([number])
 
+    def require_in_time(self, ranks: Iterable[int], from_step: int) -> None:
+        """Raises BadInput: a worker would join in a step that has ended without it."""
+        done = max((slot.version for slot in self.slots.values()), default=0)
+        new = set(ranks) - set(self._ranks(from_step))
+        if self.workers is not None and new and from_step <= done:
+            raise BadInput(
+                f"ranks {sorted(new)} cannot join in step {from_step}: step {done} has ended; "
+                f"let them join later"
+            )
+
     def set_workers(self, ranks: Sequence[int], from_step: int) -> Effects:
         """The workers from a step on."""
         if self.workers is None:
@@ -101,7 +111,7 @@ class JobTensors:
 
     # -- steps -----------------------------------------------------------------------------------
 
-    def push(self, rank: int, step: int, number: int, contribution: Contribution) -> Effects:
+    def push(self, rank: int, step: int, number: int, contribution: WorkerGradient) -> Effects:
         """A gradient of a worker."""
         effects = Effects()
         if rank in self._ranks(step):

@@ -17,7 +17,7 @@ Release: TypeAlias = Callable[[], None]
 """Tells that the memory of a gradient is not needed any more."""
 
 
-class Contribution(NamedTuple):
+class WorkerGradient(NamedTuple):
     """One worker's gradient. `ordinal`: which push of the step it was, from 1."""
 
     ordinal: int
@@ -41,13 +41,13 @@ class StepGradients:
     has pushed (then `mean` stays None).
     """
 
-    contributions: dict[int, Contribution] = field(default_factory=dict)
+    contributions: dict[int, WorkerGradient] = field(default_factory=dict)
     final: dict[int, int] = field(default_factory=dict)
     ends: dict[int, StepEnd] = field(default_factory=dict)
     mean: TorchTensor | None = None
     is_summed: bool = False
 
-    def push(self, rank: int, contribution: Contribution) -> Release | None:
+    def push(self, rank: int, contribution: WorkerGradient) -> Release | None:
         """Keep a gradient; returns the release of what is not needed: this one or an older one.
 
         The same push again replaces the first: its sender lends the later memory.

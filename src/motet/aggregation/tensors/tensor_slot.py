@@ -15,10 +15,10 @@ from motet.aggregation.tensors.gradient_memory import (
     tensor_over,
 )
 from motet.aggregation.tensors.step_gradients import (
-    Contribution,
     Release,
     StepEnd,
     StepGradients,
+    WorkerGradient,
 )
 from motet.aggregation.tensors.tensor_optimizer import TensorOptimizer
 from motet.aggregation.wire.tensor_image import TensorImage
@@ -119,7 +119,7 @@ class TensorSlot:
                 f"tensor {self.spec.name!r} is at version {self.version}: step {step} is too early"
             )
 
-    def push(self, rank: int, step: int, contribution: Contribution) -> list[Release]:
+    def push(self, rank: int, step: int, contribution: WorkerGradient) -> list[Release]:
         """Keep a gradient, exactly once; returns what can be released. Raises BadMessage."""
         found = self._step(step)
         if found is None:

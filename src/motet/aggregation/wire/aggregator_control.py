@@ -34,14 +34,15 @@ class CycleShare:
 class JobMeasurement:
     """Of a job on one Aggregator, since it was opened.
 
-    `steps`: applied. `iteration_ns`: the median duration of the latest iterations. `tensor_ns`: by
-    tensor, mean CPU time of its aggregation in an iteration. `skew_ns`: by rank, how long after the
-    first worker its gradients were complete, on average. `late`: iterations that were moved to the
-    next cycle.
+    `steps`: how many ended. `last_step`: the last one of them; 0: none. `iteration_ns`: the median
+    duration of the latest iterations. `tensor_ns`: by tensor, mean CPU time of its aggregation in
+    an iteration. `skew_ns`: by rank, how long after the first worker its gradients were complete,
+    on average. `late`: iterations that were moved to the next cycle.
     """
 
     job: int
     steps: int
+    last_step: int
     iteration_ns: int
     tensor_ns: Mapping[int, int]
     skew_ns: Mapping[int, int]

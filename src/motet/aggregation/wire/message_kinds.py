@@ -23,6 +23,7 @@ class AggregatorRequest(IntEnum):
     APPLY = 23
     KEEP_BROADCAST = 24
     AWAIT_COPY = 25
+    DROP_REPLICA = 26
     OPEN_JOB = 40
     CLOSE_JOB = 41
     SET_WORKERS = 42

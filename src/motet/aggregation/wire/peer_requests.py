@@ -90,6 +90,15 @@ class ApplyStep:
 
 
 @dataclass(frozen=True)
+class DropReplica:
+    """Another Aggregator has the replica now."""
+
+    kind: ClassVar[AggregatorRequest] = AggregatorRequest.DROP_REPLICA
+    job: int
+    number: int
+
+
+@dataclass(frozen=True)
 class KeepBroadcast:
     """A complete joint copy, for workers that ask again; its bytes are the payload."""
 
@@ -100,5 +109,5 @@ class KeepBroadcast:
 
 
 PeerMessage: TypeAlias = (
-    ExpectTensors | CopyTensor | AwaitWorkers | AwaitCopy | ApplyStep | KeepBroadcast
+    ExpectTensors | CopyTensor | AwaitWorkers | AwaitCopy | ApplyStep | DropReplica | KeepBroadcast
 )
