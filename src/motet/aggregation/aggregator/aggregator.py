@@ -11,7 +11,7 @@ import torch
 
 from motet.aggregation.aggregator.agent_requests import AGENT_HANDLERS
 from motet.aggregation.aggregator.answer_thread import AnswerThread
-from motet.aggregation.aggregator.compute_loop import ComputeLoop
+from motet.aggregation.aggregator.cycle.compute_loop import ComputeLoop
 from motet.aggregation.aggregator.migration import WORKERS_KNOW_S, Migration
 from motet.aggregation.aggregator.peer_handlers import PEER_HANDLERS
 from motet.aggregation.aggregator.peers import PeerConnections

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from motet.aggregation.aggregator.cycle_schedule import CycleSchedule
+from motet.aggregation.aggregator.cycle.cycle_schedule import CycleSchedule
 from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.tensors.tensor_slot import SlotWork
 from motet.aggregation.wire.aggregator_control import CycleShare

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from motet.aggregation.aggregator.cycle_schedule import CycleSchedule, NextJob
+from motet.aggregation.aggregator.cycle.cycle_schedule import CycleSchedule, NextJob
 from motet.aggregation.wire.aggregator_control import CycleShare
 
 MS = 1_000_000
