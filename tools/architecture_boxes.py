@@ -18,12 +18,14 @@ class Box:
 
 @dataclass(frozen=True)
 class Picture:
-    """One file: the packages below `root` in their layers."""
+    """One file: the packages below `root` in their layers. `behind`: arrows that may pass behind
+    boxes, which hide them."""
 
     file: str
     title: str
     root: str
     boxes: dict[str, Box]
+    behind: frozenset[tuple[str, str]] = frozenset()
 
 
 INTERFACES, EXPERIMENTS, TRAINING = "user-facing", "experiments", "training"
@@ -52,7 +54,7 @@ PACKAGES = {
     "report": Box(16, 26, INTERFACES, "tables, figures and documents from results"),
     "apps": Box(14, 24, TRAINING, "one model per file: NMF, MLR, LDA, Lasso, ..."),
     "datasets": Box(20, 24, TRAINING, "readers, samples"),
-    "aggregation": Box(26, 30, TRAINING, "plans of AutoPS", ("AutoPS",)),
+    "aggregation": Box(18, 30, TRAINING, "one service of many jobs", ("AutoPS",)),
     "runtime": Box(
         12, 20, TRAINING, "tables, workers, servers, controller", ("Cruise's elastic runtime",)
     ),
@@ -103,6 +105,7 @@ PICTURES = (
         "The packages of Motet in layers, with the imports between them",
         "motet",
         PACKAGES,
+        frozenset({("datasets", "domain"), ("report", "insight")}),
     ),
     Picture(
         "docs/_static/architecture-runtime.svg",

@@ -111,12 +111,15 @@ def top_of(row: int) -> int:
 
 
 def arrows_of(picture: Picture, rows: Rows, edges: list[Edge]) -> list[Arrow]:
-    """A free vertical line for every edge, short ones first.
+    """A free vertical line for every edge, short ones first; those of `picture.behind` last.
 
     Raises ValueError if a box or another arrow is in the way of every such line.
     """
     drawn: list[Arrow] = []
-    for edge in sorted(edges, key=lambda edge: (rows[edge[1]] - rows[edge[0]], edge)):
+    order = sorted(
+        edges, key=lambda edge: (edge in picture.behind, rows[edge[1]] - rows[edge[0]], edge)
+    )
+    for edge in order:
         drawn.append(Arrow(*edge, free_x(picture, rows, edge, drawn)))
     return drawn
 
@@ -140,7 +143,8 @@ def free_x(picture: Picture, rows: Rows, edge: Edge, drawn: list[Arrow]) -> floa
 def is_blocked(picture: Picture, rows: Rows, edge: Edge, drawn: list[Arrow], x: float) -> bool:
     """Whether a box between the two rows of `edge`, or a drawn arrow, is at `x`."""
     upper, lower = rows[edge[0]], rows[edge[1]]
-    boxes = [box for name, box in picture.boxes.items() if upper < rows[name] < lower]
+    between = [box for name, box in picture.boxes.items() if upper < rows[name] < lower]
+    boxes = [] if edge in picture.behind else between
     beside = [
         arrow for arrow in drawn if rows[arrow.importer] < lower and upper < rows[arrow.imported]
     ]
