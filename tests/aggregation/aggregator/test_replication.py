@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -80,16 +81,21 @@ def test_a_moved_tensor_keeps_its_replica() -> None:
         pool.table.move(every, 0)
         moves: list[Future[None]] = []
 
+        killed = threading.Event()
+
         def on_step(rank: int, step: int) -> None:
             if rank == 0 and step == 2:
                 pool.aggregators[0].replicate(1, every, pool.peer(1))
                 moves.append(threads.submit(pool.aggregators[0].move, 1, every, pool.peer(2)))
+            if rank == 1 and step == 7:
+                killed.wait()  # Between two steps, so that every tensor can depart.
             if rank == 0 and step == 7:
                 moves[0].result(60)
                 for dead in (0, 2):
                     pool.aggregators[dead].close()
                 pool.aggregators[1].promote(1, every)
                 pool.table.move(every, 1)
+                killed.set()
 
         found = TRAINING.run(pool.table, on_step)
         values, state = TRAINING.with_torch()
