@@ -9,7 +9,7 @@ Aggregator, directly or through others. That moves no tensor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -20,9 +20,11 @@ from scipy.sparse.csgraph import connected_components
 from motet.aggregation.planner.assignment import assign
 from motet.aggregation.planner.consolidation import consolidated_pool
 from motet.aggregation.planner.cyclic_execution import LOSS_LIMIT
+from motet.aggregation.planner.expansion import with_one_more
 from motet.aggregation.planner.job_profile import AggregationProfile
 from motet.aggregation.planner.pool import AggregatorPool
 from motet.aggregation.planner.scaling import pool_after_arrival, released
+from motet.domain.arrays import Ints
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,36 @@ class ClusteredPool:
         limit = self.rules.loss_limit
         joined = placed._with_clusters(consolidated_pool(each, limit) for each in placed.clusters)
         return joined._with_clusters(_cut(joined.clusters, self.rules.cluster_size))
+
+    def cluster_of(self, number: int) -> AggregatorPool | None:
+        """The cluster that holds a job; None: it waits, or is not in the pool."""
+        return next((each for each in self.clusters if number in each.jobs), None)
+
+    def with_spread(self, number: int, added: Ints) -> ClusteredPool:
+        """With one more Aggregator for a placed job that measured a loss (see `with_one_more`)."""
+        limit = self.rules.loss_limit
+        return self._with_changed(
+            number, lambda each: with_one_more(each, number, added, loss_limit=limit)
+        )
+
+    def with_profile(self, number: int, profile: AggregationProfile) -> ClusteredPool:
+        """With another profile of a placed job, which is placed anew if it does not fit now."""
+        cluster = self.cluster_of(number)
+        assert cluster is not None, f"job {number} is placed"
+        changed = cluster.with_job(number, profile, cluster.jobs[number].homes)
+        state = changed.cycles(self.rules.loss_limit)
+        if state.is_within.all() and (state.free_ns >= 0).all():
+            return self._with_changed(number, lambda _: changed)
+        return self.after_exit(number).after_arrival(number, profile)
+
+    def _with_changed(
+        self, number: int, change: Callable[[AggregatorPool], AggregatorPool]
+    ) -> ClusteredPool:
+        """With the cluster of a placed job changed, and without Aggregators that became empty."""
+        position = next(n for n, each in enumerate(self.clusters) if number in each.jobs)
+        cluster = self.clusters[position]
+        free = replace(cluster, next_number=max(self.next_number, cluster.next_number))
+        return self._with_clusters(_replaced(self.clusters, position, released(change(free))))
 
     def _with_clusters(self, clusters: Iterable[AggregatorPool]) -> ClusteredPool:
         kept = tuple(cluster for cluster in clusters if len(cluster.aggregators))
