@@ -1,0 +1,1 @@
+"""What pMaster decides, without any input or output: events in, instructions out. Pure."""
