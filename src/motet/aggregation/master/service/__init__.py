@@ -1,0 +1,1 @@
+"""pMaster's threads and connections: events come in, instructions are carried out."""

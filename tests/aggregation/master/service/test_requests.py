@@ -1,0 +1,151 @@
+"""Workers and commands over real connections; Aggregators that only remember."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from aggregator_world import join
+from motet.aggregation.wire.pool_messages import AwaitRoutes, LeaveJob, Left, PoolRequest
+from motet.aggregation.wire.pool_views import ExplainJob, JobPlacement
+from motet.domain.errors import BadInput, JobFailed, NotFound
+from motet.runtime.wire.codec import decode
+from served_pool import ServedPool, ask, entered, routes, view
+from waiting import wait_until
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Iterator[ServedPool]:
+    with ExitStack() as stack:
+        yield ServedPool(tmp_path, stack)
+
+
+def test_a_worker_gets_routes_to_aggregators_that_know_its_job(pool: ServedPool) -> None:
+    found = entered(pool)
+    assert found.homes == (0, 0)
+    assert found.aggregators.keys() == {0}
+    assert pool.control(0).jobs[found.job].secret == bytes.fromhex(found.secret)
+    assert ("set_workers", found.job, (0,), 1) in pool.control(0).calls
+
+
+def test_all_workers_of_a_job_get_the_same_routes(pool: ServedPool) -> None:
+    first = entered(pool, workers=2)
+    assert entered(pool, rank=1, workers=2) == first
+
+
+def test_a_wrong_worker_gets_the_error(pool: ServedPool) -> None:
+    entered(pool)
+    with pytest.raises(BadInput, match="has a worker of rank 0 already"):
+        ask(pool.connect(), PoolRequest.JOIN, join("mlp")).wait(20.0)
+
+
+def test_routes_change_after_the_job_is_measured(pool: ServedPool) -> None:
+    connection = pool.connect()
+    wide = join("mlp", tensors=4, servers=2)
+    before = routes(ask(connection, PoolRequest.JOIN, wide))
+    assert set(before.homes) == {0, 1}
+    call = ask(connection, PoolRequest.AWAIT_ROUTES, AwaitRoutes(before.job, 0, before.version))
+    for number in (0, 1):
+        pool.control(number).steps = 20
+    after = routes(call)
+    assert after.version > before.version
+    assert len(set(after.homes)) == 1
+    moves = [each for n in (0, 1) for each in pool.control(n).calls if each[0] == "move"]
+    assert len(moves) == 1
+
+
+def test_a_worker_whose_connection_breaks_is_not_waited_for(pool: ServedPool) -> None:
+    entered(pool, workers=2)
+    connection = pool.connect()
+    other = routes(ask(connection, PoolRequest.JOIN, join("mlp", 1, 2)))
+    ask(connection, PoolRequest.AWAIT_ROUTES, AwaitRoutes(other.job, 1, other.version))
+    connection.close()
+    wait_until(lambda: ("set_workers", other.job, (0,), 1) in pool.control(0).calls)
+
+
+def test_the_last_worker_that_leaves_ends_the_job_and_its_aggregators(pool: ServedPool) -> None:
+    found = entered(pool)
+    call = ask(pool.connect(), PoolRequest.LEAVE, LeaveJob(found.job, 0, 30))
+    assert decode(Left, call.wait(20.0).meta) == Left()
+    wait_until(lambda: not pool.launcher.controls)
+    assert sorted(pool.launcher.stopped) == [0, 1]
+    assert view(pool).jobs == ()
+
+
+def test_a_dead_aggregator_leaves_its_tensors_to_the_replica(pool: ServedPool) -> None:
+    connection = pool.connect()
+    found = routes(ask(connection, PoolRequest.JOIN, join("mlp")))
+    wait_until(lambda: any(each[0] == "replicate" for each in pool.control(0).calls))
+    wait_until(lambda: pool.master.controller.state.jobs[found.job].replicas.tolist() == [1, 1])
+    call = ask(connection, PoolRequest.AWAIT_ROUTES, AwaitRoutes(found.job, 0, found.version))
+    pool.launcher.kill(0)
+    assert set(routes(call).homes) == {1}
+    assert ("promote", found.job, (0, 1)) in pool.control(1).calls
+    wait_until(lambda: sorted(pool.launcher.controls) == [1, 2])
+
+
+def test_workers_of_a_lost_job_get_the_reason(pool: ServedPool) -> None:
+    connection = pool.connect()
+    found = routes(ask(connection, PoolRequest.JOIN, join("mlp")))
+    call = ask(connection, PoolRequest.AWAIT_ROUTES, AwaitRoutes(found.job, 0, found.version))
+    for number in (1, 0):
+        pool.launcher.kill(number)
+    with pytest.raises(JobFailed, match="both copies"):
+        call.wait(20.0)
+
+
+def test_pmaster_goes_on_where_the_one_before_it_ended(pool: ServedPool) -> None:
+    found = entered(pool)
+    before = [each for each in pool.control(0).calls if each[0] == "open_job"]
+    pool.restart()
+    connection = pool.connect()
+    message = AwaitRoutes(found.job, 0, found.version)
+    again = routes(ask(connection, PoolRequest.AWAIT_ROUTES, message))
+    assert (again.job, again.homes, again.secret) == (found.job, found.homes, found.secret)
+    assert [each for each in pool.control(0).calls if each[0] == "open_job"] == before
+    assert sorted(pool.launcher.controls) == [0, 1]
+
+
+def test_an_aggregator_that_died_while_pmaster_was_away_is_replaced(pool: ServedPool) -> None:
+    found = entered(pool)
+    wait_until(lambda: pool.master.controller.state.jobs[found.job].replicas.tolist() == [1, 1])
+    pool.master.close()
+    pool.launcher.kill(0)
+    pool.restart()
+    wait_until(lambda: sorted(pool.launcher.controls) == [1, 2])
+    assert ("promote", found.job, (0, 1)) in pool.control(1).calls
+
+
+def test_the_view_shows_jobs_and_aggregators(pool: ServedPool) -> None:
+    entered(pool)
+    pool.control(0).steps = 25
+    wait_until(lambda: view(pool).jobs[0].phase == "placed")
+    found = view(pool)
+    (job,) = found.jobs
+    assert (job.name, job.workers, job.tensors, job.aggregators) == ("mlp", (0,), 2, (0,))
+    assert (job.alone_ns, job.predicted_loss, job.measured_loss) == (100_000_000, 0.0, 0.0)
+    serving, replicas = found.aggregators
+    assert (serving.jobs, serving.tensors, serving.replicas) == (("mlp",), 2, 0)
+    assert (replicas.jobs, replicas.tensors, replicas.replicas) == ((), 0, 2)
+    assert found.clusters == ((0,),)
+
+
+def test_each_tensor_of_a_job_is_explained(pool: ServedPool) -> None:
+    entered(pool)
+    pool.control(0).steps = 25
+    wait_until(lambda: view(pool).jobs[0].phase == "placed")
+    call = ask(pool.connect(), PoolRequest.EXPLAIN, ExplainJob("mlp"))
+    found = decode(JobPlacement, call.wait(20.0).meta)
+    assert [each.name for each in found.tensors] == ["w0", "w1"]
+    assert found.tensors[0].reason == (
+        "best fit: it runs once in the cycle of 100 ms and takes 2.0% of it; 96.0% are free"
+    )
+
+
+def test_an_unknown_job_gets_the_nearest_name(pool: ServedPool) -> None:
+    entered(pool, "resnet")
+    with pytest.raises(NotFound, match="the pool has no job 'resnt'; did you mean 'resnet'"):
+        ask(pool.connect(), PoolRequest.EXPLAIN, ExplainJob("resnt")).wait(20.0)
