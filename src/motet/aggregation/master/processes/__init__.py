@@ -1,0 +1,1 @@
+"""The processes of a pool on this machine: a launcher, pMaster, and the Aggregators."""

@@ -1,0 +1,39 @@
+"""Requests of pMaster to the launcher of its Aggregators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class AggregatorLauncherRequest(IntEnum):
+    """START is answered by `LaunchedAggregator`, RUNNING by `RunningAggregators`, the others by an
+    empty reply.
+    """
+
+    START = 1
+    STOP = 2
+    AWAIT_END = 3
+    RUNNING = 4
+
+
+@dataclass(frozen=True)
+class NumberedAggregator:
+    """The subject of a request."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class LaunchedAggregator:
+    """`endpoint`: encoded."""
+
+    endpoint: str
+
+
+@dataclass(frozen=True)
+class RunningAggregators:
+    """The encoded endpoints of all processes."""
+
+    endpoints: Mapping[int, str]
