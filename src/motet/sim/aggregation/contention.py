@@ -9,14 +9,11 @@ seed's section 4.3.3.3).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
 from motet.aggregation.planner.clusters import ClusteredPool
-from motet.aggregation.planner.expansion import with_one_more
 from motet.aggregation.planner.pool import AggregatorPool
-from motet.aggregation.planner.scaling import released
 
 
 def measured_losses(cluster: AggregatorPool, contention: float) -> Mapping[int, float]:
@@ -37,12 +34,8 @@ def measured_losses(cluster: AggregatorPool, contention: float) -> Mapping[int, 
 
 def with_own_aggregator(pool: ClusteredPool, number: int) -> ClusteredPool:
     """With one more Aggregator for a placed job, beside those where it is alone."""
-    place = next(n for n, each in enumerate(pool.clusters) if number in each.jobs)
-    cluster = pool.clusters[place]
+    cluster = pool.cluster_of(number)
+    assert cluster is not None, f"job {number} is placed"
     others = [job.work[0] for other, job in cluster.jobs.items() if other != number]
     alone = np.setdiff1d(cluster.jobs[number].work[0], np.concatenate([[], *others]))
-    free = replace(cluster, next_number=max(pool.next_number, cluster.next_number))
-    limit = pool.rules.loss_limit
-    grown = released(with_one_more(free, number, alone.astype(np.int64), loss_limit=limit))
-    clusters = (*pool.clusters[:place], grown, *pool.clusters[place + 1 :])
-    return replace(pool, clusters=clusters, next_number=grown.next_number)
+    return pool.with_spread(number, alone.astype(np.int64))
