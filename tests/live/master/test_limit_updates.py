@@ -73,6 +73,42 @@ def test_a_job_that_runs_obeys_at_once(cluster: ScriptedCluster) -> None:
     assert cluster.job(job).reason.startswith("it ran 5 min 4 s of its max_duration, 200s")
 
 
+@pytest.mark.parametrize("longest_s", [10, 99, 100, 101, 115, 119, 120])
+def test_a_lowered_limit_leaves_the_whole_grace_period(
+    cluster: ScriptedCluster, longest_s: float
+) -> None:
+    """Else a limit just above what the job ran would end it earlier than one just below."""
+    job = cluster.submit(max_duration=1000, **GRACE)
+    cluster.now_us = running(cluster, job) + 100 * SECOND_US
+    assert limit(cluster, job, longest_s) == longest_s
+    assert cluster.master.recheck_at_us <= cluster.now_us
+    at_us = cluster.now_us + SECOND_US
+    cluster.handle()
+    attempt = cluster.job(job).attempts[-1]
+    grace_s = min(20, longest_s / 2)
+    assert (attempt.stop_cause, attempt.grace_s) == ("time_limit", grace_s)
+    assert attempt.stopping_us is not None
+    assert attempt.stopping_us <= at_us
+
+
+@pytest.mark.parametrize("longest_s", [125, 130, 900])
+def test_a_lowered_limit_is_kept_where_the_grace_period_fits_before_it(
+    cluster: ScriptedCluster, longest_s: float
+) -> None:
+    job = cluster.submit(max_duration=1000, **GRACE)
+    since_us = running(cluster, job)
+    cluster.now_us = since_us + 100 * SECOND_US
+    limit(cluster, job, longest_s)
+    signal_us = since_us + round((longest_s - 20) * SECOND_US)
+    assert cluster.master.recheck_at_us == signal_us
+    cluster.now_us = signal_us - SECOND_US
+    cluster.handle()
+    attempt = cluster.job(job).attempts[-1]
+    assert attempt.stopping_us is not None
+    killed_us = attempt.stopping_us + round(attempt.grace_s * SECOND_US)
+    assert killed_us - since_us == pytest.approx(longest_s * SECOND_US, abs=SECOND_US)
+
+
 def test_users_may_lower_a_limit_and_admins_may_raise_it(cluster: ScriptedCluster) -> None:
     job, free = cluster.submit(max_duration=100), cluster.submit()
     assert limit(cluster, free, 50, is_admin=False) == 50
