@@ -1,8 +1,8 @@
 """The life of a small cluster whose journal is kept as a golden one, and what is told about it.
 
-`python tests/support/golden_journal.py FOLDER NAME` writes `NAME.sql`, a dump of the journal, and
-`NAME.json`, the state of the master that wrote it. A golden journal is written once, by the version
-that introduces its format, and never again.
+`python tests/support/golden_journal.py FOLDER NAME SEED` writes `NAME.sql`, a dump of the journal,
+and `NAME.json`, the state of the master that wrote it. A golden journal is written once, by the
+version that introduces its format, and never again.
 """
 
 from __future__ import annotations
@@ -71,6 +71,16 @@ class GoldenLife:
             self.cluster.policy = policy
             for _ in range(_STEPS_BY_POLICY):
                 self._random.choice([*acts, *drains])()
+        self._crowd()
+
+    def _crowd(self) -> None:
+        """Many jobs wait, and all of them for another reason at once."""
+        for _ in range(20):
+            self._submit()
+        self.cluster.policy = ChoosePolicy("yarn-cs")
+        self.cluster.ask(self.cluster.policy)
+        for _ in range(10):
+            self._report()
 
     def _submit(self) -> None:
         processes = self._random.choice([1, 1, 2, 3, 5])

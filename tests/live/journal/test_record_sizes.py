@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
@@ -15,27 +16,30 @@ from motet.live.master.submissions.submission import Submit
 from scripted_cluster import SECOND_US, ScriptedCluster
 
 EIGHT_SLOTS = ClusterDeclared(("m0", "m1"), (4, 4))
-ALL_AT_ONCE = {
-    "slaq": "jobs that have waited for starve_s wait for another reason",
-    "themis": "an auction, once per lease, values all jobs",
-    "yarn-cs": "all jobs wait for what the first one waits for",
-}
-"""Policies of which some records concern all jobs, and why."""
 
 
 @pytest.mark.parametrize("policy", built_in_policies())
 def test_a_record_does_not_grow_with_the_jobs_that_wait(tmp_path: Path, policy: str) -> None:
-    few, many = (recorded(tmp_path / str(jobs), policy, jobs) for jobs in (100, 400))
+    few, many = (
+        recorded(tmp_path / str(jobs), policy, [*map(submission, range(jobs))])
+        for jobs in (100, 400)
+    )
     assert median(many) <= 1.5 * median(few) + 100
-    if policy not in ALL_AT_ONCE:
-        assert sum(many) <= 1.5 * sum(few)
+    assert sum(many) <= 1.5 * sum(few)
 
 
-def recorded(folder: Path, policy: str, jobs: int) -> list[int]:
-    """Bytes of the decisions in the records of some ends of jobs, of so many jobs."""
+def test_jobs_of_many_sizes_that_wait_for_the_same_take_few_bytes_each(tmp_path: Path) -> None:
+    """The number of slots that each of them requests is told."""
+    wanted = [submission(each, 1 + each * 7 % 5 % 3) for each in range(1000)]
+    most = max(recorded(tmp_path / "many", "yarn-cs", wanted))
+    assert most < 4 * len(wanted)
+
+
+def recorded(folder: Path, policy: str, jobs: Sequence[Submit]) -> list[int]:
+    """Bytes of the decisions in the records of some ends of these jobs."""
     folder.mkdir()
     cluster = ScriptedCluster(folder, ChoosePolicy(policy), EIGHT_SLOTS)
-    cluster.handle(*(submission(number) for number in range(jobs)))
+    cluster.handle(*jobs)
     for _ in range(5):
         cluster.handle()
     running = set[str]()
@@ -58,6 +62,7 @@ def recorded(folder: Path, policy: str, jobs: int) -> list[int]:
     return [len(each.decision or "") for each in records]
 
 
-def submission(number: int) -> Submit:
-    values = {"name": "job", "run": "true", "workdir": "/", "processes": 1 + number % 2}
+def submission(number: int, processes: int = 0) -> Submit:
+    slots = processes or 1 + number % 2
+    values = {"name": "job", "run": "true", "workdir": "/", "processes": slots}
     return Submit(job_spec({**values, "duration_s": 600 + number % 7 * 60}), "ann")

@@ -20,6 +20,7 @@ from motet.live.journal.tables import FORMAT_VERSION
 MIGRATIONS: Mapping[int, Sequence[str]] = {
     2: ("ALTER TABLE records ADD COLUMN checksum VARCHAR(64)",),
     3: ("ALTER TABLE records ADD COLUMN decision TEXT",),
+    4: (),  # Later records are written otherwise; the earlier ones stay.
 }
 """Statements that lead to a format from the one before."""
 

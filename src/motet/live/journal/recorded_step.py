@@ -1,21 +1,29 @@
-"""The JSON forms of actions and of what a decision changed, in a record of the journal."""
+"""The JSON forms of actions and of what a decision changed, in a record of the journal.
+
+Since format 4 what concerns many jobs alike is told once, with the jobs by their steps (`columns`):
+a list of jobs that wait for the same does not grow with their number. Records of format 3 name
+every job.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import groupby
 from typing import Any
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.decision import GroupForecast, GroupMeasurement, Straggler
-from motet.domain.log_entry import LogEntry, OtherJobs, Team
+from motet.domain.log_entry import LogEntry, OtherJobs, Team, is_wait
 from motet.domain.snapshot import Placement
 from motet.engine.effects import DecisionEffects, DeclaredPolicy
+from motet.live.journal.columns import are_same, column_of, numbers_of, steps_of, values_of
 
 _KINDS: Mapping[str, type[Start | Migrate]] = {"Start": Start, "Migrate": Migrate}
 _USUAL = LogEntry._field_defaults
+_ALIKE = 8
+"""So many waits in a row with the same fields, or amounts of a column, are told by columns."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +49,11 @@ def decision_text(decision: RecordedDecision, actions: Sequence[Action]) -> str:
     effects = decision.effects
     if effects is None and not decision.entries:
         return "null"
-    values: dict[str, Any] = {"entries": [_entry_values(each) for each in decision.entries]}
+    values: dict[str, Any] = {"entries": [*_entries_values(decision.entries)]}
     if effects is not None:
         parts = {
-            "memory": {
-                name: [[amount, _gaps(jobs)] for amount, jobs in changes]
-                for name, changes in effects.memory.items()
-            },
-            "waits": [*effects.waits.items()],
+            "memory": {name: _changes_form(each) for name, each in effects.memory.items()},
+            "waits": [[code, steps_of(jobs)] for code, jobs in _jobs_by_code(effects.waits)],
             "partners": [*effects.partners.items()],
         }
         values |= {name: part for name, part in parts.items() if part}
@@ -68,7 +73,7 @@ def decision_of(text: str, at_us: int, actions: Sequence[Action]) -> RecordedDec
     values = json.loads(text)
     if values is None:
         return RecordedDecision(None, ())
-    entries = [_entry(at_us, *each) for each in values["entries"]]
+    entries = [entry for each in values["entries"] for entry in _entries(at_us, *each)]
     if "recheck_us" not in values:
         return RecordedDecision(None, entries)
     policy = values.get("policy")
@@ -76,11 +81,8 @@ def decision_of(text: str, at_us: int, actions: Sequence[Action]) -> RecordedDec
     effects = DecisionEffects(
         tuple(actions if others is None else [_action(*each) for each in others]),
         {job: tuple(jobs) for job, jobs in values.get("partners", ())},
-        {
-            name: [(amount, [*accumulate(gaps)]) for amount, gaps in changes]
-            for name, changes in values.get("memory", {}).items()
-        },
-        dict(values.get("waits", ())),
+        {name: _changes(form) for name, form in values.get("memory", {}).items()},
+        _waits(values.get("waits", ())),
         values["recheck_us"],
         None if policy is None else DeclaredPolicy(*policy),
         values.get("failed", False),
@@ -88,9 +90,41 @@ def decision_of(text: str, at_us: int, actions: Sequence[Action]) -> RecordedDec
     return RecordedDecision(effects, entries)
 
 
-def _gaps(ascending: Sequence[int]) -> list[int]:
-    """The first number, then the distances to the next ones: they have fewer digits."""
-    return [later - sooner for sooner, later in zip((0, *ascending), ascending, strict=False)]
+def _changes_form(changes: Sequence[tuple[int, Sequence[int]]]) -> Any:
+    """Amounts with the jobs that change by them; columns of both if most amounts are different."""
+    by_job = {job: amount for amount, jobs in changes for job in jobs}
+    if len(changes) < _ALIKE or len(changes) * 2 <= len(by_job):
+        return [[amount, steps_of(jobs)] for amount, jobs in changes]
+    numbers = sorted(by_job)
+    return {"jobs": steps_of(numbers), "amounts": column_of([by_job[job] for job in numbers])}
+
+
+def _changes(form: Any) -> list[tuple[int, list[int]]]:
+    if isinstance(form, list):
+        return [(amount, numbers_of(steps)) for amount, steps in form]
+    found: dict[int, list[int]] = {}
+    amounts = values_of(form["amounts"])
+    for job, amount in zip(numbers_of(form["jobs"]), amounts, strict=True):
+        found.setdefault(amount, []).append(job)
+    return [*found.items()]
+
+
+def _jobs_by_code(waits: Mapping[int, int]) -> Iterator[tuple[int, list[int]]]:
+    found: dict[int, list[int]] = {}
+    for job in sorted(waits):
+        found.setdefault(waits[job], []).append(job)
+    yield from found.items()
+
+
+def _waits(form: Sequence[Any]) -> dict[int, int]:
+    """By job. Format 3 has pairs of a job and its code."""
+    found: dict[int, int] = {}
+    for first, second in form:
+        if isinstance(second, list):
+            found |= dict.fromkeys(numbers_of(second), first)
+        else:
+            found[first] = second
+    return found
 
 
 def _action(name: str, job: int, *more: Any) -> Action:
@@ -105,15 +139,51 @@ def _placement(values: Sequence[Sequence[int]]) -> Placement:
     return Placement(tuple(machines), tuple(counts))
 
 
-def _entry_values(entry: LogEntry) -> list[Any]:
-    """Job and event, and the other fields that are not as usual; the time is the record's."""
+def _entries_values(entries: Sequence[LogEntry]) -> Iterator[list[Any]]:
+    """Of each entry: job and event, and the other fields that are not as usual; the time is the
+    record's. Of many waits with the same fields: a column of the jobs, the event or a column of the
+    events, the fields that are the same in all of them, and columns of the others."""
+    told = [(entry, _unusual(entry)) for entry in entries]
+    for (are_waits, names), group in groupby(told, lambda each: (is_wait(each[0]), (*each[1],))):
+        alike = [*group]
+        if not are_waits or len(alike) < _ALIKE:
+            yield from ([entry.job, entry.event, more] for entry, more in alike)
+            continue
+        jobs, events = ([getattr(it, name) for it, _ in alike] for name in ("job", "event"))
+        fields = [more for _, more in alike]
+        columns = {name: [each[name] for each in fields] for name in names}
+        same = {name: values[0] for name, values in columns.items() if are_same(values)}
+        others = {name: column_of(columns[name]) for name in names if name not in same}
+        event = events[0] if are_same(events) else column_of(events)
+        yield [column_of(jobs), event, same, others]
+
+
+def _unusual(entry: LogEntry) -> dict[str, Any]:
     fields = zip(entry._fields[3:], entry[3:], strict=True)
-    more = {name: value for name, value in fields if not _is_usual(name, value)}
-    return [entry.job, entry.event, more]
+    return {name: value for name, value in fields if not _is_usual(name, value)}
 
 
 def _is_usual(name: str, value: Any) -> bool:
     return bool(value == _USUAL[name] or value != value)  # NaN is usual where it occurs.
+
+
+def _entries(
+    time_us: int,
+    jobs: int | dict[str, Any],
+    event: str | dict[str, Any],
+    same: Mapping[str, Any],
+    columns: Mapping[str, Any] | None = None,
+) -> Iterator[LogEntry]:
+    """The entry of a job, or those of many."""
+    if isinstance(jobs, int):
+        yield _entry(time_us, jobs, str(event), same)
+        return
+    numbers = values_of(jobs)
+    events = [event] * len(numbers) if isinstance(event, str) else values_of(event)
+    lists = {name: values_of(form) for name, form in (columns or {}).items()}
+    for place, (job, each) in enumerate(zip(numbers, events, strict=True)):
+        own = {name: values[place] for name, values in lists.items()}
+        yield _entry(time_us, job, each, {**same, **own})
 
 
 def _entry(time_us: int, job: int, event: str, more: Mapping[str, Any]) -> LogEntry:

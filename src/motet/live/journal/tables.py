@@ -7,8 +7,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from motet.domain.errors import MotetError
 
-FORMAT_VERSION = 3
-"""2: records have checksums. 3: they have decisions. See migrations.py."""
+FORMAT_VERSION = 4
+"""2: records have checksums. 3: they have decisions. 4: these tell once what concerns many jobs.
+See migrations.py."""
 DAMAGES = (SQLAlchemyError, UnicodeDecodeError, TypeError)
 """Of a damaged database; drivers raise the last two for values of the wrong kind."""
 
