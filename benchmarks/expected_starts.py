@@ -70,7 +70,9 @@ class Run:
         for now_us in moments(whole):
             journal.read(now_us)
             began_s = time.process_time()
-            futures = PossibleFutures(journal.cluster, now_us, journal.position)
+            futures = PossibleFutures(
+                journal.cluster, now_us, journal.position, measured=journal.measured
+            )
             new = {
                 job: (job, len(journal.cluster.state.jobs[job].attempts)) for job in futures.waiting
             }

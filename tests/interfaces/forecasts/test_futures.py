@@ -1,14 +1,21 @@
-"""Futures of trainings whose size may change: they keep it, or nothing is foreseen."""
+"""Futures of trainings whose size may change: they keep it, or share machines."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from motet.domain.units import SECOND_US
+import pytest
+
+from motet.domain.units import NEVER_US, SECOND_US
 from motet.interfaces.forecasts.dry_run import DryRunQuestion, dry_run
-from motet.interfaces.forecasts.expected_ends import expected_ends
-from motet.interfaces.forecasts.expected_starts import simulated_futures, starts_in, within
+from motet.interfaces.forecasts.expected_ends import ExpectedEnd, expected_ends
+from motet.interfaces.forecasts.expected_starts import (
+    ExpectedStart,
+    simulated_futures,
+    starts_in,
+    within,
+)
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.futures import PossibleFutures
 from motet.live.master.facts import ClusterDeclared
@@ -21,16 +28,20 @@ _TRAINING = {"name": "fit", "kind": "ps", "app": "mlr", "data": "digits", "workd
 ON_MACHINES = {**_TRAINING, "machines": "any", "duration_s": 100.0}
 SELF_SIZED = {**_TRAINING, "auto": True, "workers": {"min": 1, "max": 3}, "duration_s": 100.0}
 COMMAND = {"name": "cmd", "run": "true", "workdir": "/", "processes": 3, "duration_s": 30.0}
-BECAUSE = "harmony shares machines by what trainings measure while they run"
 
 
 def journal_of(
-    home: Path, policy: str, slots: tuple[int, ...], *trainings: TimedTraining
+    home: Path,
+    policy: str,
+    slots: tuple[int, ...],
+    *trainings: TimedTraining,
+    until_us: int = NOW_US,
 ) -> FollowedJournal:
-    """Of a cluster that has run these until NOW_US."""
+    """Of a cluster that has run these until then."""
     address = str(home / "journal.db")
     cluster = ClusterDeclared(tuple(f"m{each}" for each in range(len(slots))), slots)
-    play_trainings(address, cluster, ChoosePolicy(policy), trainings, NOON_US, NOW_US)
+    chosen = ChoosePolicy(policy, {"check_s": "5"} if policy == "harmony" else {})
+    play_trainings(address, cluster, chosen, trainings, NOON_US, until_us)
     return FollowedJournal(address)
 
 
@@ -40,31 +51,102 @@ def dry(journal: FollowedJournal, spec: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def sharing(second: float) -> TimedTraining:
-    return TimedTraining(second, ON_MACHINES, 200, comp_s=0.3, comm_s=0.2)
+def sharing(second: float, epochs: int = 20, **more: Any) -> TimedTraining:
+    """An epoch has five iterations: alone on two machines it takes 2 s."""
+    job = {**_TRAINING, "machines": "any", "epochs": epochs, **more}
+    return TimedTraining(second, job, epochs, comp_s=0.4, comm_s=0.2)
 
 
-def test_nothing_is_foreseen_while_harmony_may_share_machines(tmp_path: Path) -> None:
-    lone = TimedTraining(4, {**COMMAND, "processes": 4}, 1, lambda *_: 30.0)
-    blocked = TimedTraining(5, {**COMMAND, "processes": 4}, 1, lambda *_: 30.0)
-    journal = journal_of(tmp_path, "harmony", (2, 2), sharing(0), lone, blocked)
-    journal.read()
-    futures = PossibleFutures(journal.cluster, NOW_US, 1)
-    simulated = simulated_futures(futures, futures.waiting, within(20))
+def blocked(second: float) -> TimedTraining:
+    return TimedTraining(second, {**COMMAND, "processes": 4}, 1, lambda *_: 30.0)
+
+
+def foreseen(
+    journal: FollowedJournal,
+) -> tuple[dict[int, ExpectedStart], dict[int, ExpectedEnd], tuple[int, ...]]:
+    """Starts and ends from NOW_US on, and the jobs of which nothing is known."""
+    journal.read(NOW_US)
+    futures = PossibleFutures(journal.cluster, NOW_US, 1, measured=journal.measured)
+    simulated = simulated_futures(futures, futures.waiting, within(60))
     starts = starts_in(futures, futures.waiting, simulated)
+    return starts, expected_ends(futures, simulated), futures.unknown
+
+
+CROWD = [sharing(0, 60), sharing(1, 30), sharing(2, 20), sharing(3, 40), sharing(9, 40)]
+
+
+@pytest.mark.parametrize(
+    ("made", "waiting"),
+    [
+        ([sharing(0)], set()),
+        ([sharing(0), sharing(1), sharing(2)], {3}),
+        ([sharing(0), sharing(1, 30), blocked(5)], {1, 2}),
+        (CROWD, {2, 4, 5}),
+    ],
+    ids=["alone", "three", "command", "crowd"],
+)
+def test_starts_and_ends_under_harmony_come_about_as_foreseen(
+    tmp_path: Path, made: list[TimedTraining], waiting: set[int]
+) -> None:
+    """All trainings run the same program: which of those that wait is the next one hangs on the
+    last digits of what they measured. Stops wait for the ends of epochs here."""
+    journal = journal_of(tmp_path, "harmony", (2, 2), *made, until_us=NEVER_US)
+    starts, ends, unknown = foreseen(journal)
+    journal.read()
+    jobs = journal.cluster.state.jobs
     journal.close()
-    assert {each.because for each in starts.values()} == {BECAUSE}
-    assert expected_ends(futures, simulated) == {}
+    assert (starts.keys(), unknown) == (waiting, ())
+    for number, start in starts.items():
+        times = (it.requested_us for it in jobs[number].attempts)
+        really_us = next(it for it in times if it >= NOW_US)
+        assert is_within(really_us, start.low_us, start.high_us)
+    assert ends.keys() == jobs.keys()
+    for number, end in ends.items():
+        assert is_within(jobs[number].ended_us or 0, end.low_us, end.high_us)
 
 
-def test_a_dry_run_tells_why_nothing_is_foreseen(tmp_path: Path) -> None:
-    found = dry(journal_of(tmp_path, "harmony", (2, 2), sharing(0)), COMMAND)
-    assert found["expected_start"]["unknown_because"] == BECAUSE
-    assert (found["delayed"], found["delayed_unknown_because"]) == (None, BECAUSE)
+def is_within(at_us: int, low_us: int | None, high_us: int | None) -> bool:
+    """The range, a fifth of the time until its end wider on both sides."""
+    assert low_us is not None
+    assert high_us is not None
+    more_us = (high_us - NOW_US) // 5
+    return low_us - more_us <= at_us <= high_us + more_us
+
+
+def test_nothing_is_foreseen_after_trainings_of_which_nothing_is_known(tmp_path: Path) -> None:
+    job = {**_TRAINING, "machines": "any"}
+    endless = [TimedTraining(each, job, 200, comp_s=0.4, comm_s=0.2) for each in (0, 1)]
+    journal = journal_of(tmp_path, "harmony", (2, 2), *endless, sharing(2))
+    starts, ends, unknown = foreseen(journal)
+    journal.close()
+    assert unknown == (1, 2)
+    assert starts[3].because == "nothing is known of how long job 1, job 2 will run"
+    assert [(each.median_us, each.high_us) for each in ends.values()] == [(None, None)]
+
+
+def test_a_dry_run_of_a_training_is_like_the_one_that_runs(tmp_path: Path) -> None:
+    """It has no declared time: its work is that of the measured training with the same program."""
+    journal = journal_of(tmp_path, "harmony", (2, 2), sharing(0, 60))
+    found = dry(journal, {**_TRAINING, "machines": "any", "epochs": 20})
+    assert found["expected_start"]["high_s"] < 5
+    low_s, _, high_s = found["run_time_s"]
+    assert 15 < low_s < high_s < 90
+    assert found["delayed"] is not None
+
+
+def test_a_dry_run_without_any_measurement_needs_a_declared_time(tmp_path: Path) -> None:
+    job = {**_TRAINING, "machines": "any", "epochs": 20}
+    for declared_s, is_known in ((None, False), (100.0, True)):
+        home = tmp_path / str(is_known)
+        home.mkdir()
+        quick = TimedTraining(0, COMMAND, 1, lambda *_: 5.0)
+        journal = journal_of(home, "harmony", (2, 2), quick)
+        found = dry(journal, {**job, "duration_s": declared_s})
+        assert (found["run_time_s"] is not None) == is_known
 
 
 def test_trainings_on_machines_have_them_alone_under_other_policies(tmp_path: Path) -> None:
-    found = dry(journal_of(tmp_path, "fifo", (2, 2), sharing(0)), COMMAND)
+    found = dry(journal_of(tmp_path, "fifo", (2, 2), sharing(0, duration_s=100.0)), COMMAND)
     assert found["expected_start"]["high_s"] > 60
     assert found["delayed"] == []
 

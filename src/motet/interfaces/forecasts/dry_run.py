@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from motet.interfaces.forecasts.new_jobs import NewJobs
 from motet.live.jobs.array_file import array_spec, is_array
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_file import job_spec
+from motet.live.jobs.job_spec import MOST_PROCESSES, JobSpec, TrainingSpec
 from motet.live.master.state import LiveState
 from motet.live.master.submissions.submission import Submit, SubmitArray
 from motet.live.time_limits.time_limit import left_us
@@ -61,14 +62,14 @@ def dry_run(
     now_us = max(asked.now_us, live.engine.state.now_us)
     new = NewJobs.of(live.state, now_us, _wanted(asked))
     present = Foresight.PRESENT if foresight is Foresight.LATER else foresight
-    before = PossibleFutures(live, now_us, journal.position, None, present)
-    after = PossibleFutures(live, now_us, journal.position, new, present)
-    foreseen = PossibleFutures(live, now_us, journal.position, new, foresight)
+    before, after, foreseen = (
+        PossibleFutures(live, now_us, journal.position, jobs, seen, journal.measured)
+        for jobs, seen in ((None, present), (new, present), (new, foresight))
+    )
     starts = _starts(live.state, foreseen, new)
-    own = [after.run_times[number] for number in new.jobs]
-    obstacle = new.obstacle(live.state) or after.obstacle
-    is_known = None not in own and not obstacle
-    delays = _delays(before, after, within(BUDGET_S)) if is_known else None
+    obstacle, is_known = new.obstacle(live.state), all(map(after.is_known, new.jobs))
+    pairs = _pairs(before, after, within(BUDGET_S)) if is_known and not obstacle else None
+    delays = None if pairs is None else _delays(pairs)
     first = next(iter(new.jobs.values()))
     return {
         "now": seconds(now_us),
@@ -76,6 +77,7 @@ def dry_run(
         "name": first.spec.name,
         "jobs": len(new.jobs),
         "processes": first.spec.processes,
+        **size_document(first.spec),
         "trial_s": new.trial and new.trial.trial_s,
         "expected_start": start_document(starts.first, now_us),
         "last_start": start_document(starts.last, now_us),
@@ -83,9 +85,27 @@ def dry_run(
             {"index": index, **start_document(start, now_us)}
             for index, start in sorted(starts.by_index.items())
         ],
-        "run_time_s": _run_time_s(first, own[0]),
+        "run_time_s": _simulated_run_s(first.number, pairs)
+        if after.shares(first.number)
+        else _run_time_s(first, after.run_times[first.number]),
         "delayed": None if delays is None else [*_rows(live.state.jobs, delays)],
-        "delayed_unknown_because": _why_not(obstacle, own, delays),
+        "delayed_unknown_because": _why_not(obstacle, delays, is_known=is_known),
+    }
+
+
+def size_document(spec: JobSpec) -> dict[str, Any]:
+    """How many processes a job may have; `most_processes`: None: one on every machine.
+
+    `proposes_size`: it begins with the fewest; otherwise its policy chooses.
+    """
+    least = most = spec.processes
+    if isinstance(spec, TrainingSpec):
+        roles = ("workers",) if spec.is_by_machine else ("workers", "servers")
+        least, most = (sum(getattr(it, each) for each in roles) for it in (spec.least, spec.most))
+    return {
+        "least_processes": least,
+        "most_processes": None if spec.is_by_machine and most == MOST_PROCESSES else most,
+        "proposes_size": isinstance(spec, TrainingSpec) and spec.proposes_size,
     }
 
 
@@ -141,8 +161,8 @@ def start_document(start: ExpectedStart, now_us: int) -> dict[str, Any]:
     return {**in_s, "unknown_because": start.because}
 
 
-def _why_not(obstacle: str, own: Sequence[RunTimeForecast | None], delays: object) -> str:
-    if None in own:
+def _why_not(obstacle: str, delays: object, *, is_known: bool) -> str:
+    if not is_known:
         return "nothing is known of how long it will run; give duration_s"
     if obstacle:
         return obstacle
@@ -153,34 +173,63 @@ def _from_now(at_us: int | None, now_us: int) -> float | None:
     return None if at_us is None else max(seconds(at_us - now_us), 0.0)
 
 
-def _delays(
+@dataclass(frozen=True)
+class _Simulated:
+    """Unix times by job, of those that have them."""
+
+    starts_us: Mapping[int, int]
+    ends_us: Mapping[int, int]
+
+
+_Pairs: TypeAlias = Sequence[tuple[_Simulated, _Simulated]]
+"""Futures without the new jobs, and the same ones with them."""
+
+
+def _pairs(
     before: PossibleFutures, after: PossibleFutures, check_time: Callable[[], None]
-) -> dict[int, list[int]] | None:
-    """Of every other job's end in each pair of futures; None: there is too much to simulate."""
-    found: dict[int, list[int]] = defaultdict(list)
+) -> _Pairs | None:
+    """None: there is too much to simulate."""
+    found: list[tuple[_Simulated, _Simulated]] = []
     for number in range(1 if after.are_equal else MOST_PAIRS):
         try:
-            without, with_it = (_ends(each, number, check_time) for each in (before, after))
+            without, with_it = (_simulated(each, number, check_time) for each in (before, after))
         except TimeIsUp:
             return None if number < FEWEST_PAIRS else found
-        for job in without.keys() & with_it.keys():
-            found[job].append(with_it[job] - without[job])
+        found.append((without, with_it))
     return found
 
 
-def _ends(futures: PossibleFutures, number: int, check_time: Callable[[], None]) -> dict[int, int]:
-    """Unix times by job; without those that do not end."""
-    known = [futures.run_times[job] is not None for job in futures.jobs]
+def _delays(pairs: _Pairs) -> dict[int, list[int]]:
+    """Of every other job's end in each pair."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for without, with_it in pairs:
+        for job in without.ends_us.keys() & with_it.ends_us.keys():
+            found[job].append(with_it.ends_us[job] - without.ends_us[job])
+    return found
+
+
+def _simulated_run_s(job: int, pairs: _Pairs | None) -> list[float] | None:
+    """Of a training whose run time depends on its neighbours."""
+    times_s = [
+        seconds(with_it.ends_us[job] - with_it.starts_us[job])
+        for _, with_it in pairs or ()
+        if job in with_it.ends_us
+    ]
+    if not times_s:
+        return None
+    return [float(each) for each in np.quantile(times_s, RANGE)]
+
+
+def _simulated(futures: PossibleFutures, number: int, check_time: Callable[[], None]) -> _Simulated:
+    known = [futures.is_known(job) for job in futures.jobs]
     for future in futures.drawn(number, "never"):
         outcome = future.outcome
         check_time()
         if (outcome.is_finished | outcome.is_suspended | ~np.array(known, np.bool_)).all():
             break
-    return {
-        job: end_us
-        for job, end_us in zip(futures.jobs, future.ends_us.tolist(), strict=True)
-        if end_us != UNKNOWN
-    }
+    ends = zip(futures.jobs, future.ends_us.tolist(), strict=True)
+    ends_us = {job: end_us for job, end_us in ends if end_us != UNKNOWN}
+    return _Simulated(future.starts_us, ends_us)
 
 
 def _rows(

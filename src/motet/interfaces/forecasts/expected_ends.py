@@ -37,7 +37,7 @@ def expected_ends(futures: PossibleFutures, simulated: SimulatedFutures) -> dict
     return {
         job: ExpectedEnd(int(low_us[at]), _known(median_us[at]), _known(high_us[at]))
         for at, job in enumerate(futures.jobs)
-        if low_us[at] < NEVER_US and futures.run_times[job] is not None
+        if low_us[at] < NEVER_US and futures.is_known(job)
     }
 
 

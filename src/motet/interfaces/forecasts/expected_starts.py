@@ -18,6 +18,7 @@ jobs run, real starts are in the ranges of the fewest as often as simulated ones
 run times are known less well, by a few jobs with long tails: of real starts nine tenths are in the
 ranges of 39 futures."""
 COVERAGE = 0.9
+_TOO_MUCH = "there is too much to simulate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def simulated_futures(
     wanted_count = FEWEST_FUTURES if futures.are_declared else FUTURES
     different = 1 if futures.are_equal else wanted_count
     with suppress(TimeIsUp):
-        for number in range(different if futures.jobs and not futures.obstacle else 0):
+        for number in range(different if futures.jobs else 0):
             for extreme in extremes:
                 found, ended = _simulated(futures, number, wanted, extreme, check_time)
                 starts[extreme] += [found] * (wanted_count // different)
@@ -98,7 +99,7 @@ def starts_in(
     as if these ended at once, and ends with those as if they never did."""
     count = simulated.count
     if not count:
-        return dict.fromkeys(wanted, _unknown(_why_none(futures)))
+        return dict.fromkeys(wanted, _unknown(_TOO_MUCH))
     first, last = (simulated.starts[each][:count] for each in _outer(simulated.extremes))
     return {
         job: _range(
@@ -120,7 +121,7 @@ def start_in_group(
     its start, by the starts of a future."""
     count = simulated.count
     if not count:
-        return _unknown(_why_none(futures))
+        return _unknown(_TOO_MUCH)
     first, last = (simulated.starts[each][:count] for each in _outer(simulated.extremes))
     others = [each for each in futures.unknown if each not in group]
     because = "nothing is known of how long its jobs will run; give duration_s"
@@ -165,10 +166,6 @@ def _ascending(starts: Iterable[int | None]) -> list[int]:
 
 def _unknown(because: str) -> ExpectedStart:
     return ExpectedStart(None, None, None, because)
-
-
-def _why_none(futures: PossibleFutures) -> str:
-    return futures.obstacle or "there is too much to simulate"
 
 
 def _told(unknown: Sequence[int]) -> str:

@@ -24,8 +24,10 @@ from motet.interfaces.forecasts.new_jobs import NewJobs, Releases
 from motet.interfaces.forecasts.remaining_work import LEAST_US, MeasuredRuns
 from motet.interfaces.forecasts.replayed_period import PolicyInForce, ReplayedPeriod
 from motet.interfaces.forecasts.simulation_start import SimulationStart
+from motet.interfaces.forecasts.sizes.measured_trainings import MeasuredTrainings
+from motet.interfaces.forecasts.sizes.shared_trainings import SharedTrainings, may_share
+from motet.interfaces.forecasts.sizes.sized_trainings import SizedTrainings
 from motet.live.jobs.job import LiveJob
-from motet.live.jobs.job_spec import JobSpec, TrainingSpec
 from motet.live.master.policy_choice import policy_of
 from motet.live.master.replay import ReplayedCluster
 from motet.live.master.submissions.submission import arrival
@@ -36,6 +38,8 @@ Extreme: TypeAlias = Literal["at once", "never"]
 """When jobs end of whose run time nothing is known."""
 
 FIRST_HORIZON_US = 3600 * SECOND_US
+FIRST_SHARED_US = 60 * SECOND_US
+"""Decisions about groups take long: no more of them than until the wanted jobs have started."""
 LONGEST_US = 4096 * FIRST_HORIZON_US
 """Half a year: what does not happen until then is unknown."""
 _NEVER_US = 100 * LONGEST_US
@@ -100,11 +104,13 @@ class PossibleFutures:
         seed: int,
         submitted: NewJobs | None = None,
         foresight: Foresight = Foresight.LATER,
+        measured: MeasuredTrainings | None = None,
     ) -> None:
-        """`now_us`: Unix time, at least that of the last step. `submitted`: further jobs."""
+        """`now_us`: Unix time, at least that of the last step. `submitted`: further jobs.
+        `measured`: what trainings reported; None: nothing."""
         state = live.state
         self._live, self._seed, self._now_us = live, seed, now_us
-        self._start = SimulationStart.of(live.engine).with_sizes({})
+        self._start = SimulationStart.of(live.engine)
         rows = self._start.rows
         self._holds = frozenset(number for number, row in rows.items() if row["held_gpus"])
         self._jobs = {number: state.jobs[number] for number in rows}
@@ -122,6 +128,11 @@ class PossibleFutures:
             else RunTimeForecast.exactly(min(job.spec.duration_s or job.trial_s, job.trial_s))
             for number, job in self._jobs.items()
         }
+        self._shared: SharedTrainings | None = None
+        if _shares_machines(live):
+            reported, at_us = measured or MeasuredTrainings(), self._start.now_us
+            every = state.jobs.values()
+            self._shared = SharedTrainings(every, reported, at_us, is_exact=is_exact)
         self._period = self._period_with({})
         self._latest: LatestSubmissions | None = None
         self._later_run_times: dict[int, RunTimeForecast | None] = {}
@@ -139,22 +150,24 @@ class PossibleFutures:
     @property
     def unknown(self) -> tuple[int, ...]:
         """Jobs of whose run time nothing is known."""
-        return tuple(sorted(each for each in self.jobs if self.run_times[each] is None))
+        return tuple(sorted(each for each in self.jobs if not self.is_known(each)))
 
-    @property
-    def obstacle(self) -> str:
-        """Why nothing can be foreseen; empty: it can."""
-        state = self._live.state
-        policy = policy_of(state.policy.policy, state.policy.settings)
-        specs = [job.spec for job in self._jobs.values()]
-        if JobInput.SUBTASKS not in policy.needed_inputs or not any(map(may_share, specs)):
-            return ""
-        return f"{state.policy.policy} shares machines by what trainings measure while they run"
+    def is_known(self, job: int) -> bool:
+        """Whether something is known of its run time, or of the work on which that depends."""
+        shared = self._shared
+        is_known = self.run_times[job] is not None
+        return is_known or (shared is not None and shared.knows(self._jobs[job]))
+
+    def shares(self, job: int) -> bool:
+        """Whether its run time depends on the trainings with which it will share machines."""
+        return self._shared is not None and may_share(self._jobs[job].spec)
 
     @property
     def are_equal(self) -> bool:
         """Whether all futures are the same: nothing in them is drawn."""
         if self._latest is not None or self._starts.take_time:
+            return False
+        if any(map(self.shares, self.jobs)):
             return False
         return all(each.is_exact for each in self.run_times.values() if each is not None)
 
@@ -180,7 +193,8 @@ class PossibleFutures:
         if self._submitted is not None:
             watch.releases = Releases(self._submitted, simulation, place_of)
         places = [place_of[job] for job in self.jobs]
-        horizon_us = FIRST_HORIZON_US
+        shares = any(map(self.shares, self.jobs))
+        horizon_us = FIRST_SHARED_US if shares else FIRST_HORIZON_US
         while horizon_us <= LONGEST_US:
             outcome = simulation.run(until_us=self._now_us + horizon_us)
             starts_us = {period.jobs[place]: at_us for place, at_us in watch.started.items()}
@@ -194,58 +208,84 @@ class PossibleFutures:
             rest_us = self._rest_us(job, times, unknown)
             work_us[number] = rest_us + (passed_us if number in self._holds else 0)
         later = [] if self._latest is None else [*self._later(self._latest, times)]
-        if not later:
+        shared = self._drawn_trainings(times, work_us, later)
+        if not later and shared is None:
             return self._period.with_work(work_us)
-        return self._period_with(work_us, later)
+        return self._period_with(work_us, later, shared)
+
+    def _drawn_trainings(
+        self, times: DrawnTimes, work_us: Mapping[int, int], later: Sequence[_Later]
+    ) -> SizedTrainings | None:
+        """Those that may share machines; None: there are none."""
+        if self._shared is None:
+            return None
+        arrivals = {each.job.number: each.arrival for each in later}
+        if self._submitted is not None:
+            arrivals |= self._submitted.arrivals
+        rows = self._start.rows | {job: event.columns for job, event in arrivals.items()}
+        rests = [
+            *((job, work_us[number]) for number, job in self._jobs.items()),
+            *((each.job, each.run_us) for each in later),
+        ]
+        limited = ((job, rest_us, self._most_us(job)) for job, rest_us in rests)
+        return self._shared.drawn(limited, rows, arrivals, times)
 
     def _rest_us(self, job: LiveJob, times: DrawnTimes, unknown: Extreme) -> int:
         """No longer than until the job's `max_duration`."""
-        forecast = self.run_times[job.number]
-        most_us = max(min(left_us(job, self._now_us), _NEVER_US), LEAST_US)
+        forecast, most_us = self.run_times[job.number], self._most_us(job)
         if forecast is None:
             return LEAST_US if unknown == "at once" else most_us
         return min(times.rest_us(job, forecast), most_us)
+
+    def _most_us(self, job: LiveJob) -> int:
+        return max(min(left_us(job, self._now_us), _NEVER_US), LEAST_US)
 
     def _later(self, latest: LatestSubmissions, times: DrawnTimes) -> Iterator[_Later]:
         """Those like jobs of which nothing is known are left out."""
         generator, first = times.generator(0, 0, 1), max(self._jobs, default=0) + 1
         for number, drawn in enumerate(latest.drawn(self._now_us, generator), first):
             share, forecast = generator.random(), self._later_run_times[drawn.like.number]
+            job = replace(drawn.like, number=number, attempts=[], array=None, progress=None)
             if forecast is not None:
-                most_us = min(left_us(replace(drawn.like, attempts=[]), 0), _NEVER_US)
-                run_us = max(min(times.drawn_us(forecast, share), most_us), LEAST_US)
-                like = replace(drawn.like, array=None)
-                columns = arrival(self._live.state, drawn.at_us, like).columns
-                yield _Later(number, run_us, like.user, drawn.at_us, columns)
+                run_us = max(min(times.drawn_us(forecast, share), self._most_us(job)), LEAST_US)
+            elif self._shared is not None and self._shared.knows(job):
+                run_us = LEAST_US  # Its work is drawn.
+            else:
+                continue
+            yield _Later(job, run_us, drawn.at_us, arrival(self._live.state, drawn.at_us, job))
 
     def _period_with(
-        self, work_us: Mapping[int, int], later: Sequence[_Later] = ()
+        self,
+        work_us: Mapping[int, int],
+        later: Sequence[_Later] = (),
+        shared: SizedTrainings | None = None,
     ) -> ReplayedPeriod:
         """`work_us`: of jobs that have some left, by number."""
         state = self._live.state
         users = {number: job.user for number, job in self._jobs.items()}
         least_us = dict.fromkeys(self._jobs, LEAST_US)
+        start = self._start if shared is None else self._start.with_profiles(shared.profiles)
         return ReplayedPeriod.of(
-            self._start,
-            [*self._happened, *((it.at_us, Submitted(it.number, it.columns)) for it in later)],
+            start,
+            [*self._happened, *((it.at_us, it.arrival) for it in later)],
             self._live.engine.state.cluster,
             state.queue_book.in_force,
-            users | {each.number: each.user for each in later},
-            least_us | {**work_us} | {each.number: each.run_us for each in later},
+            users | {each.job.number: each.job.user for each in later},
+            least_us | {**work_us} | {each.job.number: each.run_us for each in later},
             0,  # Starts take their time, see `take_time_to_start`.
             PolicyInForce(state.policy.policy, dict(state.policy.settings)),
+            shared,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _Later:
-    """A job that may follow. `columns`: as the engine gets them."""
+    """A job that may follow, and how the engine gets it."""
 
-    number: int
+    job: LiveJob
     run_us: int
-    user: str
     at_us: int
-    columns: Mapping[str, int]
+    arrival: Submitted
 
 
 def _ahead(
@@ -271,6 +311,7 @@ def _may_be_overtaken(live: ReplayedCluster) -> bool:
     return state.queue_book.in_force.are_limited or not chosen.keeps_order
 
 
-def may_share(spec: JobSpec) -> bool:
-    """Whether it is a training that may share machines with others."""
-    return isinstance(spec, TrainingSpec) and spec.is_by_machine and spec.is_elastic
+def _shares_machines(live: ReplayedCluster) -> bool:
+    """Whether the policy may let trainings share machines, by what they measure."""
+    chosen = policy_of(live.state.policy.policy, live.state.policy.settings)
+    return JobInput.SUBTASKS in chosen.needed_inputs

@@ -13,6 +13,7 @@ from motet.domain.units import SECOND_US
 from motet.estimate.run_times import RunTimeForecast
 from motet.interfaces.forecasts.draws.start_up_times import StartUpTimes
 from motet.interfaces.forecasts.remaining_work import LEAST_US, MeasuredRuns
+from motet.live.jobs.attempt import MOVES
 from motet.live.jobs.job import LiveJob
 from motet.sim.replay.start_ups import StartUpTime
 
@@ -33,14 +34,20 @@ class DrawnTimes:
         that follow."""
         shares = self.generator(job.number).random(2)
         rest_us = max(self.drawn_us(forecast, shares[0]) - self._runs.worked_us(job), LEAST_US)
+        return rest_us + self.rest_of_start_us(job, shares[1])
+
+    def rest_of_start_us(self, job: LiveJob, share: float) -> int:
+        """How long it takes until a job runs that is being started, or stopped in order to move."""
         last = job.attempts[-1] if job.attempts else None
-        if last is not None and last.running_us is None and last.ended_us is None:
-            took_us = max(self._runs.until_us - last.requested_us, 0)
-            is_first = last.number == 1
-            start_up = self._starts.forecast(last.processes, is_first=is_first, took_us=took_us)
-            if start_up is not None:
-                rest_us += max(self.drawn_us(start_up, shares[1]) - took_us, 0)
-        return rest_us
+        if last is None or last.ended_us is not None:
+            return 0
+        moves = last.stop_cause in MOVES
+        if last.running_us is not None and not moves:
+            return 0
+        took_us = 0 if moves else max(self._runs.until_us - last.requested_us, 0)
+        is_first = last.number == 1 and not moves
+        start_up = self._starts.forecast(last.processes, is_first=is_first, took_us=took_us)
+        return 0 if start_up is None else max(self.drawn_us(start_up, share) - took_us, 0)
 
     def drawn_us(self, forecast: RunTimeForecast, share: float) -> int:
         """The time within which this share of such jobs end, in this future."""

@@ -10,7 +10,6 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from statistics import fmean
 
 from motet.domain.events import (
@@ -22,11 +21,10 @@ from motet.domain.events import (
     Submitted,
     SubtasksMeasured,
 )
-from motet.domain.units import SECOND_US, seconds
-from motet.estimate.colocation.group_time import group_iteration_s
 from motet.estimate.colocation.subtask_profile import SubtaskProfile
 from motet.interfaces.forecasts.remaining_work import RemainingWork
-from motet.interfaces.forecasts.sizes.held_spans import HeldSpan, held_spans
+from motet.interfaces.forecasts.sizes.done_work import DoneWork
+from motet.interfaces.forecasts.sizes.held_spans import held_spans
 from motet.interfaces.forecasts.sizes.known_speeds import known_speeds
 from motet.live.jobs.attempt import MOVES
 from motet.live.jobs.job import LiveJob
@@ -35,7 +33,7 @@ from motet.live.master.decision_history import DecisionHistory
 from motet.sim.workload.elastic_work import ROLE_COLUMNS
 from motet.sim.workload.interventions import TimedEvent
 from motet.sim.workload.job_reports import WorkReport
-from motet.sim.workload.measured_work import KnownSpeeds, MeasuredJob, steps_per_s
+from motet.sim.workload.measured_work import MeasuredJob
 
 _MOVED = ("resize", "migrate")
 _USUAL = {"worker_gpus": 1, "server_gpus": 0, "servers": 0, "min_servers": 0, "max_servers": 0}
@@ -78,7 +76,7 @@ class SizedTrainings:
         reports: dict[int, list[WorkReport]] = {}
         lost_us: list[float] = []
         for number, job in chosen.items():
-            done = _Work(number, spans.get(number, []), speeds)
+            done = DoneWork(number, spans.get(number, []), speeds)
             roles = _roles(job, rows[number])
             steps = done.whole + done.ahead(work.rest_us[number], period_us[1], roles)
             takes_proposals = isinstance(job.spec, TrainingSpec) and job.spec.proposes_size
@@ -98,67 +96,30 @@ class SizedTrainings:
         return cls(found, reports, *arrived, fixed, frozenset(unprofiled), mean_us)
 
     @property
+    def profiles(self) -> Mapping[int, SubtaskProfile]:
+        """COMP and COMM of those on machines."""
+        return {
+            number: job.speeds
+            for number, job in self.jobs.items()
+            if isinstance(job.speeds, SubtaskProfile)
+        }
+
+    @property
     def proposals(self) -> int:
         """How many sizes were proposed."""
         events = (event for each in self.reports.values() for _, event in each)
         return sum(isinstance(event, SizeProposed) for event in events)
 
 
-class _Work:
-    """Steps of one job by time. `whole`: in all of its spans."""
-
-    def __init__(
-        self, job: int, spans: Sequence[HeldSpan], speeds: Mapping[int, KnownSpeeds]
-    ) -> None:
-        self._own = speeds[job]
-        self._spans = [(span, _speed(job, span, speeds)) for span in spans]
-        self._begins_us = [span.from_us for span in spans]
-        done = (seconds(span.to_us - span.from_us) * speed for span, speed in self._spans)
-        self._before = [*accumulate(done, initial=0.0)]
-        self.whole = self._before[-1]
-
-    def until(self, at_us: int) -> float:
-        """Steps that were done until then."""
-        place = bisect_right(self._begins_us, at_us) - 1
-        if place < 0:
-            return 0.0
-        span, speed = self._spans[place]
-        return self._before[place] + seconds(min(span.to_us, at_us) - span.from_us) * speed
-
-    def lost_us(self, from_us: int, to_us: int) -> float:
-        """How much longer the work of this time took than at the speed after it."""
-        after = next((speed for span, speed in self._spans if span.from_us >= to_us), None)
-        if after is None:
-            return 0.0
-        did_us = (self.until(to_us) - self.until(from_us)) / after * SECOND_US
-        return to_us - from_us - did_us
-
-    def ahead(self, rest_us: int, until_us: int, roles: Mapping[str, int]) -> float:
-        """Steps in a further time: at the speed that a running job has, else at that on its last
-        size, or on its request."""
-        if not self._spans:
-            return seconds(rest_us) * steps_per_s(self._own, roles["workers"], roles["servers"])
-        last, speed = self._spans[-1]
-        if last.to_us < until_us:
-            speed = steps_per_s(self._own, last.workers, last.servers)
-        return seconds(rest_us) * speed
-
-
-def _speed(job: int, span: HeldSpan, speeds: Mapping[int, KnownSpeeds]) -> float:
-    """Steps per second, as the simulator has them."""
-    if not span.partners:
-        return steps_per_s(speeds[job], span.workers, span.servers)
-    known = [speeds.get(number) for number in (job, *span.partners)]
-    profiles = [each for each in known if isinstance(each, SubtaskProfile)]
-    if len(profiles) == len(known):
-        return 1 / group_iteration_s([profile.at(span.workers) for profile in profiles])
-    return steps_per_s(speeds[job], span.workers, span.servers) / len(known)
+def roles_of(row: Mapping[str, int]) -> dict[str, int]:
+    """Values of ROLE_COLUMNS in the columns of a job."""
+    return {name: row.get(name, _USUAL.get(name, 0)) for name in ROLE_COLUMNS}
 
 
 def _roles(job: LiveJob, row: Mapping[str, int]) -> dict[str, int]:
     """Values of ROLE_COLUMNS. One that proposes its size begins with its least, one on machines has
     the limits of its user, another one those of the sizes that it had."""
-    roles = {name: row.get(name, _USUAL.get(name, 0)) for name in ROLE_COLUMNS}
+    roles = roles_of(row)
     if job.spec.is_by_machine:
         return roles
     assert isinstance(job.spec, TrainingSpec)
@@ -187,7 +148,9 @@ def _has_one_size(job: LiveJob) -> bool:
     return len({(attempt.workers, attempt.servers) for attempt in job.attempts}) < 2
 
 
-def _lost_us(job: LiveJob, done: _Work, history: DecisionHistory, from_us: int) -> Iterator[float]:
+def _lost_us(
+    job: LiveJob, done: DoneWork, history: DecisionHistory, from_us: int
+) -> Iterator[float]:
     """The training time that each resize or move cost beside a start-up, of those decided since
     `from_us`: until the processes had
     finished their epoch, the job trained at the speed of its slots before. On machines, its
