@@ -100,7 +100,9 @@ class JobExplanation:
 class SubmissionForecast:
     """What a submission would do; nothing was submitted.
 
-    `jobs`: of an array several, of `processes` each. `trial_s`: how long their trial runs before
+    `jobs`: of an array several, of `processes` each. The policy may give a job from
+    `least_processes` to `most_processes` (None: one on every machine); one that `proposes_size`
+    begins with the fewest. `trial_s`: how long their trial runs before
     them, at most; None: they have none. `expected_start`: of the first, `last_start`
     of the last one. `run_time_s`: low, median and high; None: unknown. `delayed`: a row per job
     that would end later by a second or more, with `delay_s` (median) and `largest_delay_s`; None:
@@ -117,15 +119,21 @@ class SubmissionForecast:
     delayed: pd.DataFrame | None
     delayed_unknown_because: str
     trial_s: float | None = None
+    least_processes: int = 1
+    most_processes: int | None = None
+    proposes_size: bool = False
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
         """From its document."""
+        size_names = ("least_processes", "most_processes")
         same = ("name", "policy", "jobs", "processes", "delayed_unknown_because")
         times_s, delayed = found["run_time_s"], found["delayed"]
         return cls(
             **{name: found[name] for name in same},
             trial_s=found.get("trial_s"),
+            proposes_size=found.get("proposes_size", False),
+            **{name: found.get(name, found["processes"]) for name in size_names},
             expected_start=StartRange.of(found["expected_start"]),
             last_start=StartRange.of(found["last_start"]),
             run_time_s=None if times_s is None else tuple(times_s),

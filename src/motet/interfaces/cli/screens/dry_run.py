@@ -21,7 +21,7 @@ def dry_run_screen(found: Mapping[str, Any]) -> RenderableType:
     """Start, run time, and the jobs that would end later."""
     start = expected_start_words(found["expected_start"], found["now"], local_clock)
     facts = Table(box=None, show_header=False, pad_edge=False)
-    processes = "1 process" if found["processes"] == 1 else f"{found['processes']} processes"
+    processes = _size(found)
     jobs = found.get("jobs", 1)  # A server of the version before knows single jobs only.
     size = processes if jobs == 1 else f"{jobs} jobs of {processes}"
     facts.add_row("job", visible_text(f"{found['name']}, {size}, policy {found['policy']}"))
@@ -37,6 +37,23 @@ def dry_run_screen(found: Mapping[str, Any]) -> RenderableType:
     if not found["delayed"]:
         return facts
     return Group(facts, Text(), _delayed(found["delayed"]))
+
+
+def _size(found: Mapping[str, Any]) -> str:
+    """Of one job. A server of the version before tells the most of its processes only."""
+    least = found.get("least_processes", found["processes"])
+    most = found.get("most_processes", found["processes"])
+    if most is None:
+        return f"a process on each of {counted(least, 'machine')} or more"
+    if least == most:
+        return _processes(most)
+    if found["proposes_size"]:
+        return f"{_processes(least)} at first, up to {most}"
+    return f"{least} to {most} processes"
+
+
+def _processes(count: int) -> str:
+    return "1 process" if count == 1 else f"{count} processes"
 
 
 def _run_time(times_s: Sequence[float] | None) -> str:
