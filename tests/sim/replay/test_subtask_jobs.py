@@ -14,8 +14,10 @@ from motet.domain.decision import Decision
 from motet.domain.events import DataSizes, Event, Submitted, SubtasksMeasured
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
-from motet.placement.planners import ConsolidatingPlanner
+from motet.engine.measurements.job_measurements import Measurements
+from motet.placement.planners import ConsolidatingPlanner, CountPlanner
 from motet.policies.fair import Fair
+from motet.policies.harmony import Harmony
 from motet.sim.replay.outcome import Outcome
 from motet.sim.replay.simulation import Simulation
 from motet.sim.speeds.speed_model import SameEverywhere
@@ -112,3 +114,31 @@ def test_measured_times_are_off_by_the_error_of_the_model() -> None:
     off = {SubtasksMeasured(0, 2, 4.4, 1.8, 8.0), SubtasksMeasured(1, 2, 1.0, 12.0, 8.0)}
     assert {*found} == off
     np.testing.assert_array_equal(ends_s(outcome), ends_s(outcome_of(rows, Crowding())))
+
+
+@pytest.mark.parametrize("seed", [1, 5])
+def test_groups_are_regrouped_while_their_starts_take_time(seed: int) -> None:
+    """Jobs neither train nor end between the stop on their old machines and the start on the new
+    ones, and what becomes possible when jobs change their speed happens."""
+    draws = np.random.default_rng(seed)
+    rows = [
+        SubtaskRow(
+            int(number * draws.uniform(1, 9)),
+            int(draws.integers(3, 40)),
+            float(draws.uniform(0.5, 6)),
+            float(draws.uniform(0.3, 4)),
+            workers=3,
+        )
+        for number in range(12)
+    ]
+    simulation = Simulation(
+        subtask_workload(rows),
+        ClusterSpec.uniform(3, 1),
+        Harmony(check_s=5.0),
+        CountPlanner(),
+        SameEverywhere(),
+        measurements=Measurements(),
+    )
+    starts = np.random.default_rng(99)
+    simulation.take_time_to_start(lambda _: int(starts.integers(1, 8)) * SECOND_US)
+    assert simulation.run().is_finished.all()

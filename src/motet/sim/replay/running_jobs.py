@@ -107,9 +107,12 @@ class RunningJobs:
         ]
 
     def adapt_to_partners(self) -> list[Event]:
-        """Change the speed of jobs that share their GPUs with other jobs than before."""
+        """Change the speed of jobs that share their GPUs with others than before; jobs that wait
+        until others have left their GPUs do not train yet.
+        """
         table, jobs = self._state.table, self._state.jobs
         changed = (table.column("company") != table.column(SHARED_SET)) & (jobs.held_gpus > 0)
+        changed &= table.column("finish_us") != NEVER_US
         return [
             SpeedChanged(int(jobs.number[row]), *self._change_speed(row))
             for row in np.flatnonzero(changed).tolist()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TypeAlias
 
+from motet.domain.actions import Action
 from motet.domain.arrays import Floats
 from motet.domain.cluster import ClusterSpec
 from motet.domain.events import (
@@ -196,12 +197,16 @@ class Simulation:
         decision, changes = self.engine.decision, self.engine.changes
         self._running.arrived(arrived)
         self._running.decided(changes)
-        while actions := self._starts.ready(now_us, actions):
-            actions = self.engine.step(now_us, self._running.carry_out(actions))
-        if self._state.has_shared and (changed := self._running.adapt_to_partners()):
-            self.engine.step(now_us, changed)
+        self._carry_out(now_us, actions)
+        while self._state.has_shared and (changed := self._running.adapt_to_partners()):
+            self._carry_out(now_us, self.engine.step(now_us, changed))
         if decision is not None:
             self._recorder.decided(self._state, decision, changes)
+
+    def _carry_out(self, now_us: int, actions: list[Action]) -> None:
+        """Carry out actions, and those for which they make room; starts that take time later."""
+        while actions := self._starts.ready(now_us, actions):
+            actions = self.engine.step(now_us, self._running.carry_out(actions))
 
     def _done(self, now_us: int) -> list[int]:
         if self._finish_us != now_us:
