@@ -18,7 +18,11 @@ from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
 from motet.estimate.run_times import RunTimeForecast
 from motet.interfaces.forecasts.draws.drawn_times import DrawnTimes
-from motet.interfaces.forecasts.draws.later_submissions import LatestSubmissions
+from motet.interfaces.forecasts.draws.later_submissions import (
+    MOST_DRAWN,
+    MOST_SHARING,
+    LatestSubmissions,
+)
 from motet.interfaces.forecasts.draws.start_up_times import StartUpTimes
 from motet.interfaces.forecasts.new_jobs import NewJobs, Releases
 from motet.interfaces.forecasts.remaining_work import LEAST_US, MeasuredRuns
@@ -163,11 +167,15 @@ class PossibleFutures:
         return self._shared is not None and may_share(self._jobs[job].spec)
 
     @property
+    def _has_sharing(self) -> bool:
+        return any(map(self.shares, self.jobs))
+
+    @property
     def are_equal(self) -> bool:
         """Whether all futures are the same: nothing in them is drawn."""
         if self._latest is not None or self._starts.take_time:
             return False
-        if any(map(self.shares, self.jobs)):
+        if self._has_sharing:
             return False
         return all(each.is_exact for each in self.run_times.values() if each is not None)
 
@@ -193,8 +201,7 @@ class PossibleFutures:
         if self._submitted is not None:
             watch.releases = Releases(self._submitted, simulation, place_of)
         places = [place_of[job] for job in self.jobs]
-        shares = any(map(self.shares, self.jobs))
-        horizon_us = FIRST_SHARED_US if shares else FIRST_HORIZON_US
+        horizon_us = FIRST_SHARED_US if self._has_sharing else FIRST_HORIZON_US
         while horizon_us <= LONGEST_US:
             outcome = simulation.run(until_us=self._now_us + horizon_us)
             starts_us = {period.jobs[place]: at_us for place, at_us in watch.started.items()}
@@ -243,7 +250,8 @@ class PossibleFutures:
     def _later(self, latest: LatestSubmissions, times: DrawnTimes) -> Iterator[_Later]:
         """Those like jobs of which nothing is known are left out."""
         generator, first = times.generator(0, 0, 1), max(self._jobs, default=0) + 1
-        for number, drawn in enumerate(latest.drawn(self._now_us, generator), first):
+        most = MOST_SHARING if self._has_sharing else MOST_DRAWN
+        for number, drawn in enumerate(latest.drawn(self._now_us, generator, most), first):
             share, forecast = generator.random(), self._later_run_times[drawn.like.number]
             job = replace(drawn.like, number=number, attempts=[], array=None, progress=None)
             if forecast is not None:
