@@ -71,7 +71,11 @@ class Run:
             journal.read(now_us)
             began_s = time.process_time()
             futures = PossibleFutures(
-                journal.cluster, now_us, journal.position, measured=journal.measured
+                journal.cluster,
+                now_us,
+                journal.position,
+                measured=journal.measured,
+                tells_sharing=True,
             )
             new = {
                 job: (job, len(journal.cluster.state.jobs[job].attempts)) for job in futures.waiting

@@ -212,7 +212,7 @@ class Reducer:
     def _subtasks_measured(self, event: events.SubtasksMeasured) -> bool:
         if self._measurements is not None and event.job in self._measurements:
             times = event.machines, event.comp_s, event.comm_s
-            self._measurements.took(event.job, *times, _memory_of(event))
+            self._measurements.took(event.job, *times, measured_memory(event))
         return False
 
     def _remaining_measured(self, event: events.RemainingMeasured) -> bool:
@@ -272,7 +272,7 @@ class Reducer:
             raise BadInput(f"job {job} is not active, or its state does not permit this event")
 
 
-def _memory_of(event: events.SubtasksMeasured) -> MachineBytes | None:
+def measured_memory(event: events.SubtasksMeasured) -> MachineBytes | None:
     """A report without the least counts every machine as the one with the most."""
     if event.memory_bytes is None:
         return None

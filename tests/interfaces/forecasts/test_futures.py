@@ -17,7 +17,9 @@ from motet.interfaces.forecasts.expected_starts import (
     within,
 )
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
+from motet.interfaces.forecasts.follower import predict_starts
 from motet.interfaces.forecasts.futures import PossibleFutures
+from motet.interfaces.forecasts.prediction_store import PredictionStore
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
 from timed_trainings import TimedTraining, play_trainings
@@ -66,7 +68,9 @@ def foreseen(
 ) -> tuple[dict[int, ExpectedStart], dict[int, ExpectedEnd], tuple[int, ...]]:
     """Starts and ends from NOW_US on, and the jobs of which nothing is known."""
     journal.read(NOW_US)
-    futures = PossibleFutures(journal.cluster, NOW_US, 1, measured=journal.measured)
+    futures = PossibleFutures(
+        journal.cluster, NOW_US, 1, measured=journal.measured, tells_sharing=True
+    )
     simulated = simulated_futures(futures, futures.waiting, within(60))
     starts = starts_in(futures, futures.waiting, simulated)
     return starts, expected_ends(futures, simulated), futures.unknown
@@ -127,25 +131,21 @@ def test_nothing_is_foreseen_after_trainings_of_which_nothing_is_known(tmp_path:
     assert [(each.median_us, each.high_us) for each in ends.values()] == [(None, None)]
 
 
-def test_a_dry_run_of_a_training_is_like_the_one_that_runs(tmp_path: Path) -> None:
-    """It has no declared time: its work is that of the measured training with the same program."""
-    journal = journal_of(tmp_path, "harmony", (2, 2), sharing(0, 60))
-    found = dry(journal, {**_TRAINING, "machines": "any", "epochs": 20})
-    assert found["expected_start"]["high_s"] < 5
-    low_s, _, high_s = found["run_time_s"]
-    assert 15 < low_s < high_s < 90
-    assert found["delayed"] is not None
+BECAUSE = "harmony shares machines by what trainings measure while they run"
 
 
-def test_a_dry_run_without_any_measurement_needs_a_declared_time(tmp_path: Path) -> None:
-    job = {**_TRAINING, "machines": "any", "epochs": 20}
-    for declared_s, is_known in ((None, False), (100.0, True)):
-        home = tmp_path / str(is_known)
-        home.mkdir()
-        quick = TimedTraining(0, COMMAND, 1, lambda *_: 5.0)
-        journal = journal_of(home, "harmony", (2, 2), quick)
-        found = dry(journal, {**job, "duration_s": declared_s})
-        assert (found["run_time_s"] is not None) == is_known
+def test_a_server_tells_nothing_while_trainings_may_share_machines(tmp_path: Path) -> None:
+    """On a real journal the ranges held 10 of 26 starts."""
+    waits = [sharing(0), sharing(1), sharing(2)]
+    journal = journal_of(tmp_path, "harmony", (2, 2), *waits)
+    store = PredictionStore(tmp_path)
+    found = predict_starts(journal, store, NOW_US)
+    store.close()
+    assert {each["unknown_because"] for each in found["starts"].values()} == {BECAUSE}
+    assert found["ends"] == {}
+    told = dry(journal, COMMAND)
+    assert told["expected_start"]["unknown_because"] == BECAUSE
+    assert (told["delayed"], told["delayed_unknown_because"]) == (None, BECAUSE)
 
 
 def test_trainings_on_machines_have_them_alone_under_other_policies(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from example_count import examples
 from motet.domain.log_entry import OtherJobs
-from motet.live.journal.columns import are_same, column_of, numbers_of, steps_of, values_of
+from motet.live.journal.columns import are_one_value, column_of, numbers_of, steps_of, values_of
 
 numbers = st.integers(-(2**63), 2**63 - 1)
 repeating = st.lists(st.sampled_from([0, 1, 1, 1, 7]), max_size=60)
@@ -54,6 +54,6 @@ def test_a_rule_takes_the_place_of_the_values(column: list[Any], form: dict[str,
 
 
 def test_zeros_of_different_signs_are_not_the_same() -> None:
-    assert are_same([0.0, 0.0])
-    assert not are_same([0.0, -0.0])
-    assert not are_same([1, True])
+    assert are_one_value([0.0, 0.0])
+    assert not are_one_value([0.0, -0.0])
+    assert not are_one_value([1, True])

@@ -67,7 +67,8 @@ def dry_run(
         for jobs, seen in ((None, present), (new, present), (new, foresight))
     )
     starts = _starts(live.state, foreseen, new)
-    obstacle, is_known = new.obstacle(live.state), all(map(after.is_known, new.jobs))
+    obstacle = new.obstacle(live.state) or after.obstacle
+    is_known = all(map(after.is_known, new.jobs))
     pairs = _pairs(before, after, within(BUDGET_S)) if is_known and not obstacle else None
     delays = None if pairs is None else _delays(pairs)
     first = next(iter(new.jobs.values()))
@@ -162,10 +163,10 @@ def start_document(start: ExpectedStart, now_us: int) -> dict[str, Any]:
 
 
 def _why_not(obstacle: str, delays: object, *, is_known: bool) -> str:
-    if not is_known:
-        return "nothing is known of how long it will run; give duration_s"
     if obstacle:
         return obstacle
+    if not is_known:
+        return "nothing is known of how long it will run; give duration_s"
     return "there is too much to simulate" if delays is None else ""
 
 

@@ -77,7 +77,7 @@ def simulated_futures(
     wanted_count = FEWEST_FUTURES if futures.are_declared else FUTURES
     different = 1 if futures.are_equal else wanted_count
     with suppress(TimeIsUp):
-        for number in range(different if futures.jobs else 0):
+        for number in range(different if futures.jobs and not futures.obstacle else 0):
             for extreme in extremes:
                 found, ended = _simulated(futures, number, wanted, extreme, check_time)
                 starts[extreme] += [found] * (wanted_count // different)
@@ -99,7 +99,7 @@ def starts_in(
     as if these ended at once, and ends with those as if they never did."""
     count = simulated.count
     if not count:
-        return dict.fromkeys(wanted, _unknown(_TOO_MUCH))
+        return dict.fromkeys(wanted, _unknown(futures.obstacle or _TOO_MUCH))
     first, last = (simulated.starts[each][:count] for each in _outer(simulated.extremes))
     return {
         job: _range(
@@ -121,7 +121,7 @@ def start_in_group(
     its start, by the starts of a future."""
     count = simulated.count
     if not count:
-        return _unknown(_TOO_MUCH)
+        return _unknown(futures.obstacle or _TOO_MUCH)
     first, last = (simulated.starts[each][:count] for each in _outer(simulated.extremes))
     others = [each for each in futures.unknown if each not in group]
     because = "nothing is known of how long its jobs will run; give duration_s"

@@ -109,9 +109,13 @@ class PossibleFutures:
         submitted: NewJobs | None = None,
         foresight: Foresight = Foresight.LATER,
         measured: MeasuredTrainings | None = None,
+        *,
+        tells_sharing: bool = False,
     ) -> None:
         """`now_us`: Unix time, at least that of the last step. `submitted`: further jobs.
-        `measured`: what trainings reported; None: nothing."""
+        `measured`: what trainings reported; None: nothing. `tells_sharing`: also while trainings
+        may share machines, where ranges hold too few of the real starts."""
+        self._tells_sharing = tells_sharing
         state = live.state
         self._live, self._seed, self._now_us = live, seed, now_us
         self._start = SimulationStart.of(live.engine)
@@ -165,6 +169,14 @@ class PossibleFutures:
     def shares(self, job: int) -> bool:
         """Whether its run time depends on the trainings with which it will share machines."""
         return self._shared is not None and may_share(self._jobs[job].spec)
+
+    @property
+    def obstacle(self) -> str:
+        """Why nothing is told of the futures; empty: it is."""
+        if self._tells_sharing or not self._has_sharing:
+            return ""
+        policy = self._live.state.policy.policy
+        return f"{policy} shares machines by what trainings measure while they run"
 
     @property
     def _has_sharing(self) -> bool:

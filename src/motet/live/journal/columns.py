@@ -50,7 +50,7 @@ def column_of(values: Sequence[Any]) -> dict[str, Any]:
     return {"each": [*values]}
 
 
-def are_same(values: Sequence[Any]) -> bool:
+def are_one_value(values: Sequence[Any]) -> bool:
     """Whether all of these are one value."""
     return len(set(map(_key, values))) == 1
 

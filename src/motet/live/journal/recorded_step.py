@@ -18,7 +18,7 @@ from motet.domain.decision import GroupForecast, GroupMeasurement, Straggler
 from motet.domain.log_entry import LogEntry, OtherJobs, Team, is_wait
 from motet.domain.snapshot import Placement
 from motet.engine.effects import DecisionEffects, DeclaredPolicy
-from motet.live.journal.columns import are_same, column_of, numbers_of, steps_of, values_of
+from motet.live.journal.columns import are_one_value, column_of, numbers_of, steps_of, values_of
 
 _KINDS: Mapping[str, type[Start | Migrate]] = {"Start": Start, "Migrate": Migrate}
 _USUAL = LogEntry._field_defaults
@@ -152,9 +152,9 @@ def _entries_values(entries: Sequence[LogEntry]) -> Iterator[list[Any]]:
         jobs, events = ([getattr(it, name) for it, _ in alike] for name in ("job", "event"))
         fields = [more for _, more in alike]
         columns = {name: [each[name] for each in fields] for name in names}
-        same = {name: values[0] for name, values in columns.items() if are_same(values)}
+        same = {name: values[0] for name, values in columns.items() if are_one_value(values)}
         others = {name: column_of(columns[name]) for name in names if name not in same}
-        event = events[0] if are_same(events) else column_of(events)
+        event = events[0] if are_one_value(events) else column_of(events)
         yield [column_of(jobs), event, same, others]
 
 

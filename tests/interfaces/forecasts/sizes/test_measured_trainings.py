@@ -19,7 +19,7 @@ def test_reports_are_those_of_the_policy() -> None:
     known = reported((1, 0.4, 0.2), (2, 0.2, 0.2)).of[1]
     assert known.profile is not None
     assert known.profile.at(4) == pytest.approx((0.1, 0.2))
-    assert known.memory_bytes == {1: 1000, 2: 2000}
+    assert known.memory == {1: (1000, 1000), 2: (1000, 1000)}
 
 
 def test_equal_reports_have_the_least_spread() -> None:

@@ -31,7 +31,7 @@ from motet.interfaces.forecasts.remaining_work import groups_of, has_ended
 from motet.interfaces.forecasts.sizes.done_work import DoneWork
 from motet.interfaces.forecasts.sizes.held_spans import HeldSpan, held_spans
 from motet.interfaces.forecasts.sizes.measured_trainings import MeasuredTrainings
-from motet.interfaces.forecasts.sizes.sized_trainings import SizedTrainings, roles_of
+from motet.interfaces.forecasts.sizes.sized_trainings import SizedTrainings, request_roles
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import JobSpec, TrainingSpec
 from motet.sim.workload.job_reports import WorkReport
@@ -130,7 +130,7 @@ class SharedTrainings:
         like = own or self._like(job, generator)
         profile = like.profile if like is not None else _assumed(generator)
         profile = profile.scaled(*generator.lognormal(0.0, self._spread, 2))
-        roles = roles_of(row)
+        roles = request_roles(row)
         speed = steps_per_s(profile, roles["workers"], roles["servers"])
         per_epoch = self._per_epoch(job, like, generator)
         steps = self._steps(job, per_epoch, times, generator)
@@ -256,9 +256,7 @@ def _reported(
     job: int, profile: SubtaskProfile, like: _Measured | None
 ) -> Iterable[SubtasksMeasured]:
     """What the training will have measured: all that is known of one like it."""
-    memory = {} if like is None else like.subtasks.memory_bytes
+    memory = {} if like is None else like.subtasks.memory
     for count in profile.counts:
-        of_all = memory.get(count.machines)
-        memory_bytes = None if of_all is None else of_all // count.machines
         times = count.comp_s, count.comm_s, None
-        yield SubtasksMeasured(job, count.machines, *times, memory_bytes)
+        yield SubtasksMeasured(job, count.machines, *times, *memory.get(count.machines, ()))

@@ -111,7 +111,7 @@ class SizedTrainings:
         return sum(isinstance(event, SizeProposed) for event in events)
 
 
-def roles_of(row: Mapping[str, int]) -> dict[str, int]:
+def request_roles(row: Mapping[str, int]) -> dict[str, int]:
     """Values of ROLE_COLUMNS in the columns of a job."""
     return {name: row.get(name, _USUAL.get(name, 0)) for name in ROLE_COLUMNS}
 
@@ -119,7 +119,7 @@ def roles_of(row: Mapping[str, int]) -> dict[str, int]:
 def _roles(job: LiveJob, row: Mapping[str, int]) -> dict[str, int]:
     """Values of ROLE_COLUMNS. One that proposes its size begins with its least, one on machines has
     the limits of its user, another one those of the sizes that it had."""
-    roles = roles_of(row)
+    roles = request_roles(row)
     if job.spec.is_by_machine:
         return roles
     assert isinstance(job.spec, TrainingSpec)
