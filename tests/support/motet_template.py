@@ -36,6 +36,7 @@ _LEFT_OUT = (
     "motet.interfaces.ray_launcher",
     "motet.testbed",
     "motet.torch",
+    "motet.aggregation",
     "motet.interfaces.cli.__main__",
 )
 _LIBRARIES = ("matplotlib.backends.backend_agg", "matplotlib.pyplot", "pandas", "rich.progress")
