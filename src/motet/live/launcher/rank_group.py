@@ -25,7 +25,7 @@ from motet.live.launcher.node_messages import (
     RankStarted,
 )
 from motet.live.launcher.rank_files import NODE_ADDRESS, Control, RankFiles
-from motet.live.launcher.shepherds import ShepherdProcess, attach, spawn
+from motet.live.launcher.shepherds import ShepherdProcess, attach_to_shepherd, spawn
 from motet.live.shepherd import boot_id
 from motet.live.workdirs.job_copy import make_copy
 
@@ -177,7 +177,7 @@ class RankGroup:
         if identity and identity.boot != boot_id() and self._context.address is not None:
             self._tell(RankElsewhere(self._request.start.attempt, rank))
             return False
-        found = identity and attach(self._files[rank], identity)
+        found = identity and attach_to_shepherd(self._files[rank], identity)
         if not found:
             self._without_shepherd(rank)
             return False

@@ -50,7 +50,7 @@ def spawn(files: RankFiles) -> subprocess.Popen[bytes]:
     )
 
 
-def attach(files: RankFiles, identity: ShepherdIdentity) -> ShepherdProcess | None:
+def attach_to_shepherd(files: RankFiles, identity: ShepherdIdentity) -> ShepherdProcess | None:
     """The living shepherd of a folder; None: it has ended."""
     if identity.boot != shepherd.boot_id():
         return None

@@ -1,0 +1,28 @@
+"""Memory of tensors as NumPy arrays, without copies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+DTYPES = {torch.float32: "float32", torch.float64: "float64", torch.bfloat16: "bfloat16"}
+"""The types of parameters that Aggregators know."""
+
+
+def array_of(tensor: torch.Tensor) -> NDArray[Any]:
+    """The memory of a tensor on the CPU; bfloat16 as uint16, which NumPy has."""
+    plain = tensor.detach()
+    is_known = plain.dtype != torch.bfloat16
+    array: NDArray[Any] = (plain if is_known else plain.view(torch.int16)).numpy()
+    return array if is_known else array.view(np.uint16)
+
+
+def tensor_of(array: NDArray[Any]) -> torch.Tensor:
+    """A tensor with a copy of an array; uint16 is bfloat16."""
+    own = np.array(array)
+    if own.dtype == np.uint16:
+        return torch.from_numpy(own.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(own)

@@ -1,0 +1,223 @@
+"""Attach a PyTorch program to the Aggregators of its job; its training loop stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from types import TracebackType
+from typing import Any, Literal, Self, TypeAlias
+
+import torch
+
+from motet.aggregation.agent.gradient_service import GradientService
+from motet.aggregation.wire.tensor_spec import GroupOptions, OptimizerSpec
+from motet.domain.errors import BadInput
+from motet.torch.averaged_gradients import AveragedGradients
+from motet.torch.buffers import broadcast_buffers, broadcast_parameters
+from motet.torch.discovery import service_of_environment
+from motet.torch.flags import Flags
+from motet.torch.gradient_watch import GradientWatch
+from motet.torch.optimizer_options import group_options, optimizer_kind
+from motet.torch.own_hook import OwnHook
+from motet.torch.refusals import refuse_what_cannot_work
+from motet.torch.remote_optimizer import RemoteOptimizer
+from motet.torch.slots import Slot, slots_of
+
+Optimizers: TypeAlias = torch.optim.Optimizer | Sequence[torch.optim.Optimizer]
+_MARK = "_is_attached_to_motet"
+
+
+def attach(
+    model: torch.nn.Module,
+    optimizer: Optimizers,
+    *,
+    service: GradientService | None = None,
+    mode: Literal["auto", "averaged", "aggregators"] = "auto",
+) -> Attachment:
+    """Train `model` with the other workers of the job. All workers call it, with equal models.
+
+    Rank 0's parameters and buffers count. `service`: None: that of the environment, as `motet`
+    starts a job.
+
+    `mode`: "averaged": `p.grad` holds the mean over the workers when `backward` returns, and the
+    optimizer steps in each worker. "aggregators": the optimizer runs on the Aggregators, workers
+    keep no state of it; gradients cannot be changed (clipped) before `step`. "auto": the first;
+    the second from the fourth step on if the first steps change no gradients and the optimizer is
+    one of SGD, Adam, AdamW.
+
+    Raises BadInput: what cannot work, before anything is sent.
+    """
+    optimizers = (optimizer,) if isinstance(optimizer, torch.optim.Optimizer) else (*optimizer,)
+    refuse_what_cannot_work(model, optimizers, mode)
+    if any(getattr(each, _MARK, False) for each in optimizers):
+        raise BadInput("the optimizer is attached already; close that attachment first")
+    return Attachment(model, optimizers, service or service_of_environment(), mode)
+
+
+class Attachment:
+    """A program that trains on Aggregators, until it is closed."""
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        optimizers: Sequence[torch.optim.Optimizer],
+        service: GradientService,
+        mode: str,
+    ) -> None:
+        """Use `attach`."""
+        self.service = service
+        self._model, self._optimizers = model, optimizers
+        self._slots = slots_of(model, optimizers)
+        self._flags = Flags(len(self._slots))
+        can_hand_over = len(optimizers) == 1 and optimizer_kind(optimizers[0]) != "none"
+        self._is_remote_possible = can_hand_over and mode != "averaged"
+        self._flags.value[:] = mode == "aggregators"
+        self._initialise()
+        self._phase: AveragedGradients | RemoteOptimizer = self._first_phase()
+        self._removals = [*self._parameter_hooks(), *self._model_hooks()]
+        for each in optimizers:
+            self._removals += self._optimizer_hooks(each)
+            setattr(each, _MARK, True)
+
+    @property
+    def mode(self) -> Literal["averaged", "aggregators"]:
+        """Where the optimizer runs now."""
+        return "aggregators" if isinstance(self._phase, RemoteOptimizer) else "averaged"
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Send no gradients for the time being, as in DistributedDataParallel: gradients of
+        several batches add up and are sent once, by the first `backward` after it."""
+        self._phase.is_paused = True
+        try:
+            yield
+        finally:
+            self._phase.is_paused = False
+
+    def parameters_changed(self) -> None:
+        """Say that parameters were changed outside of `step()`; rank 0's count. In all workers."""
+        if isinstance(self._phase, RemoteOptimizer):
+            self._phase.values_were_loaded()
+
+    def close(self) -> None:
+        """Leave the job after a step. The program goes on with its own optimizer and its state."""
+        if not self._removals:
+            return
+        self._phase.close()
+        for removal in self._removals:
+            removal.remove()
+        self._removals = []
+        for each in self._optimizers:
+            delattr(each, _MARK)
+        self.service.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _initialise(self) -> None:
+        """Register the tensors; every worker gets the values of rank 0, or of the job."""
+        kind = optimizer_kind(self._optimizers[0]) if self._is_remote_possible else "none"
+        groups = self._options() if kind != "none" else ({},)
+        values = [slot.incoming_value() for slot in self._slots]
+        tensors = [*(slot.spec for slot in self._slots), self._flags.spec]
+        spec = OptimizerSpec(kind, groups)
+        version = self.service.initialise(tensors, spec, [*values, self._flags.value])
+        for slot in self._slots:
+            slot.value_came()
+        if version and self._flags.is_on_aggregators:
+            self._optimizers[0].state.clear()
+            return
+        broadcast_parameters(self.service, self._model)
+        broadcast_buffers(self.service, self._model)
+
+    def _first_phase(self) -> AveragedGradients | RemoteOptimizer:
+        if self._flags.is_on_aggregators:
+            return self._remote()
+        watch = GradientWatch(self._slots) if self._is_remote_possible else None
+        return AveragedGradients(self.service, self._slots, self._flags, self._options, watch)
+
+    def _remote(self) -> RemoteOptimizer:
+        return RemoteOptimizer(self.service, self._slots, self._flags, self._optimizers[0])
+
+    def _options(self) -> tuple[GroupOptions, ...]:
+        return group_options(self._optimizers)
+
+    def _parameter_hooks(self) -> Iterator[Any]:
+        for slot in self._slots:
+            parameter, is_trained = slot.parameter, slot.parameter.requires_grad
+            parameter.requires_grad_(True)  # The hook stays when the parameter is frozen again.
+            ready = partial(self._gradient_ready, slot)
+            yield parameter.register_post_accumulate_grad_hook(ready)
+            parameter.requires_grad_(is_trained)
+
+    def _model_hooks(self) -> Iterator[Any]:
+        if any(True for _ in self._model.buffers()):
+            yield self._model.register_forward_pre_hook(OwnHook(self._before_forward))
+        if self._is_remote_possible:
+            loaded = OwnHook(self.parameters_changed)
+            yield self._model.register_load_state_dict_post_hook(loaded)
+
+    def _optimizer_hooks(self, optimizer: torch.optim.Optimizer) -> Iterator[Any]:
+        yield optimizer.register_step_pre_hook(self._before_step)
+        yield optimizer.register_step_post_hook(self._after_step)
+        if self._is_remote_possible:
+            yield optimizer.register_state_dict_pre_hook(self._before_state_dict)
+            yield optimizer.register_state_dict_post_hook(self._after_state_dict)
+            yield optimizer.register_load_state_dict_post_hook(self._after_load_state_dict)
+
+    def _gradient_ready(self, slot: Slot, _: torch.Tensor) -> None:
+        self._phase.gradient_ready(slot)
+
+    def _before_forward(self) -> None:
+        if self._model.training and torch.is_grad_enabled():
+            broadcast_buffers(self.service, self._model)
+
+    def _before_step(
+        self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        changed = _with_evaluated_closure(args, kwargs) if self._is_remote_possible else None
+        self._phase.before_step()
+        return changed
+
+    def _after_step(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
+        self._phase.after_step()
+        if isinstance(self._phase, AveragedGradients) and self._phase.is_handover_agreed:
+            self._phase.close()
+            remote = self._remote()
+            remote.upload()
+            self._phase = remote
+
+    def _before_state_dict(self, _: torch.optim.Optimizer) -> None:
+        if isinstance(self._phase, RemoteOptimizer):
+            self._phase.fetch_state()
+
+    def _after_state_dict(self, _: torch.optim.Optimizer, __: dict[str, Any]) -> None:
+        if isinstance(self._phase, RemoteOptimizer):
+            self._phase.drop_state()
+
+    def _after_load_state_dict(self, _: torch.optim.Optimizer) -> None:
+        if isinstance(self._phase, RemoteOptimizer):
+            self._phase.state_was_loaded()
+
+
+def _with_evaluated_closure(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """The arguments of `step(closure)` with the loss in place of the closure, which calls
+    `backward` and therefore comes before the end of the step. `args`: the optimizer is first."""
+    optimizer, *rest = args
+    closure: Callable[[], Any] | None = kwargs.get("closure") or (rest[0] if rest else None)
+    if closure is None:
+        return None
+    with torch.enable_grad():
+        loss = closure()
+    return (optimizer, lambda: loss), {}

@@ -1,0 +1,124 @@
+"""Mode "averaged": gradients are averaged over the workers, which step by their own optimizers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+
+from motet.aggregation.agent.gradient_service import GradientService, Pending
+from motet.aggregation.wire.tensor_spec import GroupOptions
+from motet.torch.array_views import array_of
+from motet.torch.flags import Flags
+from motet.torch.gradient_watch import CLEAN_STEPS, GradientWatch
+from motet.torch.patience import wait_for
+from motet.torch.slots import Slot
+
+
+class AveragedGradients:
+    """Each `backward` is one round: a step of the job on which the Aggregators run no optimizer.
+
+    As with DistributedDataParallel, gradients hold the means when `backward` returns, also the
+    ones of parameters that only other workers used.
+    """
+
+    def __init__(
+        self,
+        service: GradientService,
+        slots: Sequence[Slot],
+        flags: Flags,
+        options: Callable[[], Sequence[GroupOptions]],
+        watch: GradientWatch | None = None,
+    ) -> None:
+        """`watch`: to find out whether the optimizer can run on the Aggregators."""
+        self._service, self._slots, self._flags = service, slots, flags
+        self._options = options
+        self._watch = watch
+        self._task = -1
+        self._pushed: set[int] = set()
+        self._unsent: set[int] = set()
+        self._means: dict[int, torch.Tensor] = {}
+        self.is_paused = False
+        self.is_handover_agreed = False
+
+    def gradient_ready(self, slot: Slot) -> None:
+        """Autograd has accumulated the gradient of a parameter."""
+        if self.is_paused:
+            self._unsent.add(slot.number)
+            return
+        self._begin_round()
+        self._push(slot)
+
+    def before_step(self) -> None:
+        """The program's optimizer is about to step."""
+        if self._watch:
+            self._watch.before_step()
+
+    def after_step(self) -> None:
+        """The program's optimizer has stepped."""
+        if self._watch:
+            self._watch.after_step()
+
+    def close(self) -> None:
+        """Drop the memory of gradients."""
+        self._means.clear()
+        for slot in self._slots:
+            slot.forget_gradient()
+
+    def _begin_round(self) -> None:
+        task = torch._C._current_graph_task_id()
+        if task == self._task:
+            return
+        self._task = task
+        self._pushed = set()
+        torch.autograd.Variable._execution_engine.queue_callback(self._end_round)
+
+    def _push(self, slot: Slot) -> None:
+        self._service.push(slot.number, slot.outgoing())
+        self._pushed.add(slot.number)
+        self._unsent.discard(slot.number)
+
+    def _end_round(self) -> None:
+        self._task = -1
+        for number in sorted(self._unsent):
+            self._push(self._slots[number])
+        is_changing = bool(self._watch and self._watch.is_changing)
+        self._flags.push(self._service, self._pushed, is_changing=is_changing)
+        pending = {number: self._mean(number) for number in sorted(self._pushed)}
+        pending |= self._means_of_others(self._flags.wait())
+        for number, each in pending.items():
+            wait_for(each, f"the mean gradient of {self._slots[number].name!r}")
+        self._service.finish_step(self._options(), is_applied=False)
+        self._write(pending)
+        self._look(pending)
+
+    def _means_of_others(self, used: set[int]) -> dict[int, Pending]:
+        """Of parameters that took no part in this worker's `backward`, but in another's."""
+        others = sorted(used - self._pushed)
+        for number in others:
+            if self._slots[number].gradient is not None:  # From an earlier `backward`.
+                self._push(self._slots[number])
+        return {number: self._mean(number) for number in others}
+
+    def _mean(self, number: int) -> Pending:
+        if number not in self._means:
+            like = self._slots[number].parameter
+            self._means[number] = torch.empty(like.shape, dtype=like.dtype)
+        return self._service.mean(number, array_of(self._means[number]))
+
+    @torch.no_grad()
+    def _write(self, numbers: Mapping[int, object]) -> None:
+        for number in numbers:
+            parameter, mean = self._slots[number].parameter, self._means[number]
+            if parameter.grad is None:
+                parameter.grad = torch.empty_like(parameter)
+            parameter.grad.copy_(mean)
+
+    def _look(self, numbers: Mapping[int, object]) -> None:
+        if not self._watch:
+            return
+        if self._flags.is_any_changing:
+            self._watch = None
+            return
+        self._watch.gradients_are({number: self._means[number] for number in numbers})
+        self.is_handover_agreed = self._watch.steps >= CLEAN_STEPS

@@ -1,0 +1,55 @@
+"""Whether a program changes gradients before `step`, or parameters between steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+
+from motet.torch.slots import Slot
+
+CLEAN_STEPS = 2
+"""As many steps without a change show that the program makes none."""
+
+
+class GradientWatch:
+    """Watches the first steps of one worker.
+
+    Beside version counters it compares values, because `p.grad.data.clamp_(...)` leaves no trace.
+    """
+
+    def __init__(self, slots: Sequence[Slot]) -> None:
+        self._slots = slots
+        self._means: Mapping[int, torch.Tensor] = {}
+        self._parameters: Sequence[torch.Tensor] = ()
+        self.steps = 0
+        self.is_changing = False
+
+    def gradients_are(self, means: Mapping[int, torch.Tensor]) -> None:
+        """`backward` has returned with these gradients, by number."""
+        self._means = means
+        for slot in self._slots:
+            slot.note_gradient()
+
+    @torch.no_grad()
+    def before_step(self) -> None:
+        """Look for changes."""
+        self.is_changing = self.is_changing or (
+            any(slot.is_gradient_changed() for slot in self._slots)
+            or any(not self._is_equal(slot) for slot in self._slots)
+            or any(map(_differ, self._parameters, (slot.parameter for slot in self._slots)))
+        )
+
+    @torch.no_grad()
+    def after_step(self) -> None:
+        """Remember the parameters of a finished step."""
+        self.steps += 1
+        self._parameters = [slot.parameter.detach().clone() for slot in self._slots]
+
+    def _is_equal(self, slot: Slot) -> bool:
+        mean, found = self._means.get(slot.number), slot.gradient
+        return mean is None or (found is not None and not _differ(mean, found))
+
+
+def _differ(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return not torch.equal(one, other)

@@ -1,0 +1,128 @@
+"""The parameters of a program as numbered tensors of its job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+
+from motet.aggregation.wire.tensor_spec import TensorSpec
+from motet.domain.errors import BadInput
+from motet.torch.array_views import DTYPES, array_of
+
+
+class Slot:
+    """A parameter and the memory from which it is sent and into which it is received.
+
+    A parameter that several modules share has one slot. Memory that is not contiguous (channels
+    last) travels through a contiguous copy.
+    """
+
+    def __init__(
+        self, number: int, name: str, parameter: torch.nn.Parameter, group: int, *, is_stepped: bool
+    ) -> None:
+        """`group`: the number of its parameter group; `is_stepped`: an optimizer has it."""
+        self.number = number
+        self.name = name
+        self.parameter = parameter
+        self.group = group
+        self.is_stepped = is_stepped
+        self._noted: tuple[torch.Tensor | None, int] = (None, 0)
+        self._outgoing: torch.Tensor | None = None
+        self._value: torch.Tensor | None = None
+        self._value_version = parameter._version
+
+    @property
+    def spec(self) -> TensorSpec:
+        """What the Aggregators know of it."""
+        shape = tuple(self.parameter.shape)
+        return TensorSpec(self.name, shape, DTYPES[self.parameter.dtype], self.group)
+
+    @property
+    def gradient(self) -> torch.Tensor | None:
+        """The gradient that the program sees."""
+        return self.parameter.grad
+
+    def note_gradient(self) -> None:
+        """Remember which gradient this is, to see later whether the program changes it."""
+        found = self.gradient
+        self._noted = (found, 0 if found is None else found._version)
+
+    def is_gradient_changed(self) -> bool:
+        """Whether the program has written into the gradient since it was noted, or replaced it.
+        Writing by way of `.data` leaves no trace in the version and is not seen."""
+        found = self.gradient
+        noted, version = self._noted
+        return found is not noted or (found is not None and found._version != version)
+
+    def forget_gradient(self) -> None:
+        """Let go of its memory."""
+        self._noted = (None, 0)
+        self._outgoing = None
+
+    def outgoing(self) -> NDArray[Any]:
+        """The gradient as it is sent; its memory lives until the next one is sent."""
+        found = self.gradient
+        if found is None:
+            raise RuntimeError(f"parameter {self.name!r} has no gradient to send")
+        if found.layout != torch.strided:
+            raise BadInput(
+                f"parameter {self.name!r} has a sparse gradient; Aggregators add dense ones: "
+                "set sparse=False in its nn.Embedding"
+            )
+        self._outgoing = found.detach().to(self.parameter.dtype).contiguous()
+        return array_of(self._outgoing)
+
+    def incoming_value(self) -> NDArray[Any]:
+        """Memory for the next version of the parameter, to be followed by `value_came`."""
+        if self.parameter.is_contiguous():
+            return array_of(self.parameter)
+        if self._value is None:
+            self._value = self.parameter.detach().contiguous()
+        return array_of(self._value)
+
+    def current_value(self) -> NDArray[Any]:
+        """The value of the parameter in this process."""
+        return array_of(self.parameter.detach().contiguous())
+
+    def value_came(self) -> None:
+        """Make what was received the parameter's value; autograd sees a change in place."""
+        if self._value is not None:
+            with torch.no_grad():
+                self.parameter.copy_(self._value)
+        else:
+            torch.autograd.graph.increment_version(self.parameter)
+        self.accept_value()
+
+    def accept_value(self) -> None:
+        """What the parameter holds now is the job's value."""
+        self._value_version = self.parameter._version
+
+    def is_value_touched(self) -> bool:
+        """Whether the program has written into the parameter since a value came."""
+        return bool(self.parameter._version != self._value_version)
+
+
+def slots_of(
+    model: torch.nn.Module, optimizers: Sequence[torch.optim.Optimizer]
+) -> tuple[Slot, ...]:
+    """All parameters of the optimizers in their order, then those of the model that no optimizer
+    has but that get gradients. Equal in all workers that run the same program."""
+    names = {id(found): name for name, found in model.named_parameters()}
+    slots: dict[int, Slot] = {}
+    group = 0
+    for index, optimizer in enumerate(optimizers):
+        for options in optimizer.param_groups:
+            for parameter in options["params"]:
+                number = len(slots)
+                name = names.get(id(parameter), f"optimizer{index}.{number}")
+                if id(parameter) in slots:
+                    raise BadInput(f"parameter {name!r} is in two parameter groups; use one")
+                slots[id(parameter)] = Slot(number, name, parameter, group, is_stepped=True)
+            group += 1
+    for name, parameter in model.named_parameters():
+        if id(parameter) not in slots and parameter.requires_grad:
+            slots[id(parameter)] = Slot(len(slots), name, parameter, 0, is_stepped=False)
+    return tuple(slots.values())

@@ -1,0 +1,73 @@
+"""Trainings on Aggregators against DistributedDataParallel over gloo: losses, parameters, state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from torch_training import Training, differences, train_attached, train_over_ddp
+from torch_workers import WorkerProcesses
+
+MOMENTUM = {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 1e-3}
+TRAININGS = {
+    "sgd": Training(),
+    "momentum": Training(options=MOMENTUM, has_two_groups=True, is_scheduled=True),
+    "adam": Training(optimizer="Adam", options={"lr": 0.01, "amsgrad": True}),
+    "adamw": Training(optimizer="AdamW", options={"lr": 0.01}, is_scheduled=True),
+    "cnn": Training(model="cnn", options=MOMENTUM),
+    "transformer": Training(model="transformer", optimizer="AdamW", options={"lr": 0.01}),
+    "autocast": Training(is_autocast=True),
+    "clipped": Training(clip=0.1),
+    "scaled": Training(is_scaled=True, clip=0.5),
+    "rmsprop": Training(optimizer="RMSprop", options={"lr": 0.01}),
+}
+ACCUMULATED = Training(accumulate=3)
+STAYS_IN_THE_WORKERS = {"clipped", "scaled", "rmsprop"}
+
+
+def _differences(one: Any, other: Any, tolerance: float = 0.0) -> list[str]:
+    return differences(
+        (one.losses, one.model, one.optimizer),
+        (other.losses, other.model, other.optimizer),
+        tolerance=tolerance,
+    )
+
+
+@pytest.mark.parametrize("mode", ["auto", "averaged", "aggregators"])
+@pytest.mark.parametrize("name", TRAININGS)
+def test_two_workers_train_as_with_ddp_to_the_bit(
+    pair: WorkerProcesses, name: str, mode: str
+) -> None:
+    if mode == "aggregators" and name in STAYS_IN_THE_WORKERS:
+        pytest.skip("refused; see test_attachment")
+    over_ddp = pair.run(train_over_ddp, TRAININGS[name])
+    attached = pair.run(train_attached, TRAININGS[name], mode)
+    for one, other in zip(over_ddp, attached, strict=True):
+        assert _differences(one, other) == []
+        stays = mode == "averaged" or name in STAYS_IN_THE_WORKERS
+        assert other.mode == ("averaged" if stays else "aggregators")
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_synced", "is_ddp_synced"),
+    [("averaged", True, True), ("averaged", False, False), ("aggregators", True, False)],
+)
+def test_accumulated_gradients_are_those_of_ddp_to_the_bit(
+    pair: WorkerProcesses, mode: str, is_synced: bool, is_ddp_synced: bool
+) -> None:
+    """Aggregators that run the optimizer average once per step, as DDP does with no_sync()."""
+    over_ddp = pair.run(train_over_ddp, ACCUMULATED, is_synced=is_ddp_synced)
+    attached = pair.run(train_attached, ACCUMULATED, mode, is_synced=is_synced)
+    for one, other in zip(over_ddp, attached, strict=True):
+        assert _differences(one, other) == []
+
+
+def test_accumulation_may_begin_in_the_workers_and_go_on_on_the_aggregators(
+    pair: WorkerProcesses,
+) -> None:
+    over_ddp = pair.run(train_over_ddp, ACCUMULATED)
+    attached = pair.run(train_attached, ACCUMULATED, "auto")
+    for one, other in zip(over_ddp, attached, strict=True):
+        assert other.mode == "aggregators"
+        assert _differences(one, other, tolerance=1e-5) == []
