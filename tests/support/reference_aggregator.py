@@ -20,6 +20,7 @@ from motet.aggregation.wire.tensor_spec import GroupOptions, OptimizerSpec, Tens
 from motet.domain.errors import BadInput
 from motet.torch.array_views import array_of, tensor_of
 
+_ARRAYS = {"float32": np.float32, "float64": np.float64, "bfloat16": np.uint16}
 _KINDS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 
 
@@ -48,7 +49,8 @@ class _Job:
         if self.specs is not None:
             return
         self.specs, self.kind = specs, kind
-        self.values = [torch.nn.Parameter(tensor_of(value)) for value in values]
+        given = values or [np.zeros(spec.shape, _ARRAYS[spec.dtype]) for spec in specs]
+        self.values = [torch.nn.Parameter(tensor_of(value)) for value in given]
         self.optimizers = [self._optimizer(index) for index in range(len(specs))]
 
     def mean(self, step: int, tensor: int) -> NDArray[Any] | None:
@@ -178,7 +180,10 @@ class _Request:
             job.initialise(specs, kind, values)
         self._answer_when(
             lambda: job.specs is not None,
-            lambda: (job.version, [array_of(value).copy() for value in job.values]),
+            lambda: (
+                job.version,
+                [array_of(value).copy() for value in job.values] if values else [],
+            ),
         )
 
     def _push(self, tensor: int, gradient: NDArray[Any]) -> None:

@@ -44,13 +44,17 @@ class Worker:
         """`name`: of one of several jobs in one case."""
         return self._maker(self._job + name, self.rank, self.workers)
 
+    def any_service(self, *, job: str, rank: int, workers: int) -> GradientService:
+        """Access to a job of another name: in place of the pool of the environment."""
+        return self._maker(job, rank, workers)
+
 
 class WorkerProcesses:
     """So many processes with a process group over gloo."""
 
     def __init__(self, workers: int, maker: ServiceMaker, folder: Path) -> None:
         self.workers = workers
-        self._numbers = count()
+        self._numbers, self._name = count(), str(folder)
         self._pipes: list[Connection] = []
         self._processes = []
         for rank in range(workers):
@@ -65,7 +69,7 @@ class WorkerProcesses:
 
     def run(self, case: Case, *arguments: Any, **more: Any) -> list[Any]:
         """The results by rank. Raises AssertionError with the traceback of the first that fails."""
-        job = f"{case.__name__}-{next(self._numbers)}"
+        job = f"{case.__name__}-{self._name}-{next(self._numbers)}"
         for pipe in self._pipes:
             pipe.send((case, job, arguments, more))
         with ThreadPoolExecutor(self.workers) as pool:
@@ -83,6 +87,7 @@ class WorkerProcesses:
 
 def _work(rank: int, workers: int, maker: ServiceMaker, meeting: str, pipe: Connection) -> None:
     torch.set_num_threads(1)
+
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     distributed.init_process_group(
         "gloo", init_method=f"file://{meeting}", rank=rank, world_size=workers

@@ -31,3 +31,11 @@ def _processes(workers: int, aggregator: str, folder: Path) -> Iterator[WorkerPr
     processes = WorkerProcesses(workers, partial(ReferenceAgent, aggregator), folder)
     yield processes
     processes.close()
+
+
+@pytest.fixture(params=[1, 4])
+def one_or_four(
+    request: pytest.FixtureRequest, aggregator: str, tmp_path: Path
+) -> Iterator[WorkerProcesses]:
+    """One worker process, and four."""
+    yield from _processes(request.param, aggregator, tmp_path)

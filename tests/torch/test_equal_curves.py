@@ -71,3 +71,15 @@ def test_accumulation_may_begin_in_the_workers_and_go_on_on_the_aggregators(
     for one, other in zip(over_ddp, attached, strict=True):
         assert other.mode == "aggregators"
         assert _differences(one, other, tolerance=1e-5) == []
+
+
+def test_one_worker_and_four_train_as_with_ddp(one_or_four: WorkerProcesses) -> None:
+    """Gloo adds four gradients in another order. (Adam would divide the differences of gradients
+    near zero, as those of the keys' bias, by their own size.)"""
+    tolerance = 0.0 if one_or_four.workers == 1 else 1e-5
+    for model in ("mlp", "cnn", "transformer"):
+        training = Training(model=model, options=MOMENTUM)
+        over_ddp = one_or_four.run(train_over_ddp, training)
+        attached = one_or_four.run(train_attached, training)
+        for one, other in zip(over_ddp, attached, strict=True):
+            assert _differences(one, other, tolerance) == []

@@ -83,22 +83,16 @@ class AveragedGradients:
         for number in sorted(self._unsent):
             self._push(self._slots[number])
         is_changing = bool(self._watch and self._watch.is_changing)
-        self._flags.push(self._service, self._pushed, is_changing=is_changing)
-        pending = {number: self._mean(number) for number in sorted(self._pushed)}
-        pending |= self._means_of_others(self._flags.wait())
+        used = self._flags.exchange(self._service, self._pushed, is_changing=is_changing)
+        for number in sorted(used - self._pushed):
+            if self._slots[number].gradient is not None:  # From an earlier `backward`.
+                self._push(self._slots[number])
+        pending = {number: self._mean(number) for number in sorted(used)}
         for number, each in pending.items():
             wait_for(each, f"the mean gradient of {self._slots[number].name!r}")
         self._service.finish_step(self._options(), is_applied=False)
         self._write(pending)
         self._look(pending)
-
-    def _means_of_others(self, used: set[int]) -> dict[int, Pending]:
-        """Of parameters that took no part in this worker's `backward`, but in another's."""
-        others = sorted(used - self._pushed)
-        for number in others:
-            if self._slots[number].gradient is not None:  # From an earlier `backward`.
-                self._push(self._slots[number])
-        return {number: self._mean(number) for number in others}
 
     def _mean(self, number: int) -> Pending:
         if number not in self._means:

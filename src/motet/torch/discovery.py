@@ -1,14 +1,54 @@
-"""The Aggregators of the job that a process belongs to."""
+"""The Aggregators of the job that a process belongs to, found in its environment."""
 
 from __future__ import annotations
+
+import os
+from collections.abc import Mapping
 
 from motet.aggregation.agent.gradient_service import GradientService
 from motet.domain.errors import BadInput
 
+POOL_VARIABLE = "MOTET_AGGREGATION"
 
-def service_of_environment() -> GradientService:
-    """Raises BadInput: the process is no worker of a job with Aggregators."""
-    raise BadInput(
-        "this process is no worker of a job with Aggregators: pass service=..., or start it with "
-        "motet"
+
+def service_of_environment(
+    *, job: str = "", rank: int | None = None, workers: int | None = None
+) -> GradientService:
+    """Join the pool of Aggregators that MOTET_AGGREGATION names.
+
+    `job`, `rank`, `workers`: as in the environment, if not given: RANK and WORLD_SIZE of torchrun
+    or of a live cluster; without them it is one process. Raises BadInput: there is no pool.
+    """
+    environment = os.environ
+    if POOL_VARIABLE not in environment:
+        raise BadInput(
+            f"there is no pool of Aggregators: {POOL_VARIABLE} is not set. Start one, and set the "
+            "variable to its address file, or pass service=..."
+        )
+    from motet.aggregation.agent.pool_agent import join_pool
+
+    return join_pool(
+        job or job_of(environment),
+        _number(environment, "RANK", 0) if rank is None else rank,
+        _number(environment, "WORLD_SIZE", 1) if workers is None else workers,
     )
+
+
+def job_of(environment: Mapping[str, str]) -> str:
+    """A name that the processes of a job share: MOTET_JOB, the attempt of a job of the live
+    cluster, or where the processes of torchrun meet."""
+    if given := environment.get("MOTET_JOB"):
+        return given
+    if run := environment.get("MOTET_RUN_ID"):
+        return f"{run}.{environment.get('MOTET_ATTEMPT_NUMBER', '1')}"
+    if "MASTER_PORT" in environment:
+        meeting = f"{environment.get('MASTER_ADDR', 'localhost')}:{environment['MASTER_PORT']}"
+        return f"torchrun-{meeting}.{environment.get('TORCHELASTIC_RESTART_COUNT', '0')}"
+    return f"process-{os.getpid()}"
+
+
+def _number(environment: Mapping[str, str], name: str, otherwise: int) -> int:
+    text = environment.get(name, str(otherwise))
+    if not text.isdigit():
+        raise BadInput(f"{name}={text!r} in the environment; it is a whole number")
+    return int(text)

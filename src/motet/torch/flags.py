@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.aggregation.agent.gradient_service import GradientService, Pending
+from motet.aggregation.agent.gradient_service import GradientService
 from motet.aggregation.wire.tensor_spec import TensorSpec
 from motet.torch.patience import wait_for
 
@@ -26,7 +26,6 @@ class Flags:
         self.is_any_changing = False
         self._outgoing = np.zeros_like(self.value)
         self._incoming = np.zeros_like(self.value)
-        self._pending: Pending | None = None
 
     @property
     def spec(self) -> TensorSpec:
@@ -38,8 +37,10 @@ class Flags:
         """Whether the optimizer of the job runs on the Aggregators."""
         return bool(self.value[0])
 
-    def push(self, service: GradientService, used: Iterable[int], *, is_changing: bool) -> None:
-        """Tell the others, and ask them.
+    def exchange(
+        self, service: GradientService, used: Iterable[int], *, is_changing: bool
+    ) -> set[int]:
+        """Returns the numbers of the parameters that some worker used.
 
         `is_changing`: this worker's program changes gradients between `backward` and `step`.
         """
@@ -47,11 +48,7 @@ class Flags:
         self._outgoing[sorted(used)] = 1
         self._outgoing[-1] = is_changing
         service.push(self.number, self._outgoing)
-        self._pending = service.mean(self.number, self._incoming)
-
-    def wait(self) -> set[int]:
-        """The numbers of the parameters that some worker used."""
-        assert self._pending is not None
-        wait_for(self._pending, "the end of the other workers' backward")
+        pending = service.mean(self.number, self._incoming)
+        wait_for(pending, "the end of the other workers' backward")
         self.is_any_changing = bool(self._incoming[-1] > 0)
         return set(np.flatnonzero(self._incoming[:-1] > 0).tolist())

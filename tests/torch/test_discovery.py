@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from motet.domain.errors import BadInput
+from motet.torch.discovery import job_of, service_of_environment
+
+
+@pytest.mark.parametrize(
+    ("environment", "job"),
+    [
+        ({"MOTET_JOB": "mine", "MOTET_RUN_ID": "r", "MASTER_PORT": "1"}, "mine"),
+        ({"MOTET_RUN_ID": "r7", "MOTET_ATTEMPT_NUMBER": "2", "MASTER_PORT": "1"}, "r7.2"),
+        ({"MASTER_ADDR": "a", "MASTER_PORT": "29500"}, "torchrun-a:29500.0"),
+        (
+            {"MASTER_ADDR": "a", "MASTER_PORT": "29500", "TORCHELASTIC_RESTART_COUNT": "3"},
+            "torchrun-a:29500.3",
+        ),
+        ({}, f"process-{os.getpid()}"),
+    ],
+)
+def test_the_processes_of_a_job_find_the_same_name(environment: dict[str, str], job: str) -> None:
+    assert job_of(environment) == job
+
+
+def test_without_a_pool_there_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MOTET_AGGREGATION", raising=False)
+    with pytest.raises(BadInput, match="MOTET_AGGREGATION is not set"):
+        service_of_environment()
