@@ -1,41 +1,51 @@
-"""Worker processes that all tests of a run share."""
+"""Worker processes that all tests of a run share, on Aggregators and on a reference of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from pool_agents import aggregators
 from reference_aggregator import ReferenceAgent, ReferenceAggregator
-from torch_workers import WorkerProcesses
+from torch_workers import ServiceMaker, WorkerProcesses
+
+SERVICES = ["aggregators", pytest.param("reference", marks=pytest.mark.soak)]
 
 
-@pytest.fixture(scope="session")
-def aggregator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a reference aggregator."""
-    address = str(tmp_path_factory.mktemp("aggregator") / "socket")
-    server = ReferenceAggregator(address)
-    yield address
+@contextmanager
+def _service(kind: str, folder: Path) -> Iterator[ServiceMaker]:
+    if kind == "aggregators":
+        with aggregators(2) as maker:
+            yield maker
+        return
+    server = ReferenceAggregator(str(folder / "socket"))
+    yield partial(ReferenceAgent, str(folder / "socket"))
     server.close()
 
 
-@pytest.fixture(scope="session")
-def pair(aggregator: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcesses]:
+@contextmanager
+def _processes(workers: int, kind: str, folder: Path) -> Iterator[WorkerProcesses]:
+    with _service(kind, folder) as maker:
+        processes = WorkerProcesses(workers, maker, folder)
+        yield processes
+        processes.close()
+
+
+@pytest.fixture(scope="session", params=SERVICES)
+def pair(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[WorkerProcesses]:
     """Two worker processes."""
-    yield from _processes(2, aggregator, tmp_path_factory.mktemp("pair"))
-
-
-def _processes(workers: int, aggregator: str, folder: Path) -> Iterator[WorkerProcesses]:
-    processes = WorkerProcesses(workers, partial(ReferenceAgent, aggregator), folder)
-    yield processes
-    processes.close()
+    with _processes(2, request.param, tmp_path_factory.mktemp("pair")) as found:
+        yield found
 
 
 @pytest.fixture(params=[1, 4])
-def one_or_four(
-    request: pytest.FixtureRequest, aggregator: str, tmp_path: Path
-) -> Iterator[WorkerProcesses]:
+def one_or_four(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WorkerProcesses]:
     """One worker process, and four."""
-    yield from _processes(request.param, aggregator, tmp_path)
+    with _processes(request.param, "aggregators", tmp_path) as found:
+        yield found

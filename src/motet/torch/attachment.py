@@ -126,7 +126,9 @@ class Attachment:
     def _initialise(self) -> None:
         """Register the tensors; every worker gets the values of rank 0, or of the job."""
         kind = optimizer_kind(self._optimizers[0]) if self._is_remote_possible else "none"
-        groups = self._options() if kind != "none" else ({},)
+        groups = self._options()
+        if kind == "none":
+            groups = ({},) * len(groups)
         values = [slot.incoming_value() for slot in self._slots]
         tensors = [*(slot.spec for slot in self._slots), self._flags.spec]
         spec = OptimizerSpec(kind, groups)

@@ -9,14 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from motet.aggregation.wire.tensor_spec import GroupOptions, OptimizerKind, OptionValue
+from motet.aggregation.wire.tensor_spec import OPTIONS, GroupOptions, OptimizerKind, OptionValue
 from motet.torch.array_views import array_of, tensor_of
 
-_OPTIONS = {
-    "sgd": ("lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize"),
-    "adam": ("lr", "betas", "eps", "weight_decay", "amsgrad", "maximize"),
-    "adamw": ("lr", "betas", "eps", "weight_decay", "amsgrad", "maximize"),
-}
 _KINDS: Mapping[type, OptimizerKind] = {
     torch.optim.SGD: "sgd",
     torch.optim.Adam: "adam",
@@ -33,9 +28,7 @@ def optimizer_kind(optimizer: torch.optim.Optimizer) -> OptimizerKind:
     """
     kind = _KINDS.get(type(optimizer), "none")
     is_other = any(
-        options.get(name)
-        for options in optimizer.param_groups
-        for name in (*_OWN_ROUNDING, *(["decoupled_weight_decay"] if kind == "adam" else []))
+        options.get(name) for options in optimizer.param_groups for name in _OWN_ROUNDING
     )
     return "none" if is_other else kind
 
@@ -45,7 +38,7 @@ def group_options(optimizers: Sequence[torch.optim.Optimizer]) -> tuple[GroupOpt
     return tuple(
         {
             name: _plain(options[name])
-            for name in _OPTIONS.get(optimizer_kind(optimizer), ())
+            for name in sorted(OPTIONS[optimizer_kind(optimizer)])
             if name in options
         }
         for optimizer in optimizers

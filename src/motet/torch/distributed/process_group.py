@@ -122,9 +122,7 @@ class MotetProcessGroup(distributed.ProcessGroup):
             into = [[torch.empty_like(each) for _ in range(self._workers)] for each in inputs]
         return self._later(outputs, lambda: self._gather(into, inputs))
 
-    def all_gather_single(
-        self, output: torch.Tensor, own: torch.Tensor, opts: Any = None
-    ) -> Any:
+    def all_gather_single(self, output: torch.Tensor, own: torch.Tensor, opts: Any = None) -> Any:
         """The tensors of all processes one after another in one tensor."""
         return self.allgather([[*output.chunk(self._workers)]], [own], opts)
 
