@@ -12,7 +12,7 @@ import torch
 
 from motet.aggregation.agent.gradient_service import GradientService
 from motet.aggregation.wire.tensor_spec import GroupOptions, OptimizerSpec
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadInput, MotetError
 from motet.torch.averaged_gradients import AveragedGradients
 from motet.torch.buffers import broadcast_buffers, broadcast_parameters
 from motet.torch.discovery import service_of_environment
@@ -138,6 +138,12 @@ class Attachment:
         if version and self._flags.is_on_aggregators:
             self._optimizers[0].state.clear()
             return
+        if version:
+            raise MotetError(
+                f"the job has done {version} steps with the optimizer in its workers, which have "
+                "the parameters; a worker can join while the optimizer runs on the Aggregators: "
+                "attach with mode='aggregators' in all workers"
+            )
         broadcast_parameters(self.service, self._model)
         broadcast_buffers(self.service, self._model)
 
