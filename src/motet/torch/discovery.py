@@ -6,9 +6,8 @@ import os
 from collections.abc import Mapping
 
 from motet.aggregation.agent.gradient_service import GradientService
+from motet.aggregation.wire.pool_address import ADDRESS_VARIABLE
 from motet.domain.errors import BadInput
-
-POOL_VARIABLE = "MOTET_AGGREGATION"
 
 
 def service_of_environment(
@@ -20,10 +19,10 @@ def service_of_environment(
     or of a live cluster; without them it is one process. Raises BadInput: there is no pool.
     """
     environment = os.environ
-    if POOL_VARIABLE not in environment:
+    if ADDRESS_VARIABLE not in environment:
         raise BadInput(
-            f"there is no pool of Aggregators: {POOL_VARIABLE} is not set. Start one, and set the "
-            "variable to its address file, or pass service=..."
+            f"there is no pool of Aggregators: {ADDRESS_VARIABLE} is not set. Start one with "
+            "'motet aggregator start' and set the variable as it says"
         )
     from motet.aggregation.agent.pool_agent import join_pool
 
