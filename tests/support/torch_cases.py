@@ -287,3 +287,28 @@ def shrinks_weights(worker: Worker, how: str) -> tuple[State, str]:
             optimizer.zero_grad()
             shrink_weights(model, optimizer)
         return state_of(model), attachment.mode if attachment else ""
+
+
+def came_back(worker: Worker, mode: str) -> tuple[list[float], State] | str:
+    """A worker that is alone in its job trains five steps, and a new program five more."""
+    training = Training(options=MOMENTUM, steps=5, has_two_groups=True)
+    for seed in (0, 1):
+        model = training.initial_model(seed)
+        optimizer = training.optimizer_of(model)
+        service = worker.any_service(job=f"{worker.job}-{worker.rank}", rank=0, workers=1)
+        try:
+            attach(model, optimizer, service=service, mode=mode)  # type: ignore[arg-type]
+        except MotetError as error:
+            return str(error)
+        losses = training.run(model, optimizer, 0, 1)
+    return losses, state_of(model)
+
+
+def alone(worker: Worker) -> tuple[list[float], State]:
+    """The same in one program without Motet."""
+    training = Training(options=MOMENTUM, steps=5, has_two_groups=True)
+    model = training.initial_model(0)
+    optimizer = training.optimizer_of(model)
+    for _ in range(2):
+        losses = training.run(model, optimizer, 0, 1)
+    return losses, state_of(model)

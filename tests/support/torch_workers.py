@@ -38,11 +38,11 @@ class Worker:
 
     def __init__(self, rank: int, workers: int, job: str, maker: ServiceMaker) -> None:
         self.rank, self.workers = rank, workers
-        self._job, self._maker = job, maker
+        self.job, self._maker = job, maker
 
     def service(self, name: str = "") -> GradientService:
         """`name`: of one of several jobs in one case."""
-        return self._maker(self._job + name, self.rank, self.workers)
+        return self._maker(self.job + name, self.rank, self.workers)
 
     def any_service(self, *, job: str, rank: int, workers: int) -> GradientService:
         """Access to a job of another name: in place of the pool of the environment."""

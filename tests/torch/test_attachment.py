@@ -102,3 +102,15 @@ def test_parameters_that_change_between_steps_keep_the_optimizer_in_the_workers(
     attached = pair.run(torch_cases.shrinks_weights, "auto")
     assert differences([each[0] for each in over_ddp], [each[0] for each in attached]) == []
     assert [mode for _, mode in attached] == ["averaged"] * 2
+
+
+@pytest.mark.parametrize("how", ["auto", "aggregators"])
+def test_a_worker_that_comes_back_goes_on_with_the_job(pair: WorkerProcesses, how: str) -> None:
+    expected = pair.run(torch_cases.alone)
+    assert differences(expected, pair.run(torch_cases.came_back, how)) == []
+
+
+def test_a_worker_cannot_join_while_the_optimizer_is_in_the_workers(pair: WorkerProcesses) -> None:
+    for text in pair.run(torch_cases.came_back, "averaged"):
+        assert "has done 5 steps with the optimizer in its workers" in text
+        assert "mode='aggregators'" in text
