@@ -44,7 +44,7 @@ COLOURS = {
 }
 
 PACKAGES = {
-    "torch": Box(24, 30, TRAINING, "checkpoints"),
+    "torch": Box(24, 30, TRAINING, "for PyTorch"),
     "interfaces": Box(
         0, 24, INTERFACES, "command line and Python API; wires the packages together"
     ),

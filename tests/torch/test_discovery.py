@@ -18,7 +18,6 @@ from motet.torch.discovery import job_of, service_of_environment
             {"MASTER_ADDR": "a", "MASTER_PORT": "29500", "TORCHELASTIC_RESTART_COUNT": "3"},
             "torchrun-a:29500.3",
         ),
-        ({}, f"process-{os.getpid()}"),
     ],
 )
 def test_the_processes_of_a_job_find_the_same_name(environment: dict[str, str], job: str) -> None:
@@ -29,3 +28,7 @@ def test_without_a_pool_there_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delenv("MOTET_AGGREGATION", raising=False)
     with pytest.raises(BadInput, match="MOTET_AGGREGATION is not set"):
         service_of_environment()
+
+
+def test_a_process_without_a_name_is_a_job_of_its_own() -> None:
+    assert job_of({}) == f"process-{os.getpid()}"
