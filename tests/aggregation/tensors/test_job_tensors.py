@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from motet.aggregation.tensors.job_tensors import Effects, JobTensors
 from motet.aggregation.tensors.step_gradients import WorkerGradient
-from motet.aggregation.tensors.tensor_slot import TensorSlot
+from motet.aggregation.tensors.tensor_slot import STEPS_AHEAD, TensorSlot
 from motet.aggregation.wire.tensor_spec import OptimizerSpec, TensorSpec
 from motet.aggregation.wire.worker_requests import FinishStep
 from motet.runtime.wire.errors import BadMessage
@@ -163,4 +163,4 @@ def test_a_mean_is_final() -> None:
     job.push(0, 1, 0, 2, "too late")
     assert job.released["too late"] == 1
     with pytest.raises(BadMessage, match="too early"):
-        job.push(0, 4, 0, 1, "early")
+        job.push(0, 4 + STEPS_AHEAD, 0, 1, "early")

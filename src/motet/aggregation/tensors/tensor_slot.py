@@ -27,8 +27,9 @@ from motet.domain.arrays import Array, Bytes
 from motet.runtime.wire.errors import BadMessage
 
 NO_VALUES = -1
-STEPS_AHEAD = 2
-"""A worker with its means may be in the next step while another one still ends this one."""
+STEPS_AHEAD = 1 << 16
+"""Workers that use a tensor in few steps wait for each other at the Aggregators of others: then
+this one may have to catch up with ends of steps, however many. A step beyond is an error."""
 
 
 @dataclass(frozen=True)
