@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import count
 from multiprocessing import get_context
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -72,15 +72,24 @@ class WorkerProcesses:
         job = f"{case.__name__}-{self._name}-{next(self._numbers)}"
         for pipe in self._pipes:
             pipe.send((case, job, arguments, more))
-        with ThreadPoolExecutor(self.workers) as pool:
-            answers = list(pool.map(lambda pipe: pipe.recv(), self._pipes))
-        failures = [text for is_done, text in answers if not is_done]
-        assert not failures, failures[0]
-        return [result for _, result in answers]
+        found: dict[int, Any] = {}
+        while len(found) < self.workers:
+            for pipe in wait(
+                [each for each in self._pipes if self._pipes.index(each) not in found]
+            ):
+                assert isinstance(pipe, Connection)
+                is_done, result = pipe.recv()
+                if not is_done:  # The others may wait for it for ever.
+                    for process in self._processes:
+                        process.kill()
+                    raise AssertionError(result)
+                found[self._pipes.index(pipe)] = result
+        return [found[rank] for rank in range(self.workers)]
 
     def close(self) -> None:
         for pipe in self._pipes:
-            pipe.send(None)
+            with suppress(OSError):
+                pipe.send(None)
         for process in self._processes:
             process.join()
 

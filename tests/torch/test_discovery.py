@@ -5,7 +5,7 @@ import os
 import pytest
 
 from motet.domain.errors import BadInput
-from motet.torch.discovery import job_of, service_of_environment
+from motet.torch.discovery import job_of_environment, service_of_environment
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from motet.torch.discovery import job_of, service_of_environment
     ],
 )
 def test_the_processes_of_a_job_find_the_same_name(environment: dict[str, str], job: str) -> None:
-    assert job_of(environment) == job
+    assert job_of_environment(environment) == job
 
 
 def test_without_a_pool_there_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,4 +31,4 @@ def test_without_a_pool_there_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_process_without_a_name_is_a_job_of_its_own() -> None:
-    assert job_of({}) == f"process-{os.getpid()}"
+    assert job_of_environment({}) == f"process-{os.getpid()}"

@@ -27,13 +27,13 @@ def service_of_environment(
     from motet.aggregation.agent.pool_agent import join_pool
 
     return join_pool(
-        job or job_of(environment),
+        job or job_of_environment(environment),
         _number(environment, "RANK", 0) if rank is None else rank,
         _number(environment, "WORLD_SIZE", 1) if workers is None else workers,
     )
 
 
-def job_of(environment: Mapping[str, str]) -> str:
+def job_of_environment(environment: Mapping[str, str]) -> str:
     """A name that the processes of a job share: MOTET_JOB, the attempt of a job of the live
     cluster, or where the processes of torchrun meet."""
     if given := environment.get("MOTET_JOB"):

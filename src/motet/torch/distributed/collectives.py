@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from motet.aggregation.agent.gradient_service import GradientService
 from motet.aggregation.wire.tensor_spec import OptimizerSpec
-from motet.torch.distributed.pieces import Piece, PieceTensors
+from motet.torch.distributed.pieces import ArrayPiece, PieceTensors
 from motet.torch.patience import wait_for
 
 _WORD_BYTES = 4
@@ -81,7 +81,7 @@ class Collectives:
         words = np.rint(flat * self._service.workers).astype(np.uint32)
         return [row.tobytes() for row in words.reshape(values.shape)]
 
-    def _outgoing(self, piece: Piece, values: NDArray[Any]) -> NDArray[Any]:
+    def _outgoing(self, piece: ArrayPiece, values: NDArray[Any]) -> NDArray[Any]:
         """A copy: the Aggregators may ask for it until the next operation."""
         memory = self._memory(piece, values, "out")
         count = piece.stop - piece.start
@@ -89,7 +89,7 @@ class Collectives:
         memory[count:] = 0
         return memory
 
-    def _memory(self, piece: Piece, values: NDArray[Any], way: str) -> NDArray[Any]:
+    def _memory(self, piece: ArrayPiece, values: NDArray[Any], way: str) -> NDArray[Any]:
         key = (piece.tensor, way)
         if key not in self._padded:
             self._padded[key] = np.zeros(piece.size, values.dtype)

@@ -15,7 +15,7 @@ _SIZES = tuple(_SMALLEST << step for step in range(13))
 assert _SIZES[-1] == LARGEST
 
 
-class Piece(NamedTuple):
+class ArrayPiece(NamedTuple):
     """Elements `start` to `stop` of an array, in a tensor of `size` elements."""
 
     tensor: int
@@ -37,13 +37,13 @@ class PieceTensors:
             for index, size in enumerate(self._sizes)
         )
 
-    def waves(self, elements: int) -> Iterator[tuple[Piece, ...]]:
+    def waves(self, elements: int) -> Iterator[tuple[ArrayPiece, ...]]:
         """The pieces of an array; those of a wave have tensors of their own."""
         wave_elements = LARGEST * PARALLEL
         for start in range(0, elements, wave_elements):
             yield tuple(self._wave(start, min(elements, start + wave_elements)))
 
-    def _wave(self, start: int, stop: int) -> Iterator[Piece]:
+    def _wave(self, start: int, stop: int) -> Iterator[ArrayPiece]:
         largest = len(_SIZES) - 1
         for index, place in enumerate(range(start, stop, LARGEST)):
             end = min(stop, place + LARGEST)
@@ -51,4 +51,4 @@ class PieceTensors:
             if end - place < LARGEST:
                 used = next(at for at, size in enumerate(_SIZES) if size >= end - place)
                 used = used if used < largest else largest + index
-            yield Piece(self._first + used, place, end, self._sizes[used])
+            yield ArrayPiece(self._first + used, place, end, self._sizes[used])
