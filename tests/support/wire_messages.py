@@ -24,11 +24,13 @@ from motet.runtime.wire.control_messages import (
     LearnOwners,
     LoadRows,
     Meet,
+    ModelSpill,
     MoveBlocks,
     PauseWork,
     Ping,
     PrepareWork,
     ReadState,
+    ReviewModelSpill,
     Settle,
     SetWorkers,
     WorkChanged,
@@ -140,6 +142,8 @@ MESSAGES: Mapping[type, st.SearchStrategy[Any]] = {
     WorkIsPaused: st.builds(WorkIsPaused, NUMBERS, NUMBERS, NUMBERS),
     PauseWork: st.builds(PauseWork, NUMBERS, NUMBERS, NUMBERS),
     EpochDone: st.builds(EpochDone, *[NUMBERS] * 9, sums=FLOAT_ARRAYS, batch_us=FLOAT_ARRAYS),
+    ReviewModelSpill: st.builds(ReviewModelSpill, NUMBERS),
+    ModelSpill: st.builds(ModelSpill, NUMBERS, NUMBERS),
     EpochAnswer: st.builds(EpochAnswer, st.sampled_from(["continue", "stop"])),
 }
 

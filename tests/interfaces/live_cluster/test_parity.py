@@ -57,6 +57,7 @@ OF_THIS_MACHINE = {
 OF_NO_CLUSTER = {
     *("train", "predict", "plan", "app list", "app describe", "simulate", "compare", "demo"),
     *("policy list", "policy describe", "trace describe", "trace convert", "trace generate"),
+    *(f"aggregator {it}" for it in ("start", "list", "jobs", "describe", "explain", "simulate")),
     "completion",
 }
 
