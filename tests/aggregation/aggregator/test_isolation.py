@@ -13,6 +13,7 @@ import pytest
 from aggregation_training import AggregatorPool, RouteTable, SmallTraining, same
 from motet.aggregation.agent.numpy_agent import NumpyAgent
 from motet.aggregation.control.remote_aggregator import RemoteAggregator
+from motet.aggregation.tensors.tensor_slot import STEPS_AHEAD
 from motet.aggregation.wire.aggregator_control import AggregatorControl
 from motet.aggregation.wire.client_names import agent_name, pool_member_name
 from motet.aggregation.wire.control_requests import Measure
@@ -26,6 +27,7 @@ from motet.transport import Connection, new_secret
 
 TRAINING = SmallTraining(steps=6)
 OTHER = 2
+TOO_EARLY = STEPS_AHEAD + 2
 
 
 @pytest.fixture
@@ -87,7 +89,11 @@ def test_nans_of_one_job_stay_in_it(pool: AggregatorPool) -> None:
     ("head", "payload", "text"),
     [
         (PushGradients(0, 1, (0,), (1,)).encode(), b"12345", "5 bytes of gradients for tensors"),
-        (PushGradients(0, 9, (0,), (1,)).encode(), bytes(16), "step 9 is too early"),
+        (
+            PushGradients(0, TOO_EARLY, (0,), (1,)).encode(),
+            bytes(16),
+            "is too early",
+        ),
         (b"?", b"", "too short"),
         (PushGradients(0, 1, (0,), (1,)).encode()[:-1], bytes(16), "for 1 tensors"),
     ],
