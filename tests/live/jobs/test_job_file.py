@@ -77,6 +77,8 @@ def test_a_limit_has_the_forms_of_other_durations(written: Any, seconds: float) 
             "unknown key a.b; known: after, array, .*, matrix, max_duration, max_parallel,",
         ),
         ({"aray": "0-3"}, "unknown key aray; did you mean array"),
+        ({"float": {}}, "unknown key float; known"),
+        ({"preempt": {"str": 1}}, "unknown key preempt.str;"),
         ({"preempt": {"a.b": 1}}, "unknown key preempt.a.b;"),
         ({"x" * 1_000_000: 1}, "unknown key x{80}[.]{3};"),
         ({"envs": {"x" * 1_000_000: 1}}, "envs.x{75}[.]{3}: "),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from motet.domain.errors import BadInput, nearest_name
 from motet.live.jobs.job_sections import TRIAL_FORMS
@@ -47,7 +48,7 @@ def _told(error: ValidationError, model: type[BaseModel]) -> str:
     """The first problem in one line; a misspelt key explains one that is missing."""
     problems = error.errors(include_url=False)
     problem = min(problems, key=lambda each: each["type"] != "extra_forbidden")
-    loc = [str(part) for part in problem["loc"] if part not in _UNION_MEMBERS]
+    loc = _keys(problem)
     place = ".".join(loc)
     if len(place) > _LONGEST_PLACE:
         place = f"{place[:_LONGEST_PLACE]}..."
@@ -57,6 +58,13 @@ def _told(error: ValidationError, model: type[BaseModel]) -> str:
         return f"{place} is missing"
     text = wrong_value(problem, PATTERNS)
     return f"{place}: {text}" if place else text
+
+
+def _keys(problem: ErrorDetails) -> list[str]:
+    """The keys on the way to a problem, without the members of unions between them."""
+    names = [str(part) for part in problem["loc"]]
+    keys = {0, len(names) - 1} if problem["type"] == "extra_forbidden" else {0}
+    return [name for n, name in enumerate(names) if n in keys or name not in _UNION_MEMBERS]
 
 
 _UNION_MEMBERS = ("str", "int", "bool", "float", "tuple[str, ...]", *COUNT_FORMS, *TRIAL_FORMS)
