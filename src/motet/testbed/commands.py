@@ -71,7 +71,7 @@ def drain_ray(layout: HostLayout, node: str, notice_s: int) -> list[str]:
 def start_ray(layout: HostLayout, host: Host, object_store_bytes: int) -> list[str]:
     """Return the command that starts the host's Ray node; the front's is the head without CPUs.
 
-    Without processes that nobody uses here: the autoscaler and those that pass logs on.
+    Without processes that hosts do not need: the autoscaler and those that pass logs on.
     """
     unused = ("--include-dashboard=false", "--no-monitor")
     role = (

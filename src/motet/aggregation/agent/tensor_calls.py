@@ -105,7 +105,7 @@ class TensorCalls:
                 self._conclude(operation, part)
 
     def look(self) -> None:
-        """Handle the answers that nobody waits for. Raises what went wrong."""
+        """Handle the answers without a waiting call. Raises what went wrong."""
         for operation in list(self._unawaited):
             while part := next((part for part in operation.parts if part.call.is_done), None):
                 operation.parts.remove(part)

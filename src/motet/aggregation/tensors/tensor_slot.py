@@ -183,7 +183,7 @@ class TensorSlot:
     def sum_up(self, work: SlotWork, scratch: ScratchMemory | None = None) -> TorchTensor | None:
         """Compute the mean if the work has to; returns it (None: none, or zeros).
 
-        `scratch`: memory for a mean that nobody needs after `apply`.
+        `scratch`: memory for a mean that is not needed after `apply`.
         """
         found = self._steps[work.step]
         if not work.sums:

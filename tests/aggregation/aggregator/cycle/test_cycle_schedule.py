@@ -108,7 +108,7 @@ def test_jobs_on_time_lose_nothing() -> None:
     assert [job.longest_ns() for job in jobs] == [100 * MS, 100 * MS]
 
 
-def test_late_work_runs_at_once_where_it_delays_nobody() -> None:
+def test_late_work_runs_at_once_where_it_delays_no_job() -> None:
     schedule = CycleSchedule()
     schedule.set_cycle(100 * MS, [CycleShare(1, 100 * MS, 1, 40 * MS)], 0)
     assert not schedule.arrived(1, 1, 0)
