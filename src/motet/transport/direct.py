@@ -126,6 +126,9 @@ class _DirectCall:
             raise TimeoutError(f"request {call.kind} got no reply within {timeout_s} s")
         self._done.release()
 
+    def disconnect(self) -> None:
+        """A function call has no connection to break: its reply is complete when it is given."""
+
     def keep_payloads(self) -> None:
         """A payload is in no buffer that is used again."""
 

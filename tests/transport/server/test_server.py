@@ -9,6 +9,7 @@ import pytest
 from motet.domain.errors import BadInput, ConnectionLost
 from motet.transport import Connection, Request, Server
 from transport_parts import ECHO, Connect, echo
+from waiting import wait_until
 
 PULL, PUSH = 1, 2
 LARGE = 64 << 20
@@ -52,6 +53,32 @@ def test_on_sent_is_called_once_for_every_reply(connect: Connect, size: int) -> 
     for _ in calls:
         assert sent.acquire(timeout=100)
     assert not sent.acquire(blocking=False)
+
+
+def test_a_handler_can_cut_a_client_off_that_does_not_read_its_reply(secret: bytes) -> None:
+    """The memory of the reply is free then, and other connections go on."""
+    freed = threading.Semaphore(0)
+    requests: list[Request] = []
+    payload = bytes(LARGE)
+
+    def handle(request: Request) -> None:
+        requests.append(request)
+        request.reply(0, b"", [payload] if request.kind == PULL else [], freed.release)
+
+    with (
+        Server(handle, secret) as server,
+        Connection(server.endpoint, secret, shared_memory=False, retry_for_s=0) as stuck,
+        Connection(server.endpoint, secret, retry_for_s=0) as other,
+    ):
+        call = stuck.submit(PULL)
+        other.request(PUSH)
+        assert freed.acquire(timeout=100)
+        wait_until(lambda: len(requests) == 2)
+        next(each for each in requests if each.kind == PULL).disconnect()
+        assert freed.acquire(timeout=100)
+        with pytest.raises(ConnectionLost):
+            call.wait()
+        other.request(PUSH)
 
 
 def test_on_sent_is_called_when_the_client_disconnects_without_reading(secret: bytes) -> None:

@@ -39,6 +39,10 @@ class ReplyPath(Protocol):
         """Do not overwrite payloads that lie in the receive buffer."""
         ...
 
+    def disconnect(self) -> None:
+        """Break the connection, from any thread; replies that are not sent yet are lost."""
+        ...
+
     def send(
         self,
         head: tuple[Piece, ...],
@@ -96,6 +100,13 @@ class Request:
     def is_connected(self) -> bool:
         """Whether a reply can still reach the client on this connection."""
         return not self._path.is_closed
+
+    def disconnect(self) -> None:
+        """Break the connection on which the request arrived, from any thread.
+
+        `on_sent` of replies that are not sent yet is called soon.
+        """
+        self._path.disconnect()
 
     @property
     def is_answered(self) -> bool:

@@ -75,12 +75,16 @@ class ServerConnection:
 
     def end(self, timeout_s: float | None = None) -> bool:
         """Break the connection; return whether its thread ended in time (or is this one)."""
-        self.is_closed = True
-        self._channel.shutdown()
+        self.disconnect()
         if self._thread_id == threading.get_ident():
             return True
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
+
+    def disconnect(self) -> None:
+        """See ReplyPath."""
+        self.is_closed = True
+        self._channel.shutdown()
 
     def keep_payloads(self) -> None:
         """Do not overwrite payloads that lie in the receive buffer."""
