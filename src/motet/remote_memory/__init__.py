@@ -1,0 +1,1 @@
+"""Infiniswap: idle memory of other machines behind a block device and behind arrays."""

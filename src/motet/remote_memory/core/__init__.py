@@ -1,0 +1,1 @@
+"""What lenders and borrowers decide: slab states, placement, evictions, pending writes. Pure."""

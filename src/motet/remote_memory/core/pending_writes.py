@@ -1,0 +1,115 @@
+"""The table of writes that are not on the disk yet, in a ring of page slots.
+
+Positions count slots since the beginning; the slot of a position is its remainder. A page's entry
+in the table is the position of its newest pending content, so an older write that reaches the disk
+does not remove a newer one from the table.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice, pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from motet.domain.arrays import Array
+
+_NONE = -1
+
+
+class PendingWrite(NamedTuple):
+    """`first_page`: of the device. `slot`: the first of consecutive slots with the content."""
+
+    first_page: int
+    pages: int
+    slot: int
+    position: int
+
+
+class PendingWrites:
+    """Not thread-safe: the caller holds a lock."""
+
+    def __init__(self, device_pages: int, slots: int) -> None:
+        self._positions = np.full(device_pages, _NONE, np.int64)
+        self._count = np.arange(slots, dtype=np.int64)
+        self._slots = slots
+        self._head = self._tail = 0
+        self._queue: deque[PendingWrite] = deque()
+        self.added = self.written = 0
+
+    @property
+    def used_slots(self) -> int:
+        """Including slots that were skipped at the end of the ring."""
+        return self._head - self._tail
+
+    def has_room(self, pages: int) -> bool:
+        """Whether `add` succeeds."""
+        return self._start_of(pages) + pages - self._tail <= self._slots
+
+    def add(self, first_page: int, pages: int) -> int:
+        """The slot where the content goes; the write is the last in the queue.
+
+        Raises ValueError if there is no room.
+        """
+        if not self.has_room(pages):
+            raise ValueError(f"{pages} pages, {self._slots - self.used_slots} slots are free")
+        start = self._start_of(pages)
+        self._head = start + pages
+        self._positions[first_page : first_page + pages] = self._count[:pages] + start
+        slot = start % self._slots
+        self._queue.append(PendingWrite(first_page, pages, slot, start))
+        self.added += 1
+        return slot
+
+    def batch(self, most_pages: int) -> list[PendingWrite]:
+        """The oldest writes, which stay in the queue; one of them may be larger than the limit."""
+        found = list[PendingWrite]()
+        pages = 0
+        for write in self._queue:
+            pages += write.pages
+            if found and pages > most_pages:
+                break
+            found.append(write)
+        return found
+
+    def finish(self, count: int) -> None:
+        """The oldest writes are on the disk: their slots are free."""
+        for write in list(islice(self._queue, count)):
+            self._queue.popleft()
+            view = self._positions[write.first_page : write.first_page + write.pages]
+            view[view == self._count[: write.pages] + write.position] = _NONE
+            self._tail = write.position + write.pages
+        self.written += count
+        if not self._queue:  # Begin at the first slot again: all slots are consecutive there.
+            self._head += -self._head % self._slots
+            self._tail = self._head
+
+    def slots_of(self, first_page: int, pages: int) -> Array | None:
+        """By page, the slot with its pending content, or -1; None: all are on the disk."""
+        found = self._positions[first_page : first_page + pages]
+        if not (found >= 0).any():
+            return None
+        return np.where(found >= 0, found % self._slots, _NONE)
+
+    def _start_of(self, pages: int) -> int:
+        """The next position from which so many slots are consecutive."""
+        inside = self._head % self._slots
+        return self._head if inside + pages <= self._slots else self._head + self._slots - inside
+
+
+def contiguous_runs(writes: list[PendingWrite]) -> Iterator[list[PendingWrite]]:
+    """Writes of neighbouring pages together; in the order of the queue if two of them overlap."""
+    order = sorted(writes, key=lambda write: write.first_page)
+    overlaps = any(
+        left.first_page + left.pages > right.first_page for left, right in pairwise(order)
+    )
+    run = list[PendingWrite]()
+    for write in writes if overlaps else order:
+        if run and run[-1].first_page + run[-1].pages != write.first_page:
+            yield run
+            run = []
+        run.append(write)
+    if run:
+        yield run
