@@ -1,0 +1,238 @@
+"""A device without its door: store, backup and links to lenders, and what happens once a second."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from motet.remote_memory.borrower.backup_file import BackupFile
+from motet.remote_memory.borrower.lender_link import LenderLink
+from motet.remote_memory.borrower.slab_store import SlabStore
+from motet.remote_memory.borrower.write_behind import ARENA_BYTES, WriteBehind
+from motet.remote_memory.core.device_geometry import DeviceGeometry
+from motet.remote_memory.core.device_slab import SlabMapping
+from motet.remote_memory.core.lender_choice import lenders_to_ask, most_free
+from motet.remote_memory.core.slab_activity import HOT_SLAB
+from motet.remote_memory.wire.memory_messages import SlabKey
+from motet.remote_memory.wire.memory_views import DeviceView
+from motet.transport import Arena, Endpoint
+
+_LOG = logging.getLogger(__name__)
+PERIOD_S = 1.0
+_ATTEMPTS = 3
+_RETRY_PLACEMENT_S = 1.0
+
+
+@dataclass(frozen=True)
+class DeviceSettings:
+    """`hot_slab`: pages per second from which on a slab gets a lender. `arena_bytes`: memory for
+    writes that the disk does not have yet."""
+
+    geometry: DeviceGeometry
+    backup: Path
+    hot_slab: float = HOT_SLAB
+    arena_bytes: int = ARENA_BYTES
+
+
+class BorrowedMemory:
+    """A context manager. Raises BadInput: the backup file cannot be used.
+
+    `store`: for the doors.
+    """
+
+    def __init__(
+        self,
+        settings: DeviceSettings,
+        lenders: Sequence[Endpoint],
+        secret: bytes,
+        name: str,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        """`name`: what lenders show."""
+        self.name, self._settings = name, settings
+        self._rng = np.random.default_rng() if rng is None else rng
+        self._geometry = settings.geometry
+        self._file = BackupFile(settings.backup, self._geometry.size_bytes)
+        self._backup = WriteBehind(self._file, self._geometry.pages, settings.arena_bytes)
+        self._arena = Arena()
+        self._links = {
+            str(each): LenderLink(each, secret, name, self._arena, self) for each in lenders
+        }
+        self.store = SlabStore(self._geometry, self._backup, self._links, self._drained)
+        self._lock = threading.Lock()
+        self._wake = threading.Condition(self._lock)
+        self._is_awake = self._is_ending = False
+        self._done: list[SlabMapping] = []
+        self._no_placement_before_s = 0.0
+        self._keeper = threading.Thread(target=self._keep, name="motet-device", daemon=True)
+        for link in self._links.values():
+            link.start()
+        self._keeper.start()
+
+    @property
+    def backup_path(self) -> Path:
+        """The backup file."""
+        return self._file.path
+
+    def view(self, clients: int = 0, socket: str = "") -> DeviceView:
+        """For `motet memory status`."""
+        store, geometry = self.store, self._geometry
+        mapped = store.mapped_by_lender()
+        error = self._backup.disk_error
+        return DeviceView(
+            name=self.name,
+            size_bytes=geometry.size_bytes,
+            slab_bytes=geometry.slab_bytes,
+            slabs=geometry.slabs,
+            mapped_slabs=sum(mapped.values()),
+            remote_pages=store.remote_pages(),
+            pending_pages=self._backup.pending_pages,
+            read_remote_pages=store.counters.read_remote,
+            read_local_pages=store.counters.read_local,
+            written_pages=store.counters.written,
+            evictions=store.counters.evictions,
+            clients=clients,
+            socket=socket,
+            disk_error="" if error is None else str(error),
+            lenders={name: mapped.get(name, 0) for name in self._links},
+            away=tuple(name for name, link in self._links.items() if not link.is_up),
+        )
+
+    def failures(self) -> dict[str, str]:
+        """By lender, why it is not used."""
+        return {name: link.failure for name, link in self._links.items() if link.failure}
+
+    def close(self) -> None:
+        """Return all slabs, and write what is pending."""
+        with self._wake:
+            self._is_ending = True
+            self._wake.notify()
+        self._keeper.join()
+        for link in self._links.values():
+            link.close()
+        self._backup.close()
+        self._file.close()
+        self._arena.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    # -- LenderEvents ----------------------------------------------------------------------------
+
+    def activity(self, keys: Sequence[SlabKey]) -> Sequence[tuple[SlabKey, float]]:
+        """See LenderEvents."""
+        return self.store.rates(keys)
+
+    def evict(self, lender: str, keys: Sequence[SlabKey]) -> Sequence[SlabKey]:
+        """See LenderEvents. Hot slabs get another lender at once."""
+        del lender
+        drained = self.store.detach(keys)
+        self._awake()
+        return drained
+
+    def lost(self, lender: str) -> None:
+        """See LenderEvents. Hot slabs get another lender at once."""
+        self.store.detach_all(lender)
+        self._awake()
+
+    def reached(self, lender: str) -> None:
+        """See LenderEvents."""
+        del lender
+        self._no_placement_before_s = 0.0
+        self._awake()
+
+    def _drained(self, mapping: SlabMapping) -> None:
+        with self._wake:
+            self._done.append(mapping)
+            self._is_awake = True
+            self._wake.notify()
+
+    # -- the thread ------------------------------------------------------------------------------
+
+    def _awake(self) -> None:
+        with self._wake:
+            self._is_awake = True
+            self._wake.notify()
+
+    def _keep(self) -> None:
+        next_s = time.monotonic() + PERIOD_S
+        while self._wait(next_s):
+            try:
+                self._send_done()
+                now_s = time.monotonic()
+                if now_s >= next_s:
+                    self.store.activity.advance(now_s - next_s + PERIOD_S)
+                    next_s = now_s + PERIOD_S
+                    self._check_lenders()
+                self.place_hot_slabs()
+            except Exception:
+                _LOG.exception("a round of placement failed; it goes on")
+
+    def _wait(self, until_s: float) -> bool:
+        """Wait for an event or the time; False at the end."""
+        with self._wake:
+            while not (self._is_awake or self._is_ending):
+                if not self._wake.wait(max(until_s - time.monotonic(), 0.0)):
+                    break
+            self._is_awake = False
+            return not self._is_ending
+
+    def _send_done(self) -> None:
+        with self._lock:
+            done, self._done = self._done, []
+        for mapping in done:
+            link = self._links[mapping.lender]
+            link.send_done([SlabKey(mapping.token, mapping.generation)])
+
+    def _check_lenders(self) -> None:
+        """A lender that is stopped is lost, also if no request is in flight to it."""
+        mapped = self.store.mapped_by_lender()
+        waits = [self._links[name].check(self._geometry.slab_bytes) for name in mapped]
+        for wait in waits:
+            wait()
+
+    def place_hot_slabs(self) -> int:
+        """Find lenders for hot unmapped slabs, the hottest first; how many are mapped now."""
+        if time.monotonic() < self._no_placement_before_s:
+            return 0
+        placed = 0
+        for slab in self.store.activity.hot(self._settings.hot_slab):
+            if not self.store.unmapped(slab):
+                continue
+            if not self.map_slab(slab):
+                self._no_placement_before_s = time.monotonic() + _RETRY_PLACEMENT_S
+                break
+            placed += 1
+        return placed
+
+    def map_slab(self, slab: int) -> bool:
+        """Find a lender for an unmapped slab now; whether there is one with room."""
+        return self.store.place(slab, self._find_lender)
+
+    def _find_lender(self) -> SlabMapping | None:
+        mapped = self.store.mapped_by_lender()
+        candidates = [name for name, link in self._links.items() if link.is_up]
+        for _ in range(_ATTEMPTS):
+            without = [name for name in candidates if not mapped.get(name)]
+            with_slabs = [name for name in candidates if mapped.get(name)]
+            asked = lenders_to_ask(without, with_slabs, self._rng)
+            slab_bytes = self._geometry.slab_bytes
+            chosen = most_free({name: self._links[name].query(slab_bytes) for name in asked})
+            if chosen is not None:
+                mapping = self._links[chosen].map_slab(slab_bytes)
+                if mapping is not None:
+                    return mapping
+            candidates = [name for name in candidates if name not in asked]
+            if not candidates:
+                return None
+        return None

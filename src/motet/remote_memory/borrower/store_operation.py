@@ -1,0 +1,74 @@
+"""Requests to a store that have begun: several are in flight at a time, each is finished once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Protocol
+
+
+class StoreOperation(Protocol):
+    """A read or write in progress. Its memory must not change before the end of `finish`."""
+
+    def finish(self) -> None:
+        """Wait until it is complete. Raises OSError: the backup failed, and no lender has it."""
+        ...
+
+
+class PageStore(Protocol):
+    """What a door needs of a device. Offsets and lengths are multiples of the page size."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Of the device."""
+        ...
+
+    def begin_read(self, offset: int, into: memoryview) -> StoreOperation:
+        """Read into memory, which is complete after `finish`."""
+        ...
+
+    def begin_write(self, offset: int, data: memoryview) -> StoreOperation:
+        """Write; later reads see it at the latest after `finish`. Raises OSError."""
+        ...
+
+    def forget(self, offset: int, length: int) -> None:
+        """The content does not matter any more: what is read there is undefined."""
+        ...
+
+    def flush(self) -> None:
+        """All finished writes survive a crash of the machine. Raises OSError."""
+        ...
+
+
+class _JoinedOperations:
+    """Complete when all parts are."""
+
+    def __init__(self, parts: Sequence[StoreOperation]) -> None:
+        self._parts = parts
+
+    def finish(self) -> None:
+        """See StoreOperation."""
+        failure: OSError | None = None
+        for part in self._parts:
+            try:
+                part.finish()
+            except OSError as error:
+                failure = error
+        if failure is not None:
+            raise failure
+
+
+def joined(parts: Iterable[StoreOperation]) -> StoreOperation:
+    """The parts of a request that crosses slabs, as they begin.
+
+    Raises OSError if one does not begin, once those before it are complete.
+    """
+    begun = list[StoreOperation]()
+    try:
+        for part in parts:
+            begun.append(part)
+    except OSError:
+        with suppress(OSError):
+            _JoinedOperations(begun).finish()
+        raise
+    return _JoinedOperations(begun)

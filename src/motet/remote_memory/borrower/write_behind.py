@@ -1,0 +1,154 @@
+"""Writes of a device on their way to the backup: one order, bounded memory.
+
+A write is complete in memory when `put` returns; the returned ticket tells when the disk has it.
+Until then reads get it from here.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import mmap
+import threading
+
+from motet.remote_memory.borrower.backup_file import BackupFile
+from motet.remote_memory.core.device_geometry import PAGE_BYTES
+from motet.remote_memory.core.pending_writes import PendingWrite, PendingWrites, contiguous_runs
+
+_LOG = logging.getLogger(__name__)
+ARENA_BYTES = 64 << 20
+_BATCH_PAGES = 2048
+_RETRY_S = 0.5
+_MAX_PIECES = 512
+
+
+class WriteBehind:
+    """Thread-safe. Writes have at most half the size of the arena.
+
+    After a disk error nothing is dropped: the oldest writes are tried again until they succeed,
+    `wait` and `flush` raise meanwhile, and `put` raises once the arena is full.
+    """
+
+    def __init__(self, file: BackupFile, device_pages: int, arena_bytes: int = ARENA_BYTES) -> None:
+        self._file = file
+        self._arena = memoryview(mmap.mmap(-1, arena_bytes))
+        self._pending = PendingWrites(device_pages, arena_bytes // PAGE_BYTES)
+        self._lock = threading.Lock()
+        self._work = threading.Condition(self._lock)
+        self._done = threading.Condition(self._lock)
+        self._error: OSError | None = None
+        self._is_closing = False
+        self._thread = threading.Thread(target=self._run, name="motet-write-behind", daemon=True)
+        self._thread.start()
+
+    @property
+    def pending_pages(self) -> int:
+        """Slots in use."""
+        return self._pending.used_slots
+
+    @property
+    def disk_error(self) -> OSError | None:
+        """Of the last write, while it fails."""
+        return self._error
+
+    def put(self, first_page: int, data: memoryview) -> int:
+        """Queue a write of whole pages; waits for room. Returns the ticket for `wait`.
+
+        Raises OSError: there is no room because the disk fails.
+        """
+        pages = len(data) // PAGE_BYTES
+        with self._lock:
+            while not self._pending.has_room(pages):
+                if self._error is not None:
+                    raise _again(self._error)
+                self._done.wait()
+            start = self._pending.add(first_page, pages) * PAGE_BYTES
+            self._arena[start : start + len(data)] = data
+            self._work.notify()
+            return self._pending.added
+
+    def wait(self, ticket: int) -> None:
+        """Return once the disk has the write. Raises OSError while it fails."""
+        with self._lock:
+            while self._pending.written < ticket:
+                if self._error is not None:
+                    raise _again(self._error)
+                self._done.wait()
+
+    def flush(self) -> None:
+        """All writes so far are on the disk, and stay there. Raises OSError."""
+        self.wait(self._pending.added)
+        self._file.sync()
+
+    def read(self, first_page: int, into: memoryview) -> None:
+        """The newest content of whole pages: pending, or of the disk. Raises OSError.
+
+        Pending pages are copied before the disk is read: a write that the disk has meanwhile is
+        pending no more, and what the disk had before it would be old.
+        """
+        pages = len(into) // PAGE_BYTES
+        pending = self._pending_pages(first_page, pages)
+        if len(pending) < pages:
+            self._file.read(first_page * PAGE_BYTES, into)
+        for place, content in pending:
+            into[place * PAGE_BYTES : (place + 1) * PAGE_BYTES] = content
+
+    def close(self) -> None:
+        """Write what is pending, as far as the disk lets it. The file stays open."""
+        with self._lock:
+            self._is_closing = True
+            self._work.notify()
+        self._thread.join()
+
+    def _pending_pages(self, first_page: int, pages: int) -> list[tuple[int, bytes]]:
+        """The place in the request and the content of its pages that are not on the disk."""
+        with self._lock:
+            slots = self._pending.slots_of(first_page, pages)
+            if slots is None:
+                return []
+            return [
+                (place, bytes(self._arena[slot * PAGE_BYTES : (slot + 1) * PAGE_BYTES]))
+                for place, slot in enumerate(slots.tolist())
+                if slot >= 0
+            ]
+
+    # -- the thread ------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                while not (batch := self._pending.batch(_BATCH_PAGES)):
+                    if self._is_closing:
+                        return
+                    self._work.wait()
+            error = self._write(batch)
+            with self._lock:
+                self._error = error
+                if error is None:
+                    self._pending.finish(len(batch))
+                self._done.notify_all()
+                if error is not None:
+                    if self._is_closing:
+                        return
+                    self._work.wait(_RETRY_S)
+
+    def _write(self, batch: list[PendingWrite]) -> OSError | None:
+        try:
+            for run in contiguous_runs(batch):
+                for start in range(0, len(run), _MAX_PIECES):
+                    part = run[start : start + _MAX_PIECES]
+                    self._file.write(part[0].first_page * PAGE_BYTES, [*map(self._piece, part)])
+        except OSError as error:
+            if self._error is None:
+                _LOG.warning("%s: writing fails: %s", self._file.path, error)
+            return error
+        return None
+
+    def _piece(self, write: PendingWrite) -> memoryview:
+        start = write.slot * PAGE_BYTES
+        return self._arena[start : start + write.pages * PAGE_BYTES]
+
+
+def _again(error: OSError) -> OSError:
+    """The error for another thread; an exception must not be raised in two."""
+    return OSError(error.errno or errno.EIO, error.strerror or str(error))

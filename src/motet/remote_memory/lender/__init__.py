@@ -1,0 +1,1 @@
+"""memd: lends the idle memory of a machine in slabs, and takes them back when it is needed."""

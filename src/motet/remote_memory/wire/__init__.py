@@ -1,0 +1,1 @@
+"""What lenders and borrowers say to each other: eight messages, and the heads of data. Pure."""

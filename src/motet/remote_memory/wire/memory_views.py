@@ -1,0 +1,98 @@
+"""What commands ask of lenders and devices, and what they get: JSON, seldom."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import IntEnum
+from typing import Any, Self, TypeVar
+
+from motet.remote_memory.wire.memory_messages import BadMemoryMessage
+
+V = TypeVar("V")
+
+
+class MemoryCommand(IntEnum):
+    """Requests of `motet memory`."""
+
+    DESCRIBE = 64
+    END = 65
+
+
+@dataclass(frozen=True)
+class LenderView:
+    """`used_bytes`: of everything else on the machine, as a moving average. `clients`: slabs by
+    device. `revoked`: evictions without an answer."""
+
+    address: str
+    slab_bytes: int
+    total_bytes: int
+    used_bytes: int
+    head_room_bytes: int
+    free_slabs: int
+    mapped_slabs: int
+    evicting_slabs: int
+    evicted: int
+    revoked: int
+    clients: Mapping[str, int] = field(default_factory=dict)
+
+    def encode(self) -> bytes:
+        """As JSON."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """Raises BadMemoryMessage."""
+        return _view(cls, _fields(data))
+
+
+@dataclass(frozen=True)
+class DeviceView:
+    """`lenders`: mapped slabs by address, also of lenders without any. `away`: addresses that do
+    not answer. Pages count since the start. `disk_error`: the last one, while it lasts."""
+
+    name: str
+    size_bytes: int
+    slab_bytes: int
+    slabs: int
+    mapped_slabs: int
+    remote_pages: int
+    pending_pages: int
+    read_remote_pages: int
+    read_local_pages: int
+    written_pages: int
+    evictions: int
+    clients: int
+    socket: str
+    disk_error: str = ""
+    lenders: Mapping[str, int] = field(default_factory=dict)
+    away: tuple[str, ...] = ()
+
+    def encode(self) -> bytes:
+        """As JSON."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """Raises BadMemoryMessage."""
+        fields = _fields(data)
+        away = fields.get("away")
+        return _view(cls, {**fields, "away": tuple(away) if isinstance(away, list) else ()})
+
+
+def _view(view: type[V], fields: dict[str, Any]) -> V:
+    try:
+        return view(**fields)
+    except TypeError as error:
+        raise BadMemoryMessage(f"not the description that is expected: {error}") from error
+
+
+def _fields(data: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(data)
+    except ValueError as error:
+        raise BadMemoryMessage(f"{data[:40]!r} is no description") from error
+    if not isinstance(found, dict):
+        raise BadMemoryMessage(f"{data[:40]!r} is no description")
+    return found

@@ -1,0 +1,137 @@
+"""Placement, evictions and reconnection of a device, with real lenders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from motet.remote_memory.borrower.borrowed_memory import BorrowedMemory, DeviceSettings
+from motet.remote_memory.core.device_geometry import DeviceGeometry
+from motet.transport import new_secret
+from remote_memory_parts import (
+    PAGE,
+    SECRET,
+    SLAB_PAGES,
+    MovableMemory,
+    borrowing,
+    content,
+    lending,
+    read,
+    write,
+)
+from waiting import wait_until
+
+
+def test_a_busy_slab_gets_a_lender_and_an_idle_one_does_not(tmp_path: Path) -> None:
+    with (
+        lending() as lender,
+        borrowing(tmp_path, [lender.endpoint], is_mapped=False) as memory,
+    ):
+
+        def used() -> bool:
+            for _ in range(40):
+                write(memory.store, SLAB_PAGES, content(1, SLAB_PAGES))
+            return memory.view().mapped_slabs > 0
+
+        read(memory.store, 0)
+        wait_until(used)
+        assert [memory.store.unmapped(slab) for slab in range(4)] == [True, False, True, True]
+
+
+def test_a_device_without_lenders_has_all_pages_on_the_disk(tmp_path: Path) -> None:
+    with borrowing(tmp_path) as memory:
+        write(memory.store, 2, content(1, 3))
+        assert not memory.map_slab(0)
+        assert read(memory.store, 2, 3) == content(1, 3)
+        assert memory.view().mapped_slabs == 0
+
+
+def test_an_evicted_slab_is_read_from_the_backup_and_its_memory_is_free(tmp_path: Path) -> None:
+    machine = MovableMemory()
+    with lending(4, memory=machine) as lender, borrowing(tmp_path, [lender.endpoint]) as memory:
+        data = content(1, 4 * SLAB_PAGES)
+        write(memory.store, 0, data)
+        machine.leave(1)
+        wait_until(lambda: lender.view().evicted == 3)
+        assert memory.view().evictions == 3
+        assert read(memory.store, 0, 4 * SLAB_PAGES) == data
+        view = lender.view()
+        assert (view.mapped_slabs, view.free_slabs, view.revoked) == (1, 0, 0)
+
+
+def test_the_least_active_slabs_are_evicted(tmp_path: Path) -> None:
+    machine = MovableMemory()
+    with lending(4, memory=machine) as lender, borrowing(tmp_path, [lender.endpoint]) as memory:
+        for _ in range(5):
+            write(memory.store, 0, content(1, SLAB_PAGES))
+            write(memory.store, 3 * SLAB_PAGES, content(1, SLAB_PAGES))
+        memory.store.activity.advance(1.0)
+        machine.leave(2)
+        wait_until(lambda: lender.view().evicted == 2)
+        assert [memory.store.unmapped(slab) for slab in range(4)] == [False, True, True, False]
+
+
+def test_a_lender_that_comes_back_is_used_again(tmp_path: Path) -> None:
+    """The original never reconnects."""
+    with lending() as first:
+        endpoint = first.endpoint
+        with borrowing(tmp_path, [endpoint], slabs=1) as memory:
+            write(memory.store, 0, content(1))
+            first.close()
+            wait_until(lambda: memory.view().away)
+            assert read(memory.store, 0) == content(1)
+            with lending(port=endpoint.port):
+                wait_until(lambda: not memory.view().away)
+                wait_until(lambda: memory.map_slab(0) or memory.view().mapped_slabs)
+                write(memory.store, 0, content(2))
+                assert memory.view().remote_pages == 1
+                assert read(memory.store, 0) == content(2)
+
+
+def test_a_lender_that_is_away_does_not_delay_the_others(tmp_path: Path) -> None:
+    with lending() as gone:
+        absent = gone.endpoint
+    with (
+        lending() as lender,
+        borrowing(tmp_path, [absent, lender.endpoint], away=1) as memory,
+    ):
+        assert memory.store.mapped_by_lender() == {str(lender.endpoint): 4}
+        assert "does the server still run" in memory.failures()[str(absent)]
+
+
+def test_the_end_of_a_device_frees_its_slabs_at_the_lender(tmp_path: Path) -> None:
+    with lending() as lender:
+        with borrowing(tmp_path, [lender.endpoint]):
+            assert lender.view().mapped_slabs == 4
+        wait_until(lambda: lender.view().mapped_slabs == 0)
+        assert lender.view().free_slabs == 8
+
+
+def test_a_device_gets_no_more_than_its_quota(tmp_path: Path) -> None:
+    with (
+        lending(quota_slabs=2) as lender,
+        borrowing(tmp_path, [lender.endpoint], is_mapped=False) as memory,
+    ):
+        assert [memory.map_slab(slab) for slab in range(4)] == [True, True, False, False]
+        assert lender.view().free_slabs == 6
+        write(memory.store, 2 * SLAB_PAGES, content(1))
+        assert read(memory.store, 2 * SLAB_PAGES) == content(1)
+
+
+def test_lenders_with_other_slabs_are_told_and_not_used(tmp_path: Path) -> None:
+    settings = DeviceSettings(DeviceGeometry(64 * PAGE, 64 * PAGE), tmp_path / "backup")
+    with lending() as lender, BorrowedMemory(settings, [lender.endpoint], SECRET, "d") as memory:
+        wait_until(lambda: not memory.view().away)
+        assert not memory.map_slab(0)
+        (failure,) = memory.failures().values()
+        assert "slabs of 32768 bytes there, 262144 here" in failure
+
+
+def test_a_lender_with_another_secret_is_not_used(tmp_path: Path) -> None:
+    settings = DeviceSettings(DeviceGeometry(PAGE, PAGE), tmp_path / "backup")
+    with (
+        lending() as lender,
+        BorrowedMemory(settings, [lender.endpoint], new_secret(), "d") as memory,
+    ):
+        wait_until(memory.failures)
+        assert "does not have this job's secret" in str(memory.failures())
+        assert memory.view().away == (str(lender.endpoint),)

@@ -1,0 +1,151 @@
+"""Requests to a device with real lenders: where pages are, and that every read is right."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from motet.remote_memory.borrower.borrowed_memory import BorrowedMemory
+from motet.remote_memory.lender.lender import Lender
+from remote_memory_parts import PAGE, SLAB_PAGES, borrowing, content, lending, read, write
+from waiting import wait_until
+
+
+@pytest.fixture
+def two_lenders() -> Iterator[tuple[Lender, Lender]]:
+    with lending() as first, lending() as second:
+        yield first, second
+
+
+@pytest.fixture
+def memory(tmp_path: Path, two_lenders: tuple[Lender, Lender]) -> Iterator[BorrowedMemory]:
+    with borrowing(tmp_path, [each.endpoint for each in two_lenders]) as found:
+        yield found
+
+
+def test_a_page_that_was_written_is_read_from_its_lender(memory: BorrowedMemory) -> None:
+    store = memory.store
+    write(store, 3, content(1))
+    assert store.remote_pages() == 1
+    assert read(store, 3) == content(1)
+    assert (store.counters.read_remote, store.counters.read_local) == (1, 0)
+
+
+def test_slabs_of_a_device_are_spread_over_its_lenders(memory: BorrowedMemory) -> None:
+    assert sorted(memory.store.mapped_by_lender().values()) == [2, 2]
+
+
+def test_pages_that_nobody_wrote_are_zero(memory: BorrowedMemory) -> None:
+    assert read(memory.store, 0, 4 * SLAB_PAGES) == bytes(4 * SLAB_PAGES * PAGE)
+
+
+def test_a_request_that_crosses_slabs_reaches_the_lenders_of_all(memory: BorrowedMemory) -> None:
+    """In the original such batches go to the disk alone."""
+    store, data = memory.store, content(2, 2 * SLAB_PAGES)
+    write(store, SLAB_PAGES // 2, data)
+    assert store.remote_pages() == 2 * SLAB_PAGES
+    assert read(store, SLAB_PAGES // 2, 2 * SLAB_PAGES) == data
+    assert store.counters.read_local == 0
+
+
+def test_activity_counts_pages_not_requests(memory: BorrowedMemory) -> None:
+    """The original counts requests."""
+    activity = memory.store.activity
+    before = activity.rates[0]
+    write(memory.store, 0, content(3, 5))
+    activity.advance(1.0)
+    assert activity.rates[0] - 0.8 * before == pytest.approx(1.0)
+
+
+def test_a_read_of_pages_that_are_only_partly_remote_is_complete(
+    tmp_path: Path, two_lenders: tuple[Lender, Lender]
+) -> None:
+    with borrowing(tmp_path, [two_lenders[0].endpoint], is_mapped=False) as memory:
+        write(memory.store, 0, content(1, 2))
+        memory.map_slab(0)
+        write(memory.store, 1, content(2, 2))
+        assert memory.store.remote_pages() == 2
+        assert read(memory.store, 0, 3) == content(1, 2)[:PAGE] + content(2, 2)
+
+
+def test_a_new_mapping_has_no_page_until_it_is_written(
+    tmp_path: Path, two_lenders: tuple[Lender, Lender]
+) -> None:
+    """No promotion on a read."""
+    with borrowing(tmp_path, [two_lenders[0].endpoint], is_mapped=False) as memory:
+        write(memory.store, 0, content(1))
+        memory.map_slab(0)
+        assert read(memory.store, 0) == content(1)
+        assert memory.store.remote_pages() == 0
+
+
+def test_the_failure_of_one_lender_leaves_the_slabs_of_the_others(
+    memory: BorrowedMemory, two_lenders: tuple[Lender, Lender]
+) -> None:
+    """In the original one disconnection switches all writes to the disk, but leaves the bits of
+    the other lenders' slabs set: reads there return old pages."""
+    store = memory.store
+    for slab in range(4):
+        write(store, slab * SLAB_PAGES, content(slab))
+    lost, left = two_lenders
+    lost.close()
+    wait_until(lambda: memory.view().away == (str(lost.endpoint),))
+    assert store.mapped_by_lender() == {str(left.endpoint): 2}
+    for slab in range(4):
+        assert read(store, slab * SLAB_PAGES) == content(slab)
+        write(store, slab * SLAB_PAGES, content(10 + slab))
+        assert read(store, slab * SLAB_PAGES) == content(10 + slab)
+    assert store.mapped_by_lender() == {str(left.endpoint): 2}
+    assert store.counters.read_remote >= 2
+
+
+def test_a_lost_slab_is_mapped_again_at_another_lender(
+    memory: BorrowedMemory, two_lenders: tuple[Lender, Lender]
+) -> None:
+    lost, left = two_lenders
+    lost.close()
+    wait_until(lambda: memory.view().away)
+    for slab in range(4):
+        if memory.store.unmapped(slab):
+            assert memory.map_slab(slab)
+    assert memory.store.mapped_by_lender() == {str(left.endpoint): 4}
+
+
+def test_forgotten_pages_are_not_remote(memory: BorrowedMemory) -> None:
+    write(memory.store, 0, content(1, 4))
+    memory.store.forget(PAGE, 2 * PAGE)
+    assert memory.store.remote_pages() == 2
+    assert read(memory.store, 3) == content(1, 4)[3 * PAGE :]
+
+
+def test_all_pages_are_in_the_backup_after_the_end(
+    tmp_path: Path, two_lenders: tuple[Lender, Lender]
+) -> None:
+    data = content(5, 4 * SLAB_PAGES)
+    with borrowing(tmp_path, [each.endpoint for each in two_lenders]) as memory:
+        write(memory.store, 0, data)
+    assert (tmp_path / "backup").read_bytes() == data
+
+
+def test_threads_that_write_one_page_leave_one_value_everywhere(memory: BorrowedMemory) -> None:
+    """The lender and the backup get overlapping writes in the same order."""
+    store, writes = memory.store, [content(seed, 2) for seed in range(4)]
+
+    def writer(data: bytes) -> None:
+        for _ in range(40):
+            write(store, 2, data)
+
+    threads = [threading.Thread(target=writer, args=(data,)) for data in writes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert store.remote_pages() == 2
+    remote = read(store, 2, 2)
+    store.detach_all(next(iter(store.mapped_by_lender())))
+    store.detach_all(next(iter(store.mapped_by_lender()), ""))
+    assert remote in writes
+    assert read(store, 2, 2) == remote

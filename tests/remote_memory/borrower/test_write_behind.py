@@ -1,0 +1,134 @@
+"""The queue to the backup, on a file whose writes can be held up or fail."""
+
+from __future__ import annotations
+
+import errno
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from motet.remote_memory.borrower.backup_file import BackupFile
+from motet.remote_memory.borrower.write_behind import WriteBehind
+from remote_memory_parts import PAGE, content
+from waiting import wait_until
+
+PAGES, ARENA_PAGES = 16, 4
+
+
+class HeldFile(BackupFile):
+    """`is_open`: writes wait until it is set. `is_full`: they fail."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, PAGES * PAGE)
+        self.is_open = threading.Event()
+        self.is_open.set()
+        self.is_full = False
+
+    def write(self, offset: int, pieces: list[memoryview]) -> None:
+        self.is_open.wait()
+        if self.is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        super().write(offset, pieces)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[HeldFile]:
+    with HeldFile(tmp_path / "backup") as found:
+        yield found
+
+
+@pytest.fixture
+def queue(file: HeldFile) -> Iterator[WriteBehind]:
+    found = WriteBehind(file, PAGES, ARENA_PAGES * PAGE)
+    yield found
+    file.is_open.set()
+    file.is_full = False
+    found.close()
+
+
+def read(queue: WriteBehind, page: int, pages: int = 1) -> bytes:
+    into = bytearray(pages * PAGE)
+    queue.read(page, memoryview(into))
+    return bytes(into)
+
+
+def put(queue: WriteBehind, page: int, data: bytes) -> int:
+    return queue.put(page, memoryview(data))
+
+
+def test_a_page_that_is_not_on_the_disk_yet_is_read_from_the_queue(
+    file: HeldFile, queue: WriteBehind
+) -> None:
+    file.is_open.clear()
+    put(queue, 1, content(1, 2))
+    put(queue, 2, content(2))
+    assert read(queue, 0, 4) == bytes(PAGE) + content(1, 2)[:PAGE] + content(2) + bytes(PAGE)
+    file.is_open.set()
+    queue.flush()
+    assert queue.pending_pages == 0
+    assert read(queue, 1, 2) == content(1, 2)[:PAGE] + content(2)
+
+
+def test_writes_of_a_page_reach_the_disk_in_their_order(file: HeldFile, queue: WriteBehind) -> None:
+    file.is_open.clear()
+    for seed in range(ARENA_PAGES):
+        put(queue, 5, content(seed))
+    file.is_open.set()
+    queue.flush()
+    assert read(queue, 5) == content(ARENA_PAGES - 1)
+
+
+def test_a_writer_waits_while_the_queue_is_full(file: HeldFile, queue: WriteBehind) -> None:
+    file.is_open.clear()
+    for page in range(ARENA_PAGES):
+        put(queue, page, content(page))
+    writer = threading.Thread(target=put, args=(queue, 9, content(9)))
+    writer.start()
+    assert queue.pending_pages == ARENA_PAGES
+    assert read(queue, 9) == bytes(PAGE)
+    file.is_open.set()
+    writer.join()
+    queue.flush()
+    assert read(queue, 9) == content(9)
+
+
+def test_flush_waits_for_the_disk(file: HeldFile, queue: WriteBehind) -> None:
+    file.is_open.clear()
+    put(queue, 0, content(1))
+    flushed = threading.Event()
+    flusher = threading.Thread(target=lambda: (queue.flush(), flushed.set()))
+    flusher.start()
+    assert not flushed.is_set()
+    file.is_open.set()
+    flusher.join()
+    assert file.path.read_bytes()[:PAGE] == content(1)
+
+
+def test_a_disk_error_reaches_those_that_wait_and_loses_nothing(
+    file: HeldFile, queue: WriteBehind
+) -> None:
+    """The original ignores errors of the disk."""
+    file.is_full = True
+    ticket = put(queue, 0, content(1))
+    with pytest.raises(OSError, match="No space left"):
+        queue.wait(ticket)
+    with pytest.raises(OSError, match="No space left"):
+        queue.flush()
+    assert read(queue, 0) == content(1)
+    file.is_full = False
+    wait_until(lambda: queue.disk_error is None)
+    queue.flush()
+    assert file.path.read_bytes()[:PAGE] == content(1)
+
+
+def test_a_full_queue_before_a_failing_disk_refuses_writes(
+    file: HeldFile, queue: WriteBehind
+) -> None:
+    file.is_full = True
+    for page in range(ARENA_PAGES):
+        put(queue, page, content(page))
+    with pytest.raises(OSError, match="No space left"):
+        put(queue, 9, content(9))
+    assert read(queue, 0, ARENA_PAGES) == b"".join(map(content, range(ARENA_PAGES)))
