@@ -1,0 +1,1 @@
+"""A device as a network block device: the NBD protocol, newstyle, on a Unix socket."""

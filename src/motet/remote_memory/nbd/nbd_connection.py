@@ -1,0 +1,168 @@
+"""One NBD client: negotiation, then requests.
+
+A receive takes all requests that have arrived, and one send answers them: this is what makes a
+server in Python as fast as others.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+from motet.remote_memory.borrower.store_operation import PageStore
+from motet.remote_memory.nbd.nbd_batch import NbdBatch
+from motet.remote_memory.nbd.nbd_options import NbdExport, NbdNextStep, answer_option
+from motet.remote_memory.nbd.nbd_protocol import (
+    CLIENT_FLAGS,
+    GREETING,
+    KNOWN_CLIENT_FLAGS,
+    MAX_OPTION_BYTES,
+    MAX_REQUEST_BYTES,
+    OPTION,
+    OPTION_MAGIC,
+    REQUEST,
+    REQUEST_MAGIC,
+    NbdCommand,
+)
+
+_BUFFER_BYTES = 1 << 20
+_LEAST_ROOM_BYTES = _BUFFER_BYTES // 4
+_WAIT_ALL = int(socket.MSG_WAITALL)
+_MAX_PIECES = 1000
+_NOTHING = memoryview(b"")
+_WRITE, _DISCONNECT = int(NbdCommand.WRITE), int(NbdCommand.DISCONNECT)
+
+
+class NbdViolation(Exception):
+    """The client does not speak the protocol: the rest of its bytes cannot be understood."""
+
+
+class NbdConnection:
+    """Serves one connected socket on the calling thread."""
+
+    def __init__(self, sock: socket.socket, store: PageStore, export: NbdExport) -> None:
+        self._sock = sock
+        self._export = export
+        self._batch = NbdBatch(store)
+        self._buffer = bytearray(_BUFFER_BYTES)
+        self._view = memoryview(self._buffer)
+        self._start = self._end = 0
+
+    def serve(self) -> None:
+        """Until the client disconnects. Raises OSError, NbdViolation."""
+        if not self._negotiate():
+            return
+        try:
+            while self._process():
+                self._answer()
+                self._receive()
+        finally:
+            # Requests that have begun count in their slabs until they are finished.
+            pieces = self._batch.answers()
+        self._send(pieces)
+
+    # -- negotiation -----------------------------------------------------------------------------
+
+    def _negotiate(self) -> bool:
+        """Whether requests follow."""
+        self._sock.sendall(GREETING)
+        (flags,) = CLIENT_FLAGS.unpack(self._exactly(CLIENT_FLAGS.size))
+        if flags & ~KNOWN_CLIENT_FLAGS:
+            raise NbdViolation(f"flags {flags:#x}")
+        step = NbdNextStep.OPTIONS
+        while step is NbdNextStep.OPTIONS:
+            magic, option, length = OPTION.unpack(self._exactly(OPTION.size))
+            if magic != OPTION_MAGIC or length > MAX_OPTION_BYTES:
+                raise NbdViolation(f"option {option} of {length} bytes")
+            answer, step = answer_option(self._export, flags, option, self._exactly(length))
+            self._sock.sendall(answer)
+        return step is NbdNextStep.REQUESTS
+
+    def _exactly(self, count: int) -> bytes:
+        data = bytearray(count)
+        if count:
+            self._fill(memoryview(data))
+        return bytes(data)
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def _process(self) -> bool:
+        """Begin all complete requests in the buffer; False: the client disconnects."""
+        while self._end - self._start >= REQUEST.size:
+            magic, flags, command, cookie, offset, length = REQUEST.unpack_from(
+                self._buffer, self._start
+            )
+            if magic != REQUEST_MAGIC:
+                raise NbdViolation(f"a request begins with {magic:#x}")
+            if command == _DISCONNECT:
+                return False
+            data = _NOTHING
+            if command == _WRITE:
+                if length > MAX_REQUEST_BYTES:
+                    raise NbdViolation(f"a write of {length} bytes")
+                found = self._payload(length)
+                if found is None:
+                    return True
+                data = found
+            elif not self._batch.has_room(command, length):
+                self._answer()
+            # A large write left the buffer empty: the rest of it was received elsewhere.
+            self._start += min(REQUEST.size + len(data), self._end - self._start)
+            self._batch.begin(command, flags, cookie, offset, length, data)
+        return True
+
+    def _payload(self, length: int) -> memoryview | None:
+        """The content of a write; None: receive more first."""
+        start = self._start + REQUEST.size
+        if start + length <= self._end:
+            return self._view[start : start + length]
+        if REQUEST.size + length <= _BUFFER_BYTES:
+            return None
+        content = memoryview(bytearray(length))
+        arrived = self._end - start
+        content[:arrived] = self._view[start : self._end]
+        self._fill(content[arrived:])
+        return content
+
+    def _receive(self) -> None:
+        """Receive what is there; nothing in the buffer is in use any more. Raises OSError."""
+        unread_bytes = self._end - self._start
+        if not unread_bytes:
+            self._start = self._end = 0
+        elif _BUFFER_BYTES - self._end < _LEAST_ROOM_BYTES:
+            self._view[:unread_bytes] = bytes(self._view[self._start : self._end])
+            self._start, self._end = 0, unread_bytes
+        count = self._sock.recv_into(self._view[self._end :])
+        if not count:
+            raise ConnectionResetError("the client disconnected")
+        self._end += count
+
+    def _answer(self) -> None:
+        pieces = self._batch.answers()
+        if pieces:
+            self._send(pieces)
+
+    def _send(self, pieces: list[bytes | memoryview]) -> None:
+        while pieces:
+            sent = self._sock.sendmsg(pieces[:_MAX_PIECES])
+            done = 0
+            while done < len(pieces) and sent >= len(pieces[done]):
+                sent -= len(pieces[done])
+                done += 1
+            del pieces[:done]
+            if sent:
+                pieces[0] = memoryview(pieces[0])[sent:]
+
+    def _fill(self, view: memoryview) -> None:
+        while view:
+            count = self._sock.recv_into(view, 0, _WAIT_ALL)
+            if not count:
+                raise ConnectionResetError("the client disconnected")
+            view = view[count:]
+
+
+def peer_user(sock: socket.socket) -> int:
+    """The user of the process at the other end of a Unix socket."""
+    data = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    _, user, _ = struct.unpack("3i", data)
+    return int(user)
