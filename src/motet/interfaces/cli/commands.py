@@ -44,6 +44,7 @@ COMMANDS = {
     "audit": "motet.interfaces.cli.accounts.audit_command:audit_command",
     "doctor": "motet.interfaces.cli.doctor.command:doctor_command",
     "aggregator": "motet.interfaces.cli.aggregator.command:aggregator_group",
+    "memory": "motet.interfaces.cli.memory.command:memory_group",
     "testbed": "motet.interfaces.cli.testbed.command:testbed_group",
     "completion": "motet.interfaces.cli.shell.completion:completion_command",
 }
@@ -62,6 +63,7 @@ SECTIONS = {
         *("events", "whatif", "usage", "jobs"),
     ),
     "Aggregation for PyTorch": ("aggregator",),
+    "Remote memory": ("memory",),
     "More": ("demo", "testbed", "completion"),
 }
 """Headings of `motet --help`; `explain` and `policy` are also for the live cluster."""

@@ -1,0 +1,1 @@
+"""`motet memory`: lends idle memory, and makes block devices of what others lend."""

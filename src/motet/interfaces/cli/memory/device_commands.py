@@ -1,0 +1,207 @@
+"""`motet memory device up`, `status` and `down`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from motet.domain.errors import BadInput, MotetError, NotFound, Unreachable
+from motet.interfaces.cli.memory.options import (
+    ByteSizeType,
+    memory_folder,
+    secret_option,
+    state_dir_option,
+)
+from motet.interfaces.cli.shell.group import HelpfulGroup
+from motet.interfaces.cli.shell.option_groups import json_option
+from motet.interfaces.cli.shell.streams.visible import echo_note
+
+if TYPE_CHECKING:
+    from motet.remote_memory.device.memory_folder import DevicePlace, MemoryFolder
+
+_DEFAULT = "swap"
+
+
+@click.group("device", cls=HelpfulGroup, short_help="Make block devices of remote memory.")
+def device_group() -> None:
+    """A block device whose pages are in the memory of lenders, with a copy on the local disk.
+
+    \b
+    Example:
+      motet memory device up --size 4G
+    """
+
+
+@device_group.command("up", short_help="Start a block device in the background.")
+@click.argument("name", default=_DEFAULT)
+@click.option("--size", "size_bytes", type=ByteSizeType(), required=True, metavar="SIZE")
+@click.option(
+    "--lender",
+    "lenders",
+    multiple=True,
+    metavar="HOST:PORT",
+    help="A lender, several times for several. Default: that of this user on this machine.",
+)
+@click.option(
+    "--slab",
+    "slab_bytes",
+    type=ByteSizeType(),
+    default="64M",
+    show_default=True,
+    metavar="SIZE",
+    help="The lenders' size of slabs.",
+)
+@click.option(
+    "--backup",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Where all pages are kept on disk; created with the whole size. Default: in the state "
+    "folder.",
+)
+@click.option(
+    "--hot-slab",
+    type=click.FloatRange(0),
+    default=20.0,
+    show_default=True,
+    metavar="N",
+    help="Pages per second from which on a slab gets a lender.",
+)
+@click.option(
+    "--pending",
+    "arena_bytes",
+    type=ByteSizeType(),
+    default="64M",
+    show_default=True,
+    metavar="SIZE",
+    help="Local memory for writes that the disk does not have yet.",
+)
+@secret_option
+@state_dir_option
+@json_option()
+def device_up_command(
+    name: str,
+    size_bytes: int,
+    lenders: tuple[str, ...],
+    slab_bytes: int,
+    backup: Path | None,
+    hot_slab: float,
+    arena_bytes: int,
+    secret_file: Path | None,
+    folder: Path | None,
+    as_json: bool,
+) -> None:
+    """Start the block device NAME (default: swap), which goes on until 'motet memory down'.
+
+    It prints the commands, for root, that make it swap space. Without a lender that answers, the
+    pages are on the disk alone.
+    """
+    from motet.interfaces.cli.shell.streams.results import print_json
+    from motet.remote_memory.borrower.borrowed_memory import DeviceSettings
+    from motet.remote_memory.core.device_geometry import DeviceGeometry
+    from motet.remote_memory.device.device_start import StartedDevice, start_device
+    from motet.remote_memory.device.lender_addresses import known_lenders, lender_at
+
+    place = memory_folder(folder)
+    place.secret()
+    found = [*map(lender_at, lenders)] or known_lenders(place)
+    device = place.device(name)
+    settings = DeviceSettings(
+        DeviceGeometry(size_bytes, slab_bytes),
+        (backup or device.backup).absolute(),
+        hot_slab,
+        arena_bytes,
+    )
+    secret = None if secret_file is None else secret_file.absolute()
+    process = start_device(place, device, StartedDevice(settings, tuple(found), secret))
+    if not found:
+        echo_note("no lender is known: pages are on the disk alone; motet memory lend, or --lender")
+    commands = swap_commands(device.socket)
+    if as_json:
+        print_json(
+            {"name": name, "pid": process, "socket": str(device.socket), "commands": commands}
+        )
+        return
+    click.echo(f"nbd+unix:///{name}?socket={device.socket}")
+    echo_note("as root, to page to it:")
+    for command in commands:
+        echo_note(f"  {command}")
+
+
+def swap_commands(socket: Path) -> list[str]:
+    """What root types to make the device swap space."""
+    return [
+        "modprobe nbd",
+        f"nbd-client -unix {socket} /dev/nbd0 -b 4096 -timeout 0 -persist",
+        "mkswap /dev/nbd0",
+        "swapon --priority 10 /dev/nbd0",
+    ]
+
+
+@click.command("status", short_help="Show what is lent and borrowed here.")
+@state_dir_option
+@json_option()
+def status_command(folder: Path | None, as_json: bool) -> None:
+    """Show this user's lender and devices on this machine."""
+    from motet.interfaces.cli.memory.screens import status_screen
+    from motet.interfaces.cli.shell.streams.results import print_json, print_result
+
+    place = memory_folder(folder)
+    lender = _lender(place)
+    devices = [_device(place, each) for each in place.devices()]
+    if as_json:
+        print_json({"lender": lender, "devices": devices})
+    else:
+        print_result(status_screen(lender, devices))
+
+
+@click.command("down", short_help="End devices.")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--force", is_flag=True, help="Also devices that are in use: their users fail.")
+@state_dir_option
+def down_command(names: tuple[str, ...], force: bool, folder: Path | None) -> None:
+    """End the devices NAME, or all. Their content is lost."""
+    from motet.remote_memory.device.device_start import device_view, end_device
+
+    place = memory_folder(folder)
+    known = {each.name: each for each in place.devices()}
+    for name in names:
+        if name not in known:
+            running = ", ".join(known) or "none"
+            raise NotFound(f"there is no device {name!r:.40}; known: {running}")
+    for name in names or known:
+        device = known[name]
+        try:
+            view = device_view(place, device)
+        except Unreachable:
+            device.clear()
+            echo_note(f"{name}: it had ended")
+            continue
+        if view.clients and not force:
+            raise BadInput(
+                f"device {name} has {view.clients} connections; swapoff /dev/nbd0 and nbd-client "
+                "-d /dev/nbd0 first, or --force"
+            )
+        end_device(place, device)
+        echo_note(f"{name}: ended")
+
+
+def _lender(place: MemoryFolder) -> dict[str, Any] | None:
+    from motet.remote_memory.device.device_start import lender_view
+
+    try:
+        return asdict(lender_view(place.lender, place.secret()))
+    except MotetError:
+        return None
+
+
+def _device(place: MemoryFolder, device: DevicePlace) -> dict[str, Any]:
+    from motet.remote_memory.device.device_start import device_view
+
+    try:
+        view = asdict(device_view(place, device))
+    except MotetError as error:
+        return {"name": device.name, "is_running": False, "reason": str(error)}
+    return {**view, "away": list(view["away"]), "is_running": True}

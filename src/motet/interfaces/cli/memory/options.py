@@ -1,0 +1,67 @@
+"""Options that several commands of `motet memory` have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from motet.domain.errors import BadInput
+
+if TYPE_CHECKING:
+    from motet.remote_memory.device.memory_folder import MemoryFolder
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+class ByteSizeType(click.IntRange):
+    """Bytes from `512M` or `4G`."""
+
+    name = "size"
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Bytes, above 0."""
+        from motet.remote_memory.core.byte_sizes import size_of
+
+        try:
+            return size_of(value)
+        except BadInput as error:
+            self.fail(str(error), param, ctx)
+
+
+def state_dir_option(command: _Command) -> _Command:
+    """Adds `--state-dir`, the parameter `folder`."""
+    option = click.option(
+        "--state-dir",
+        "folder",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Addresses, secret and logs; a folder of this user alone. Default: one of this user.",
+    )
+    return option(command)
+
+
+def secret_option(command: _Command) -> _Command:
+    """Adds `--secret-file`."""
+    option = click.option(
+        "--secret-file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="The secret that lenders and devices share; copy it to the other machines. Default: "
+        "'secret' in the state folder.",
+    )
+    return option(command)
+
+
+def memory_folder(given: Path | None) -> MemoryFolder:
+    """The folder, which exists then. Raises BadInput."""
+    from motet.remote_memory.device.memory_folder import MemoryFolder, default_memory_folder
+
+    folder = MemoryFolder((given or default_memory_folder()).absolute())
+    folder.open()
+    return folder

@@ -1,0 +1,65 @@
+"""Tables of lenders and devices for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from motet.interfaces.cli.shell.streams.visible import visible_text
+from motet.remote_memory.core.byte_sizes import size_text
+
+
+def status_screen(
+    lender: Mapping[str, Any] | None, devices: Sequence[Mapping[str, Any]]
+) -> RenderableType:
+    """What this machine lends, then a row per device and the lenders of each."""
+    parts: list[RenderableType] = [_lender_table(lender) if lender else Text("lends nothing")]
+    if devices:
+        parts += [Text(), _device_table(devices)]
+    return Group(*parts)
+
+
+def _lender_table(lender: Mapping[str, Any]) -> Table:
+    table = _table(
+        "LENDS AT", "SLAB", "FREE", "MAPPED", "EVICTING", "EVICTED", "REVOKED", "CLIENTS"
+    )
+    table.add_row(
+        lender["address"],
+        size_text(lender["slab_bytes"]),
+        *(str(lender[name]) for name in ("free_slabs", "mapped_slabs", "evicting_slabs")),
+        *(str(lender[name]) for name in ("evicted", "revoked")),
+        str(len(lender["clients"])),
+    )
+    return table
+
+
+def _device_table(devices: Sequence[Mapping[str, Any]]) -> Table:
+    table = _table("DEVICE", "SIZE", "MAPPED", "REMOTE", "PENDING", "CLIENTS", "LENDERS", "STATE")
+    for each in devices:
+        if not each["is_running"]:
+            table.add_row(Text(each["name"]), *["-"] * 6, "ended")
+            continue
+        state = visible_text(each["disk_error"]) or "running"
+        table.add_row(
+            Text(each["name"]),
+            size_text(each["size_bytes"]),
+            f"{each['mapped_slabs']}/{each['slabs']}",
+            size_text(each["remote_pages"] << 12),
+            size_text(each["pending_pages"] << 12),
+            str(each["clients"]),
+            f"{len(each['lenders']) - len(each['away'])}/{len(each['lenders'])}",
+            Text(state),
+        )
+    return table
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        is_word = column in ("LENDS AT", "DEVICE", "STATE")
+        table.add_column(column, justify="left" if is_word else "right")
+    return table

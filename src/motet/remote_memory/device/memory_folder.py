@@ -1,0 +1,134 @@
+"""The folder of this user's lender and devices: addresses, the secret, logs."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from motet.domain.errors import BadInput
+from motet.transport import Endpoint, new_secret, read_secret, write_secret
+
+_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,31}")
+
+
+@dataclass(frozen=True)
+class DevicePlace:
+    """The files of one device; `name`: as the user chose it."""
+
+    path: Path
+    name: str
+
+    @property
+    def socket(self) -> Path:
+        """Of the NBD server."""
+        return self.path / "nbd.sock"
+
+    @property
+    def endpoint(self) -> Path:
+        """Where the process answers commands."""
+        return self.path / "address.json"
+
+    @property
+    def settings(self) -> Path:
+        """What the process was started with."""
+        return self.path / "settings.json"
+
+    @property
+    def backup(self) -> Path:
+        """The backup file, unless the user names another."""
+        return self.path / "backup"
+
+    @property
+    def log(self) -> Path:
+        """What the process writes."""
+        return self.path / "device.log"
+
+    def clear(self) -> None:
+        """Remove what a device leaves that has ended, but the log; its pages are lost."""
+        for path in (self.socket, self.endpoint, self.settings, self.backup):
+            path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class MemoryFolder:
+    """Only its user may enter it."""
+
+    path: Path
+
+    @property
+    def lender(self) -> Path:
+        """The endpoint of the lender of this machine."""
+        return self.path / "lender.json"
+
+    @property
+    def secret_file(self) -> Path:
+        """The secret of all lenders and devices that belong together."""
+        return self.path / "secret"
+
+    def open(self) -> None:
+        """Create the folder. Raises BadInput: others can enter it."""
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            found = self.path.stat()
+        except OSError as error:
+            raise BadInput(f"{self.path}: cannot keep addresses there: {error.strerror}") from error
+        if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+            raise BadInput(
+                f"{self.path}: other users can enter the folder, which holds the secret; "
+                f"chmod 700 {self.path}, or give another --state-dir"
+            )
+
+    def secret(self) -> bytes:
+        """The secret; a new one the first time. Raises BadInput."""
+        self.open()
+        if not self.secret_file.exists():
+            try:
+                write_secret(self.secret_file, new_secret())
+            except BadInput:
+                if not self.secret_file.exists():
+                    raise
+        return read_secret(self.secret_file)
+
+    def claim(self, name: str) -> IO[str]:
+        """Keep others from the same role as long as the file is open. Raises BadInput."""
+        lock = (self.path / f"{name}.lock").open("w", encoding="ascii")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            raise BadInput(f"{self.path}: a {name} of this user runs already") from None
+        return lock
+
+    def device(self, name: str) -> DevicePlace:
+        """The files of a device; its folder may not exist. Raises BadInput."""
+        if not _NAME.fullmatch(name):
+            raise BadInput(
+                f"device {name!r:.50}: give letters, digits, '.', '_' and '-', at most 32"
+            )
+        return DevicePlace(self.path / "devices" / name, name)
+
+    def devices(self) -> list[DevicePlace]:
+        """Those that run, and those that died."""
+        return [
+            DevicePlace(path.parent, path.parent.name)
+            for path in sorted((self.path / "devices").glob("*/settings.json"))
+        ]
+
+
+def default_memory_folder() -> Path:
+    """The folder of this user."""
+    from platformdirs import user_data_path
+
+    return user_data_path("motet") / "memory"
+
+
+def write_endpoint(path: Path, endpoint: Endpoint) -> None:
+    """Write an address file in one step."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(endpoint.encode() + "\n", encoding="utf-8")
+    temporary.replace(path)

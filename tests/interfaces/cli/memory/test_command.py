@@ -1,0 +1,116 @@
+"""`motet memory`: a lender and a device as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from marked_process import new_motet_process
+from motet.domain.errors import BadInput, NotFound
+from motet.interfaces.cli.commands import motet
+from nbd_client import READ, WRITE, NbdClient
+from remote_memory_parts import content
+from waiting import wait_until
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A short path: those of sockets have at most 107 bytes."""
+    with tempfile.TemporaryDirectory(prefix="motet-") as name:
+        yield Path(name)
+
+
+def run(folder: Path, *arguments: str) -> Result:
+    command = ["memory", *arguments, "--state-dir", str(folder)]
+    return CliRunner().invoke(motet, command, prog_name="motet")
+
+
+def said(folder: Path, *arguments: str) -> str:
+    result = run(folder, *arguments)
+    assert result.exit_code == 0, result.exception
+    return result.output
+
+
+def document(folder: Path, *arguments: str) -> Any:
+    result = run(folder, *arguments, "--json")
+    assert result.exit_code == 0, result.exception
+    return json.loads(result.stdout)
+
+
+def test_a_device_pages_to_a_lender_and_survives_its_end(folder: Path) -> None:
+    lend = ("--slab", "1M", "--most", "8M", "--head-room", "1M")
+    lender = new_motet_process("memory", "lend", *lend, "--state-dir", folder)
+    assert re.fullmatch(r"lending at 127\.0\.0\.1:\d+", lender.first_line())
+    up = document(folder, "device", "up", "--size", "4M", "--slab", "1M", "--hot-slab", "1")
+    assert up["commands"][1].startswith(f"nbd-client -unix {up['socket']} /dev/nbd0 -b 4096")
+    with NbdClient(Path(up["socket"])) as client:
+        client.go()
+
+        def is_remote() -> bool:
+            client.call(WRITE, 0, data=content(1, 64))
+            return bool(document(folder, "status")["devices"][0]["remote_pages"])
+
+        wait_until(is_remote)
+        status = document(folder, "status")
+        assert status["lender"]["mapped_slabs"] == 1
+        (device,) = status["devices"]
+        assert (device["name"], device["mapped_slabs"], device["clients"]) == ("swap", 1, 1)
+        assert "swap" in said(folder, "status")
+        assert lender.end(signal.SIGINT)[0] in (0, 130)
+        assert client.call(READ, 0, len(content(1, 64))) == (0, content(1, 64))
+        assert isinstance(run(folder, "down").exception, BadInput)
+    wait_until(lambda: not document(folder, "status")["devices"][0]["clients"])
+    said(folder, "down", "swap")
+    assert document(folder, "status") == {"lender": None, "devices": []}
+    assert said(folder, "status").strip() == "lends nothing"
+
+
+def test_a_device_that_died_is_shown_and_cleared_by_down(folder: Path) -> None:
+    up = document(folder, "device", "up", "other", "--size", "64K", "--slab", "64K")
+    os.kill(up["pid"], signal.SIGKILL)
+    os.waitpid(up["pid"], 0)
+    (device,) = document(folder, "status")["devices"]
+    assert (device["name"], device["is_running"]) == ("other", False)
+    said(folder, "down")
+    assert document(folder, "status")["devices"] == []
+    assert not (folder / "devices" / "other" / "backup").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("device", "up", "--size", "5000"), "size of 5000 bytes: give a multiple of 4096"),
+        (("device", "up", "a/b", "--size", "4M"), "letters, digits"),
+        (("device", "up", "--size", "4M", "--lender", "x"), "write HOST:PORT"),
+    ],
+)
+def test_bad_input_is_told_before_anything_starts(
+    folder: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    error = run(folder, *arguments).exception
+    assert isinstance(error, BadInput)
+    assert message in str(error)
+    assert document(folder, "status")["devices"] == []
+
+
+def test_a_size_that_is_none_is_a_usage_error(folder: Path) -> None:
+    result = run(folder, "device", "up", "--size", "many")
+    assert result.exit_code == 2 or isinstance(result.exception, SystemExit)
+    assert "not a size" in result.output
+
+
+def test_an_unknown_device_is_not_found(folder: Path) -> None:
+    error = run(folder, "down", "nothing").exception
+    assert isinstance(error, NotFound)
+    assert "known: none" in str(error)
