@@ -31,6 +31,7 @@ _HOME_OF = {
     "MLR": "motet.apps.mlr",
     "MotetError": "motet.domain.errors",
     "NMF": "motet.apps.nmf",
+    "RemoteBuffer": "motet.remote_memory.buffer.remote_buffer",
     "compare": "motet.interfaces.simulations.comparison",
     "explain": "motet.interfaces.simulations.explanation",
     "load_application": "motet.apps",

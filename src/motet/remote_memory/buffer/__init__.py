@@ -1,0 +1,1 @@
+"""Arrays larger than memory, on the same slabs as block devices."""
