@@ -10,16 +10,27 @@ import errno
 import logging
 import mmap
 import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 
 from motet.remote_memory.borrower.backup_file import BackupFile
 from motet.remote_memory.core.device_geometry import PAGE_BYTES
-from motet.remote_memory.core.pending_writes import PendingWrite, PendingWrites, contiguous_runs
+from motet.remote_memory.core.pending_writes import (
+    PendingWrite,
+    PendingWrites,
+    contiguous_runs,
+    without_overlaps,
+)
 
 _LOG = logging.getLogger(__name__)
 ARENA_BYTES = 64 << 20
 _BATCH_PAGES = 2048
+_GATHER_PAGES = 512
+_GATHER_S = 0.02
+"""So long, or until so many pages are pending, writes are gathered that nothing waits for."""
 _RETRY_S = 0.5
 _MAX_PIECES = 512
+_DISK_DEPTH = 4
+"""Runs of pages that are written at a time."""
 
 
 class WriteBehind:
@@ -37,7 +48,9 @@ class WriteBehind:
         self._work = threading.Condition(self._lock)
         self._done = threading.Condition(self._lock)
         self._error: OSError | None = None
-        self._is_closing = False
+        self._awaited = 0
+        self._is_idle = self._is_closing = False
+        self._writers = ThreadPoolExecutor(_DISK_DEPTH, "motet-backup")
         self._thread = threading.Thread(target=self._run, name="motet-write-behind", daemon=True)
         self._thread.start()
 
@@ -61,10 +74,11 @@ class WriteBehind:
             while not self._pending.has_room(pages):
                 if self._error is not None:
                     raise _again(self._error)
-                self._done.wait()
+                self._await(self._pending.added)
             start = self._pending.add(first_page, pages) * PAGE_BYTES
             self._arena[start : start + len(data)] = data
-            self._work.notify()
+            if self._is_idle:
+                self._work.notify()
             return self._pending.added
 
     def wait(self, ticket: int) -> None:
@@ -73,7 +87,7 @@ class WriteBehind:
             while self._pending.written < ticket:
                 if self._error is not None:
                     raise _again(self._error)
-                self._done.wait()
+                self._await(ticket)
 
     def flush(self) -> None:
         """All writes so far are on the disk, and stay there. Raises OSError."""
@@ -99,6 +113,7 @@ class WriteBehind:
             self._is_closing = True
             self._work.notify()
         self._thread.join()
+        self._writers.shutdown()
 
     def _pending_pages(self, first_page: int, pages: int) -> list[tuple[int, bytes]]:
         """The place in the request and the content of its pages that are not on the disk."""
@@ -114,13 +129,27 @@ class WriteBehind:
 
     # -- the thread ------------------------------------------------------------------------------
 
+    def _await(self, ticket: int) -> None:
+        """Wait for the end of a batch; the thread does not gather before it has this write."""
+        if ticket > self._awaited:
+            self._awaited = ticket
+            self._work.notify()
+        self._done.wait()
+
+    def _next_batch(self) -> list[PendingWrite]:
+        """Wait for writes; none at the end."""
+        with self._lock:
+            while not self._is_closing and self._pending.written == self._pending.added:
+                self._is_idle = True
+                self._work.wait()
+                self._is_idle = False
+            is_urgent = self._is_closing or self._awaited > self._pending.written
+            if not is_urgent and self._pending.used_slots < _GATHER_PAGES:
+                self._work.wait(_GATHER_S)
+            return self._pending.batch(_BATCH_PAGES)
+
     def _run(self) -> None:
-        while True:
-            with self._lock:
-                while not (batch := self._pending.batch(_BATCH_PAGES)):
-                    if self._is_closing:
-                        return
-                    self._work.wait()
+        while batch := self._next_batch():
             error = self._write(batch)
             with self._lock:
                 self._error = error
@@ -134,15 +163,29 @@ class WriteBehind:
 
     def _write(self, batch: list[PendingWrite]) -> OSError | None:
         try:
-            for run in contiguous_runs(batch):
-                for start in range(0, len(run), _MAX_PIECES):
-                    part = run[start : start + _MAX_PIECES]
-                    self._file.write(part[0].first_page * PAGE_BYTES, [*map(self._piece, part)])
+            for part in without_overlaps(batch):
+                self._write_part(contiguous_runs(part))
         except OSError as error:
             if self._error is None:
                 _LOG.warning("%s: writing fails: %s", self._file.path, error)
             return error
         return None
+
+    def _write_part(self, runs: list[list[PendingWrite]]) -> None:
+        shares = [runs[first::_DISK_DEPTH] for first in range(min(_DISK_DEPTH, len(runs)))]
+        if len(shares) == 1:
+            self._write_runs(shares[0])
+            return
+        writes = [self._writers.submit(self._write_runs, share) for share in shares]
+        wait(writes)  # After an error, too: what is still being written must not change.
+        for write in writes:
+            write.result()
+
+    def _write_runs(self, runs: list[list[PendingWrite]]) -> None:
+        for run in runs:
+            for start in range(0, len(run), _MAX_PIECES):
+                part = run[start : start + _MAX_PIECES]
+                self._file.write(part[0].first_page * PAGE_BYTES, [*map(self._piece, part)])
 
     def _piece(self, write: PendingWrite) -> memoryview:
         start = write.slot * PAGE_BYTES

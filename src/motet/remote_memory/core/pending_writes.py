@@ -8,8 +8,8 @@ does not remove a newer one from the table.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from itertools import islice, pairwise
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -99,17 +99,28 @@ class PendingWrites:
         return self._head if inside + pages <= self._slots else self._head + self._slots - inside
 
 
-def contiguous_runs(writes: list[PendingWrite]) -> Iterator[list[PendingWrite]]:
-    """Writes of neighbouring pages together; in the order of the queue if two of them overlap."""
-    order = sorted(writes, key=lambda write: write.first_page)
-    overlaps = any(
-        left.first_page + left.pages > right.first_page for left, right in pairwise(order)
-    )
-    run = list[PendingWrite]()
-    for write in writes if overlaps else order:
-        if run and run[-1].first_page + run[-1].pages != write.first_page:
-            yield run
-            run = []
-        run.append(write)
-    if run:
-        yield run
+def without_overlaps(writes: Iterable[PendingWrite]) -> Iterator[list[PendingWrite]]:
+    """Divide a batch, in its order, into parts in which every page occurs once."""
+    part = list[PendingWrite]()
+    pages = set[int]()
+    for write in writes:
+        added = range(write.first_page, write.first_page + write.pages)
+        if not pages.isdisjoint(added):
+            yield part
+            part, pages = [], set()
+        part.append(write)
+        pages.update(added)
+    if part:
+        yield part
+
+
+def contiguous_runs(writes: Iterable[PendingWrite]) -> list[list[PendingWrite]]:
+    """Writes of neighbouring pages together; no page occurs twice."""
+    runs = list[list[PendingWrite]]()
+    for write in sorted(writes, key=lambda each: each.first_page):
+        last = runs[-1][-1] if runs else None
+        if last is not None and last.first_page + last.pages == write.first_page:
+            runs[-1].append(write)
+        else:
+            runs.append([write])
+    return runs
