@@ -1,11 +1,11 @@
 """The block device of remote memory beside nbdkit, under fio, in one run.
 
-    python benchmarks/remote_memory.py [--seconds 3] [--repeat 3]
+    python benchmarks/remote_memory.py [--seconds 3] [--repeat 3] [--dir /dev/shm]
 
 nbdkit's memory plugin is one hop. Motet is measured with its pages in this process (`local`: the
-NBD server alone) and with a lender in another process (`remote`: two hops), each with the backup
-on the disk of the current folder. Prints the best of the repetitions: IOPS and CPU microseconds
-per request of the serving processes.
+NBD server alone) and with a lender in another process (`remote`: two hops), with the backup file
+in --dir: the current folder, or /dev/shm to leave the disk out. Prints the best of the
+repetitions: IOPS and CPU microseconds per request of the serving processes.
 """
 
 from __future__ import annotations
@@ -184,6 +184,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--dir", type=Path, default=Path())
     parser.add_argument("--only", nargs="*", choices=["nbdkit", "local", "remote"])
     given = parser.parse_args()
     missing = [name for name in ("fio", "nbdkit") if shutil.which(name) is None]
@@ -192,7 +193,7 @@ def main() -> None:
     servers = {"nbdkit": nbdkit, "local": local, "remote": remote}
     chosen = {name: servers[name] for name in given.only or servers}
     print(f"{'':22}" + "".join(f"{name:>22}" for name in chosen))
-    with tempfile.TemporaryDirectory(dir=".") as name, ExitStack() as stack:
+    with tempfile.TemporaryDirectory(dir=given.dir) as name, ExitStack() as stack:
         folder = Path(name)
         opened = {each: stack.enter_context(make(folder)) for each, make in chosen.items()}
         for served in opened.values():  # Every page is written once.

@@ -58,7 +58,8 @@ PACKAGES = {
     "runtime": Box(
         12, 20, TRAINING, "tables, workers, servers, controller", ("Cruise's elastic runtime",)
     ),
-    "transport": Box(16, 20, TRAINING, "the data plane"),
+    "remote_memory": Box(20, 26, TRAINING, "idle memory", ("Infiniswap",)),
+    "transport": Box(16, 22, TRAINING, "the data plane"),
     "engine": Box(4, 12, SCHEDULING, "one step: events in, actions out"),
     "policies": Box(
         1,
@@ -105,7 +106,7 @@ PICTURES = (
         "The packages of Motet in layers, with the imports between them",
         "motet",
         PACKAGES,
-        frozenset({("datasets", "domain"), ("report", "insight")}),
+        frozenset({("datasets", "domain"), ("interfaces", "remote_memory"), ("report", "insight")}),
     ),
     Picture(
         "docs/_static/architecture-runtime.svg",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from motet.remote_memory.core.head_room import MemoryUse, PoolChange, PoolLimits, SlabCounts
+from motet.remote_memory.core.head_room import LentChange, MemoryUse, PoolLimits, SlabCounts
 
 LIMITS = PoolLimits(total_bytes=1000, head_room_bytes=100, slab_bytes=10, most_slabs=50)
 
@@ -19,20 +19,20 @@ def test_the_average_of_memory_use_begins_with_the_first_measurement() -> None:
 
 def test_slabs_are_allocated_as_soon_as_one_fits_above_the_head_room() -> None:
     """The original waits until twice the head room is free."""
-    assert LIMITS.change(889, SlabCounts(0, 0)) == PoolChange(allocate=1)
-    assert LIMITS.change(891, SlabCounts(0, 0)) == PoolChange()
-    assert LIMITS.change(0, SlabCounts(0, 0)) == PoolChange(allocate=50)
+    assert LIMITS.change(889, SlabCounts(0, 0)) == LentChange(allocate=1)
+    assert LIMITS.change(891, SlabCounts(0, 0)) == LentChange()
+    assert LIMITS.change(0, SlabCounts(0, 0)) == LentChange(allocate=50)
 
 
 def test_free_slabs_are_released_before_mapped_ones_are_evicted() -> None:
-    assert LIMITS.change(860, SlabCounts(free=3, mapped=4)) == PoolChange(release=3)
-    assert LIMITS.change(880, SlabCounts(free=3, mapped=4)) == PoolChange(release=3, evict=2)
-    assert LIMITS.change(1000, SlabCounts(free=0, mapped=4)) == PoolChange(evict=4)
+    assert LIMITS.change(860, SlabCounts(free=3, mapped=4)) == LentChange(release=3)
+    assert LIMITS.change(880, SlabCounts(free=3, mapped=4)) == LentChange(release=3, evict=2)
+    assert LIMITS.change(1000, SlabCounts(free=0, mapped=4)) == LentChange(evict=4)
 
 
 def test_slabs_that_are_being_evicted_are_not_asked_for_again() -> None:
-    assert LIMITS.change(880, SlabCounts(0, 7, evicting=5)) == PoolChange()
-    assert LIMITS.change(890, SlabCounts(0, 7, evicting=5)) == PoolChange(evict=1)
+    assert LIMITS.change(880, SlabCounts(0, 7, evicting=5)) == LentChange()
+    assert LIMITS.change(890, SlabCounts(0, 7, evicting=5)) == LentChange(evict=1)
 
 
 @given(
@@ -61,7 +61,7 @@ def test_after_the_change_the_head_room_is_free_or_nothing_is_left_to_give(
 def test_the_pool_is_as_large_as_possible_and_then_stays(used: int, most: int) -> None:
     limits = PoolLimits(1000, 100, 10, most)
     count = limits.change(used, SlabCounts(0, 0)).allocate
-    assert limits.change(used, SlabCounts(count, 0)) == PoolChange()
+    assert limits.change(used, SlabCounts(count, 0)) == LentChange()
     assert count == most or 1000 - used - 10 * count < 100 + 10
 
 

@@ -12,6 +12,7 @@ from typing import Self
 
 import numpy as np
 
+from motet.domain.errors import BadInput
 from motet.remote_memory.borrower.backup_file import BackupFile
 from motet.remote_memory.borrower.lender_link import LenderLink
 from motet.remote_memory.borrower.slab_store import SlabStore
@@ -22,6 +23,7 @@ from motet.remote_memory.core.lender_choice import lenders_to_ask, most_free
 from motet.remote_memory.core.slab_activity import HOT_SLAB
 from motet.remote_memory.wire.memory_messages import SlabKey
 from motet.remote_memory.wire.memory_views import DeviceView
+from motet.remote_memory.wire.page_requests import MAX_TRANSFER_BYTES
 from motet.transport import Arena, Endpoint
 
 _LOG = logging.getLogger(__name__)
@@ -33,12 +35,19 @@ _RETRY_PLACEMENT_S = 1.0
 @dataclass(frozen=True)
 class DeviceSettings:
     """`hot_slab`: pages per second from which on a slab gets a lender. `arena_bytes`: memory for
-    writes that the disk does not have yet."""
+    writes that the disk does not have yet. Raises BadInput: that is too little for one."""
 
     geometry: DeviceGeometry
     backup: Path
     hot_slab: float = HOT_SLAB
     arena_bytes: int = ARENA_BYTES
+
+    def __post_init__(self) -> None:
+        least = min(self.geometry.slab_bytes, MAX_TRANSFER_BYTES)
+        if self.arena_bytes < least:
+            raise BadInput(
+                f"{self.arena_bytes} bytes for pending writes: one write may have {least}"
+            )
 
 
 class BorrowedMemory:

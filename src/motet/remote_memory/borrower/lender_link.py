@@ -200,6 +200,8 @@ class LenderLink:
             except MotetError as error:
                 self._drop(str(error))
                 self._ending.wait(pause_s)
+            finally:
+                streams.close()
 
     def _connect(self) -> _Streams:
         name = f"{self._device[:40]}/{os.urandom(8).hex()}"

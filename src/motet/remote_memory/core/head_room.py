@@ -39,7 +39,7 @@ class SlabCounts:
     evicting: int = 0
 
 
-class PoolChange(NamedTuple):
+class LentChange(NamedTuple):
     """What to do now: slabs to allocate, free slabs to release, mapped slabs to evict."""
 
     allocate: int = 0
@@ -56,7 +56,7 @@ class PoolLimits:
     slab_bytes: int
     most_slabs: int
 
-    def change(self, used_bytes: int, slabs: SlabCounts) -> PoolChange:
+    def change(self, used_bytes: int, slabs: SlabCounts) -> LentChange:
         """`used_bytes`: U. Slabs that are being evicted count as free memory: they soon are."""
         kept = slabs.free + slabs.mapped - slabs.evicting
         spare_bytes = self.total_bytes - used_bytes - kept * self.slab_bytes - self.head_room_bytes
@@ -64,9 +64,9 @@ class PoolLimits:
         missing = max(-(spare_bytes // self.slab_bytes), surplus)
         if missing > 0:
             release = min(missing, slabs.free)
-            return PoolChange(
+            return LentChange(
                 release=release, evict=min(missing - release, slabs.mapped - slabs.evicting)
             )
         room_bytes = spare_bytes - slabs.evicting * self.slab_bytes
         room = max(room_bytes // self.slab_bytes, 0)
-        return PoolChange(allocate=max(min(room, self.most_slabs - kept - slabs.evicting), 0))
+        return LentChange(allocate=max(min(room, self.most_slabs - kept - slabs.evicting), 0))

@@ -91,6 +91,7 @@ def test_a_device_that_died_is_shown_and_cleared_by_down(folder: Path) -> None:
     ("arguments", "message"),
     [
         (("device", "up", "--size", "5000"), "size of 5000 bytes: give a multiple of 4096"),
+        (("device", "up", "--size", "4M", "--pending", "64K"), "65536 bytes for pending writes"),
         (("device", "up", "a/b", "--size", "4M"), "letters, digits"),
         (("device", "up", "--size", "4M", "--lender", "x"), "write HOST:PORT"),
     ],

@@ -6,8 +6,8 @@ import click
 
 from motet.interfaces.cli.memory.device_commands import (
     device_group,
-    down_command,
-    status_command,
+    memory_down_command,
+    memory_status_command,
 )
 from motet.interfaces.cli.memory.lend_command import lend_command
 from motet.interfaces.cli.shell.group import HelpfulGroup
@@ -25,5 +25,5 @@ def memory_group() -> None:
     """
 
 
-for _command in (lend_command, device_group, status_command, down_command):
+for _command in (lend_command, device_group, memory_status_command, memory_down_command):
     memory_group.add_command(_command)

@@ -143,7 +143,7 @@ def swap_commands(socket: Path) -> list[str]:
 @click.command("status", short_help="Show what is lent and borrowed here.")
 @state_dir_option
 @json_option()
-def status_command(folder: Path | None, as_json: bool) -> None:
+def memory_status_command(folder: Path | None, as_json: bool) -> None:
     """Show this user's lender and devices on this machine."""
     from motet.interfaces.cli.memory.screens import status_screen
     from motet.interfaces.cli.shell.streams.results import print_json, print_result
@@ -161,7 +161,7 @@ def status_command(folder: Path | None, as_json: bool) -> None:
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--force", is_flag=True, help="Also devices that are in use: their users fail.")
 @state_dir_option
-def down_command(names: tuple[str, ...], force: bool, folder: Path | None) -> None:
+def memory_down_command(names: tuple[str, ...], force: bool, folder: Path | None) -> None:
     """End the devices NAME, or all. Their content is lost."""
     from motet.remote_memory.device.device_start import device_view, end_device
 
