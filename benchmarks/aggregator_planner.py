@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from motet.aggregation.planner.cyclic_execution import LOSS_LIMIT
 from motet.aggregation.planner.job_profile import AggregationProfile
 from motet.aggregation.planner.pool import AggregatorPool
 from motet.aggregation.planner.scaling import REPACKED_JOBS, pool_after_arrival
+from motet.aggregation.rule_defaults import LOSS_LIMIT
 from support.figures import Figure, parser, report
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from motet.aggregation.planner.clusters import ScalingRules
-from motet.aggregation.planner.cyclic_execution import LOSS_LIMIT
+from motet.aggregation.rule_defaults import LOSS_LIMIT
 from motet.domain.units import HOUR_US, NEVER_US
 from motet.interfaces.cli.aggregator.simulation_files import pool_columns
 from motet.interfaces.cli.aggregator.simulation_screen import SimulatedPool

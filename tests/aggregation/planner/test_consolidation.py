@@ -6,8 +6,8 @@ import numpy as np
 
 from aggregation_cases import assert_sound, profile
 from motet.aggregation.planner.consolidation import consolidated_pool, emptied
-from motet.aggregation.planner.cyclic_execution import LOSS_LIMIT
 from motet.aggregation.planner.pool import AggregatorPool
+from motet.aggregation.rule_defaults import LOSS_LIMIT
 
 
 def pool_of(*jobs: tuple[tuple[int, ...], tuple[int, ...]]) -> AggregatorPool:

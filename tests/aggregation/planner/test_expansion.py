@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from aggregation_cases import arrived, assert_sound, profile, profiles
 from motet.aggregation.planner.consolidation import consolidated_pool
-from motet.aggregation.planner.cyclic_execution import LOSS_LIMIT
 from motet.aggregation.planner.expansion import with_one_more
 from motet.aggregation.planner.job_profile import AggregationProfile
 from motet.aggregation.planner.repacking import repacked
 from motet.aggregation.planner.scaling import REPACKED_JOBS, pool_after_arrival, pool_after_exit
+from motet.aggregation.rule_defaults import LOSS_LIMIT
 
 
 @given(st.lists(profiles(), min_size=1, max_size=6), st.data())

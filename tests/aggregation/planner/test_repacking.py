@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregation_cases import arrived, assert_sound, profile, profiles
-from motet.aggregation.planner.cyclic_execution import LOSS_LIMIT
 from motet.aggregation.planner.job_profile import AggregationProfile
 from motet.aggregation.planner.pool import AggregatorPool
 from motet.aggregation.planner.repacking import moved, repacked
+from motet.aggregation.rule_defaults import LOSS_LIMIT
 
 
 @given(st.lists(profiles(), min_size=1, max_size=8))

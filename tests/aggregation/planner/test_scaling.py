@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from aggregation_cases import arrived, assert_sound, profile, profiles, random_jobs
 from aggregation_oracle import AssignmentProgram
-from motet.aggregation.planner.cyclic_execution import LOSS_LIMIT
 from motet.aggregation.planner.job_profile import AggregationProfile
 from motet.aggregation.planner.pool import AggregatorPool
 from motet.aggregation.planner.scaling import REPACKED_JOBS, pool_after_arrival, pool_after_exit
+from motet.aggregation.rule_defaults import LOSS_LIMIT
 
 CASES = 60
 SOAK_CASES = 400

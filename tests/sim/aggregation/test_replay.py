@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from motet.aggregation.planner.cyclic_execution import LOSS_LIMIT
+from motet.aggregation.rule_defaults import LOSS_LIMIT
 from motet.sim.aggregation.history import ServiceHistory
 from motet.sim.aggregation.replay import replay
 from service_cases import Row, jobs_of, rules

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from motet.aggregation.planner.cyclic_execution import LOSS_LIMIT
 from motet.aggregation.planner.job_profile import AggregationProfile
 from motet.aggregation.planner.pool import UNPLACED, AggregatorPool
+from motet.aggregation.rule_defaults import LOSS_LIMIT
 from motet.domain.arrays import Bools, Indices, Ints
 
 _NONE = -1

@@ -19,11 +19,11 @@ from scipy.sparse.csgraph import connected_components
 
 from motet.aggregation.planner.assignment import assign
 from motet.aggregation.planner.consolidation import consolidated_pool
-from motet.aggregation.planner.cyclic_execution import LOSS_LIMIT
 from motet.aggregation.planner.expansion import with_one_more
 from motet.aggregation.planner.job_profile import AggregationProfile
 from motet.aggregation.planner.pool import AggregatorPool
 from motet.aggregation.planner.scaling import pool_after_arrival, released
+from motet.aggregation.rule_defaults import CLUSTER_SIZE, LOSS_LIMIT, ON_DEMAND
 from motet.domain.arrays import Ints
 
 
@@ -35,8 +35,8 @@ class ScalingRules:
     """
 
     most_aggregators: int
-    cluster_size: int = 64
-    on_demand: int = 0
+    cluster_size: int = CLUSTER_SIZE
+    on_demand: int = ON_DEMAND
     loss_limit: float = LOSS_LIMIT
 
 

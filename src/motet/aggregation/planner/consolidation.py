@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from motet.aggregation.planner.assignment import assign
-from motet.aggregation.planner.cyclic_execution import LOSS_LIMIT
 from motet.aggregation.planner.pool import UNPLACED, AggregatorPool
+from motet.aggregation.rule_defaults import LOSS_LIMIT
 
 
 def consolidated_pool(pool: AggregatorPool, loss_limit: float = LOSS_LIMIT) -> AggregatorPool:

@@ -21,8 +21,6 @@ from numba import njit
 
 from motet.domain.arrays import Bools, Floats, Ints
 
-LOSS_LIMIT = 0.1
-"""The default of LossLimit: the share of its speed that no job loses."""
 NO_OWN_LIMIT = np.nan
 """Of a job to which the pool's limit applies."""
 

@@ -14,9 +14,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from motet.aggregation.planner.cyclic_execution import LOSS_LIMIT
 from motet.aggregation.planner.job_profile import AggregationProfile
 from motet.aggregation.planner.pool import AggregatorPool
+from motet.aggregation.rule_defaults import LOSS_LIMIT
 from motet.domain.arrays import Ints
 
 

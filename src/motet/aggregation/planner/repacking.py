@@ -17,9 +17,9 @@ from scipy.optimize import linear_sum_assignment
 
 from motet.aggregation.planner.assignment import assign
 from motet.aggregation.planner.consolidation import consolidated_pool
-from motet.aggregation.planner.cyclic_execution import LOSS_LIMIT
 from motet.aggregation.planner.job_profile import AggregationProfile
 from motet.aggregation.planner.pool import AggregatorPool
+from motet.aggregation.rule_defaults import LOSS_LIMIT
 from motet.domain.arrays import Ints
 
 ORDERS: Mapping[str, Callable[[AggregationProfile], float]] = MappingProxyType(

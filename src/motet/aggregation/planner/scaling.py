@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from motet.aggregation.planner.assignment import assign
 from motet.aggregation.planner.consolidation import consolidated_pool
-from motet.aggregation.planner.cyclic_execution import LOSS_LIMIT
 from motet.aggregation.planner.job_profile import AggregationProfile
 from motet.aggregation.planner.pool import AggregatorPool
 from motet.aggregation.planner.repacking import repacked
+from motet.aggregation.rule_defaults import LOSS_LIMIT
 
 REPACKED_JOBS = 16
 """Jobs of a pool up to which an arrival that needs a new Aggregator may move tensors of others."""

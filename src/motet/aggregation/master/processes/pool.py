@@ -14,7 +14,7 @@ from typing import IO, Self
 from motet.aggregation.master.processes.launcher import ProcessLauncher
 from motet.aggregation.master.processes.launcher_server import LauncherRequests
 from motet.aggregation.master.processes.pool_folder import PoolFolder
-from motet.aggregation.planner.cyclic_execution import LOSS_LIMIT
+from motet.aggregation.rule_defaults import LOSS_LIMIT, ON_DEMAND, PERIOD_S
 from motet.domain.errors import MotetError
 from motet.runtime.blas_threads import ONE_BLAS_THREAD
 from motet.transport import Server, read_secret
@@ -33,8 +33,8 @@ class PoolSettings:
 
     most_aggregators: int
     loss_limit: float = LOSS_LIMIT
-    period_s: float = 30.0
-    on_demand: int = 0
+    period_s: float = PERIOD_S
+    on_demand: int = ON_DEMAND
     host: str = "127.0.0.1"
 
 

@@ -16,6 +16,7 @@ from motet.aggregation.master.state.instructions import (
 from motet.aggregation.master.state.pool_job import PoolJob
 from motet.aggregation.master.state.worker_schedule import WorkerSet
 from motet.aggregation.planner.clusters import ClusteredPool, ScalingRules
+from motet.aggregation.rule_defaults import PERIOD_S
 from motet.aggregation.wire.aggregator_control import CycleShare
 
 
@@ -29,7 +30,7 @@ class MasterSettings:
     rules: ScalingRules
     profiled_steps: int = 20
     judged_steps: int = 100
-    period_s: float = 30.0
+    period_s: float = PERIOD_S
     linger_s: float = 10.0
     retry_s: float = 1.0
 

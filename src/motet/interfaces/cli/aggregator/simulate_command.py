@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from motet.aggregation.rule_defaults import CLUSTER_SIZE, LOSS_LIMIT, ON_DEMAND
 from motet.interfaces.cli.shell.log_options import (
     columns_option,
     encoding_option,
@@ -115,7 +116,7 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
 @pool_option(
     "--loss-limit",
     type=click.FloatRange(min=0, min_open=True, max=1),
-    default=0.1,
+    default=LOSS_LIMIT,
     metavar="X",
     help="LossLimit: the share of its speed that no job may lose.",
 )
@@ -138,14 +139,14 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
 @pool_option(
     "--on-demand",
     type=click.IntRange(min=0),
-    default=0,
+    default=ON_DEMAND,
     metavar="N",
     help="Waiting jobs that need more new Aggregators than this get them at once.",
 )
 @pool_option(
     "--cluster-size",
     type=click.IntRange(min=1),
-    default=64,
+    default=CLUSTER_SIZE,
     metavar="N",
     help="Aggregators that an Aggregator cluster is filled to.",
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from motet.aggregation.rule_defaults import LOSS_LIMIT, ON_DEMAND, PERIOD_S
 from motet.domain.errors import Interrupted
 from motet.interfaces.cli.shell.streams.visible import echo_note
 
@@ -23,7 +24,7 @@ from motet.interfaces.cli.shell.streams.visible import echo_note
 @click.option(
     "--loss-limit",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.1,
+    default=LOSS_LIMIT,
     show_default=True,
     metavar="X",
     help="Share of its speed that no job may lose to others.",
@@ -32,7 +33,7 @@ from motet.interfaces.cli.shell.streams.visible import echo_note
     "--period",
     "period_s",
     type=click.FloatRange(1),
-    default=30.0,
+    default=PERIOD_S,
     show_default=True,
     metavar="S",
     help="Seconds between two changes that no job asked for: Aggregators that can be spared, new "
@@ -41,7 +42,7 @@ from motet.interfaces.cli.shell.streams.visible import echo_note
 @click.option(
     "--on-demand",
     type=click.IntRange(0),
-    default=0,
+    default=ON_DEMAND,
     show_default=True,
     metavar="N",
     help="Jobs that need N new Aggregators or fewer wait for the end of the period on those of "
