@@ -74,6 +74,7 @@ class AggregatorWorld:
     ended: dict[int, str] = field(default_factory=dict)
     log: list[PoolInstruction] = field(default_factory=list)
     now_s: float = 0.0
+    machines: dict[int, str] = field(default_factory=dict)
 
     def handle(self, event: PoolEvent) -> list[PoolInstruction]:
         instructions = self.controller.handle(event)
@@ -103,7 +104,8 @@ class AggregatorWorld:
     def start(self, number: int) -> None:
         self.starting.remove(number)
         self.aggregators[number] = FakeAggregator()
-        self.handle(AggregatorStarted(number, f"endpoint {number}"))
+        machine = self.machines.get(number, "")
+        self.handle(AggregatorStarted(number, f"endpoint {number}", machine))
 
     def complete(self, number: int) -> None:
         operation = self.pending.pop(number)

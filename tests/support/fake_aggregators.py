@@ -90,6 +90,9 @@ class FakeLauncher:
         with self._changed:
             self._changed.wait_for(lambda: number not in self.controls)
 
+    def machine_of(self, number: int) -> str:
+        return f"m{number % 2}"
+
     def running(self) -> Mapping[int, str]:
         with self._changed:
             return {number: _endpoint(number) for number in self.controls}

@@ -33,8 +33,9 @@ class ServedPool:
         self.master = self._new_master()
         self._server = self._new_server()
 
-    def connect(self) -> Connection:
-        connection = Connection(self._server.endpoint, SECRET, retry_for_s=0.0)
+    def connect(self, client_id: str | None = None) -> Connection:
+        place = self._server.endpoint, SECRET
+        connection = Connection(*place, client_id=client_id, retry_for_s=0.0)
         return self._stack.enter_context(connection)
 
     def restart(self) -> None:
@@ -65,10 +66,12 @@ def routes(call: Call) -> Routes:
     return decode(Routes, call.wait(20.0).meta)
 
 
-def entered(pool: ServedPool, name: str = "mlp", rank: int = 0, workers: int = 1) -> Routes:
-    """A worker that has joined and waits for newer routes."""
+def entered(
+    pool: ServedPool, name: str = "mlp", rank: int = 0, workers: int = 1, **more: int
+) -> Routes:
+    """A worker that has joined and waits for newer routes. `more`: of `join`."""
     connection = pool.connect()
-    found = routes(ask(connection, PoolRequest.JOIN, join(name, rank, workers)))
+    found = routes(ask(connection, PoolRequest.JOIN, join(name, rank, workers, **more)))
     ask(connection, PoolRequest.AWAIT_ROUTES, AwaitRoutes(found.job, rank, found.version))
     return found
 

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
+import torch
 
 from motet.domain.errors import BadInput
+from motet.torch import attach
 from motet.torch.discovery import job_of_environment, service_of_environment
 
 
@@ -28,6 +31,26 @@ def test_without_a_pool_there_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delenv("MOTET_AGGREGATION", raising=False)
     with pytest.raises(BadInput, match="MOTET_AGGREGATION is not set"):
         service_of_environment()
+
+
+def test_a_loss_limit_is_of_the_pool_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[Any, ...]] = []
+
+    def joined(job: str, rank: int, workers: int, *, loss_limit: float | None) -> None:
+        asked.append((job, rank, workers, loss_limit))
+
+    monkeypatch.setattr("motet.aggregation.agent.pool_agent.join_pool", joined)
+    for name, value in {"MOTET_AGGREGATION": "/pool.json", "RANK": "1", "WORLD_SIZE": "2"}.items():
+        monkeypatch.setenv(name, value)
+    service_of_environment(job="mine", loss_limit=0.05)
+    assert asked == [("mine", 1, 2, 0.05)]
+    model = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    service: Any = object()
+    with pytest.raises(BadInput, match="leave out service, or loss_limit"):
+        attach(model, optimizer, service=service, loss_limit=0.05)
 
 
 def test_a_process_without_a_name_is_a_job_of_its_own() -> None:

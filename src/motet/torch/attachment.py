@@ -34,6 +34,7 @@ def attach(
     *,
     service: GradientService | None = None,
     mode: Literal["auto", "averaged", "aggregators"] = "auto",
+    loss_limit: float | None = None,
 ) -> Attachment:
     """Train `model` with the other workers of the job. All workers call it, with equal models.
 
@@ -46,13 +47,20 @@ def attach(
     the second from the fourth step on if the first steps change no gradients and the optimizer is
     one of SGD, Adam, AdamW.
 
+    `loss_limit`: the share of its speed that the job must not lose to others of the pool; None: as
+    its job file, its queue or the pool says. Only without `service`.
+
     Raises BadInput: what cannot work, before anything is sent.
     """
     optimizers = (optimizer,) if isinstance(optimizer, torch.optim.Optimizer) else (*optimizer,)
     refuse_what_cannot_work(model, optimizers, mode)
     if any(getattr(each, _MARK, False) for each in optimizers):
         raise BadInput("the optimizer is attached already; close that attachment first")
-    return Attachment(model, optimizers, service or service_of_environment(), mode)
+    if service is None:
+        service = service_of_environment(loss_limit=loss_limit)
+    elif loss_limit is not None:
+        raise BadInput("loss_limit: of the environment's pool; leave out service, or loss_limit")
+    return Attachment(model, optimizers, service, mode)
 
 
 class Attachment:

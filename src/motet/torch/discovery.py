@@ -11,18 +11,24 @@ from motet.domain.errors import BadInput
 
 
 def service_of_environment(
-    *, job: str = "", rank: int | None = None, workers: int | None = None
+    *,
+    job: str = "",
+    rank: int | None = None,
+    workers: int | None = None,
+    loss_limit: float | None = None,
 ) -> GradientService:
     """Join the pool of Aggregators that MOTET_AGGREGATION names.
 
     `job`, `rank`, `workers`: as in the environment, if not given: RANK and WORLD_SIZE of torchrun
-    or of a live cluster; without them it is one process. Raises BadInput: there is no pool.
+    or of a live cluster; without them it is one process. `loss_limit`: see `join_pool`. Raises
+    BadInput: there is no pool.
     """
     environment = os.environ
     if ADDRESS_VARIABLE not in environment:
         raise BadInput(
             f"there is no pool of Aggregators: {ADDRESS_VARIABLE} is not set. Start one with "
-            "'motet aggregator start' and set the variable as it says"
+            "'motet aggregator start' and set the variable as it says, or submit the program to a "
+            "server with --aggregators"
         )
     from motet.aggregation.agent.pool_agent import join_pool
 
@@ -30,6 +36,7 @@ def service_of_environment(
         job or job_of_environment(environment),
         _number(environment, "RANK", 0) if rank is None else rank,
         _number(environment, "WORLD_SIZE", 1) if workers is None else workers,
+        loss_limit=loss_limit,
     )
 
 

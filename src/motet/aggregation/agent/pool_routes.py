@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from motet.aggregation.agent.routes import TensorRoutes
+from motet.aggregation.wire.job_credentials import JobCredential
 from motet.aggregation.wire.pool_address import PoolAddress
 from motet.aggregation.wire.pool_messages import (
     AwaitRoutes,
     JoinJob,
     LeaveJob,
+    PoolFull,
     PoolRequest,
     Routes,
 )
@@ -26,7 +28,7 @@ from motet.transport import Connection, Endpoint, Reply
 _RETRY_FOR_S = 1.0
 _PAUSE_S = 0.2
 _REFRESH_FOR_S = 0.5
-_JOIN_FOR_S = 20.0
+_JOIN_FOR_S, _ROOM_FOR_S = 20.0, 600.0
 _LEAVE_FOR_S = 5.0
 
 
@@ -36,11 +38,23 @@ class PoolRoutes:
     While pMaster is away the last table counts; the thread connects to the next pMaster.
     """
 
-    def __init__(self, address: Path, job: str, rank: int, workers: int, servers: int) -> None:
+    def __init__(
+        self,
+        address: Path,
+        job: str,
+        rank: int,
+        workers: int,
+        servers: int,
+        *,
+        loss_limit: float | None = None,
+        credential: JobCredential | None = None,
+    ) -> None:
         """`address`: the pool's address file. `servers`: parameter servers that the job would have
-        without the pool.
+        without the pool. `loss_limit`: see JoinJob. `credential`: of a job of a live cluster.
         """
-        self._address = address
+        self._address, self._loss_limit = address, loss_limit
+        self._secret = None if credential is None else credential.secret
+        self._client = None if credential is None else credential.client_name()
         self._job, self._rank, self._workers, self._servers = job, rank, workers, servers
         self._changed = threading.Condition()
         self._latest: Routes | None = None
@@ -51,7 +65,8 @@ class PoolRoutes:
 
     def routes(self, tensors: Sequence[TensorSpec]) -> TensorRoutes:
         """Enter the job. Raises BadInput, PoolFull, Unreachable, AuthenticationFailed."""
-        request = JoinJob(self._job, self._rank, self._workers, self._servers, tuple(tensors))
+        place = self._job, self._rank, self._workers, self._servers
+        request = JoinJob(*place, tuple(tensors), self._loss_limit)
         reply = self._join(request)
         self._latest = decode(Routes, reply.meta)
         self._thread.start()
@@ -86,20 +101,29 @@ class PoolRoutes:
             self._thread.join()
 
     def _join(self, request: JoinJob) -> Reply:
-        """Ask again if pMaster is started again meanwhile."""
-        deadline_s = time.monotonic() + _JOIN_FOR_S
+        """Ask again if pMaster is started again, or hears of the job, meanwhile. A job of a live
+        cluster, which has its slots, waits for room.
+        """
+        began_s = time.monotonic()
+        deadline_s = began_s + _JOIN_FOR_S
         while True:
-            self._connect()
             try:
+                self._connect()
                 return self._ask(PoolRequest.JOIN, request)
             except Unreachable:
-                if time.monotonic() > deadline_s:
+                is_no_pool = self._secret is None and self._connection is None
+                if is_no_pool or time.monotonic() > deadline_s:
                     raise
-                time.sleep(_PAUSE_S)
+            except PoolFull:
+                if self._secret is None or time.monotonic() > began_s + _ROOM_FOR_S:
+                    raise
+            time.sleep(_PAUSE_S)
 
     def _connect(self) -> None:
-        address = PoolAddress.read(self._address)
-        connection = Connection(address.endpoint, address.secret, retry_for_s=_RETRY_FOR_S)
+        address = PoolAddress.read(self._address, self._secret)
+        connection = Connection(
+            address.endpoint, address.secret, client_id=self._client, retry_for_s=_RETRY_FOR_S
+        )
         with self._changed:
             if self._connection is not None:
                 self._connection.close()

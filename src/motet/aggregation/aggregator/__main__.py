@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import threading
@@ -18,23 +19,29 @@ def run_aggregator(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--secret-file", type=Path, required=True, help="the pool's secret: pMaster's and peers'"
     )
-    parser.add_argument("--host", default="127.0.0.1", help="the address for clients")
+    parser.add_argument(
+        "--host",
+        default=os.environ.get("MOTET_NODE_ADDRESS", "127.0.0.1"),
+        help="the address for clients; by default that of the machine in a live cluster of several "
+        "machines, which is in MOTET_NODE_ADDRESS, or 127.0.0.1",
+    )
     parser.add_argument("--port", type=int, default=0, help="0: a free one")
     parser.add_argument(
         "--end-with-input", action="store_true", help="end when the standard input is closed"
     )
+    parser.add_argument("--endpoint-file", type=Path, help="where to write the endpoint, too")
     options = parser.parse_args(arguments)
     try:
-        _serve(options.secret_file, options.host, options.port, options.end_with_input)
+        _serve(options)
     except MotetError as error:
         print(error, file=sys.stderr)  # noqa: T201 - the process's own message
         return error.exit_code
     return 0
 
 
-def _serve(secret_file: Path, host: str, port: int, end_with_input: bool) -> None:
+def _serve(options: argparse.Namespace) -> None:
     """Print the endpoint as one line, then serve until the end. Raises BadInput."""
-    secret = read_secret(secret_file)
+    secret = read_secret(options.secret_file)
     try:
         from motet.aggregation.aggregator.aggregator import Aggregator
     except ModuleNotFoundError as error:
@@ -46,12 +53,21 @@ def _serve(secret_file: Path, host: str, port: int, end_with_input: bool) -> Non
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
-    aggregator = Aggregator(secret, host, port)
+    aggregator = Aggregator(secret, options.host, options.port)
+    if options.endpoint_file is not None:
+        _write(options.endpoint_file, aggregator.endpoint.encode())
     print(aggregator.endpoint.encode(), flush=True)  # noqa: T201 - for the starting process
-    if end_with_input:
+    if options.end_with_input:
         threading.Thread(target=_wait_for_end, args=(ended,), daemon=True).start()
     ended.wait()
     aggregator.close()
+
+
+def _write(path: Path, text: str) -> None:
+    """In one step: a reader finds all of it, or nothing."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text + "\n", encoding="utf-8")
+    temporary.replace(path)
 
 
 def _wait_for_end(ended: threading.Event) -> None:

@@ -22,9 +22,11 @@ class PoolAddress:
     secret: bytes
 
     @classmethod
-    def read(cls, path: Path) -> Self:
-        """Raises Unreachable: there is no such file. BadInput: it is no address file, or other
-        users can read the secret.
+    def read(cls, path: Path, secret: bytes | None = None) -> Self:
+        """`secret`: None: that of programs and commands, from its file.
+
+        Raises Unreachable: there is no such file. BadInput: it is no address file, or other users
+        can read the secret.
         """
         try:
             text = path.read_text(encoding="utf-8")
@@ -34,7 +36,8 @@ class PoolAddress:
             ) from None
         except (OSError, UnicodeDecodeError) as error:
             raise BadInput(f"{path}: cannot read the address of the pool: {error}") from error
-        return cls(Endpoint.decode(text), read_secret(path.with_name(PROGRAM_SECRET_FILE)))
+        endpoint = Endpoint.decode(text)
+        return cls(endpoint, secret or read_secret(path.with_name(PROGRAM_SECRET_FILE)))
 
     def write_endpoint(self, path: Path) -> None:
         """Write the address file, in one step; the secret is there already."""

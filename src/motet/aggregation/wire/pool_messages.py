@@ -11,14 +11,15 @@ from motet.domain.errors import JobFailed
 
 
 class PoolRequest(IntEnum):
-    """Kinds of requests. The first two are answered by `Routes`, the others by `Left`, `PoolView`
-    and `JobPlacement`."""
+    """Kinds of requests. The first two are answered by `Routes`, the others by `Left`, `PoolView`,
+    `JobPlacement` and `Admitted`."""
 
     JOIN = 1
     AWAIT_ROUTES = 2
     LEAVE = 3
     DESCRIBE = 4
     EXPLAIN = 5
+    ADMIT = 7
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class JoinJob:
     """A worker enters a job, which its first worker creates.
 
     `job`: its name. `rank`: from 0. `workers`: that the first step waits for. `servers`: parameter
-    servers that the job would have without a shared pool.
+    servers that the job would have without a shared pool. `loss_limit`: the share of its speed that
+    it must not lose; None: that of the pool.
     """
 
     job: str
@@ -34,6 +36,7 @@ class JoinJob:
     workers: int
     servers: int
     tensors: tuple[TensorSpec, ...]
+    loss_limit: float | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,29 @@ class LeaveJob:
     job: int
     rank: int
     steps: int
+
+
+@dataclass(frozen=True)
+class JobAdmission:
+    """A job of the live cluster that may use its pool. `servers`, `loss_limit`: of its jobs in the
+    pool, as in `JoinJob`; None: as its workers ask.
+    """
+
+    job: str
+    servers: int | None = None
+    loss_limit: float | None = None
+
+
+@dataclass(frozen=True)
+class AdmitJobs:
+    """All jobs of the live cluster that may use its pool; what the pool has of others ends."""
+
+    jobs: tuple[JobAdmission, ...]
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """The pool takes these jobs and no others."""
 
 
 @dataclass(frozen=True)

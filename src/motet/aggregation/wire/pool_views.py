@@ -28,7 +28,9 @@ class AggregatorView:
 class PoolJobView:
     """`workers`: ranks. `steps`: applied by all its Aggregators. `iteration_ns`: of the latest
     iterations. `alone_ns`: of the profile. Losses are shares of the speed; None: not known.
-    `late`: iterations that were moved to the next cycle.
+    `late`: iterations that were moved to the next cycle. `loss_limit`: of the job, or that of the
+    pool. `model_bytes`, `largest_bytes`: of all tensors of its model, and of the largest one; 0:
+    the pool sees no tensors of a model.
     """
 
     number: int
@@ -44,6 +46,9 @@ class PoolJobView:
     predicted_loss: float | None
     measured_loss: float | None
     late: int
+    loss_limit: float
+    model_bytes: int
+    largest_bytes: int
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Literal, TypeAlias
 
 OptimizerKind: TypeAlias = Literal["sgd", "adam", "adamw", "none"]
+
+_ELEMENT_BYTES = {"float32": 4, "float64": 8, "bfloat16": 2}
 
 OptionValue: TypeAlias = float | int | bool | tuple[float, float] | None
 
@@ -26,6 +29,16 @@ class TensorSpec:
     shape: tuple[int, ...]
     dtype: str = "float32"
     group: int = 0
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether Motet has added it to those of the model."""
+        return self.name.startswith("motet.")
+
+    @property
+    def value_bytes(self) -> int:
+        """Size of its values."""
+        return prod(self.shape) * _ELEMENT_BYTES.get(self.dtype, 4)
 
 
 @dataclass(frozen=True)

@@ -40,3 +40,21 @@ def test_a_path_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match="cannot keep a pool there"):
         PoolFolder(tmp_path / "file").open()
+
+
+def test_the_pool_of_a_cluster_goes_on_with_its_secrets_and_state(tmp_path: Path) -> None:
+    folder = PoolFolder(tmp_path / "pool")
+    folder.open(goes_on=True).close()
+    before = folder.pool_secret.read_text(), folder.program_secret.read_text()
+    folder.state.write_text("old")
+    folder.open(goes_on=True).close()
+    assert (folder.pool_secret.read_text(), folder.program_secret.read_text()) == before
+    assert folder.state.read_text() == "old"
+
+
+def test_one_pmaster_uses_the_state_at_a_time(tmp_path: Path) -> None:
+    folder = PoolFolder(tmp_path / "pool")
+    with folder.open():
+        with folder.lock_master(), pytest.raises(BadInput, match="another pMaster does not end"):
+            folder.lock_master(patience_s=0.0)
+        folder.lock_master(patience_s=0.0).close()

@@ -9,9 +9,17 @@ from pathlib import Path
 import pytest
 
 from aggregator_world import join
-from motet.aggregation.wire.pool_messages import AwaitRoutes, LeaveJob, Left, PoolRequest
-from motet.aggregation.wire.pool_views import ExplainJob, JobPlacement
-from motet.domain.errors import BadInput, JobFailed, NotFound
+from motet.aggregation.wire.job_credentials import JobCredential
+from motet.aggregation.wire.pool_messages import (
+    AdmitJobs,
+    AwaitRoutes,
+    JobAdmission,
+    LeaveJob,
+    Left,
+    PoolRequest,
+)
+from motet.aggregation.wire.pool_views import DescribePool, ExplainJob, JobPlacement
+from motet.domain.errors import AuthenticationFailed, BadInput, JobFailed, NotFound
 from motet.runtime.wire.codec import decode
 from served_pool import ServedPool, ask, entered, routes, view
 from waiting import wait_until
@@ -149,3 +157,48 @@ def test_an_unknown_job_gets_the_nearest_name(pool: ServedPool) -> None:
     entered(pool, "resnet")
     with pytest.raises(NotFound, match="the pool has no job 'resnt'; did you mean 'resnet'"):
         ask(pool.connect(), PoolRequest.EXPLAIN, ExplainJob("resnt")).wait(20.0)
+
+
+def admit(pool: ServedPool, *jobs: str) -> None:
+    admissions = tuple(map(JobAdmission, jobs))
+    ask(pool.connect(), PoolRequest.ADMIT, AdmitJobs(admissions)).wait(20.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (PoolRequest.JOIN, join("run-2.1", rank=1)),
+        (PoolRequest.AWAIT_ROUTES, AwaitRoutes(0, 0, 0)),
+        (PoolRequest.LEAVE, LeaveJob(0, 0, 1)),
+        (PoolRequest.EXPLAIN, ExplainJob("run-2.1")),
+        (PoolRequest.DESCRIBE, DescribePool()),
+        (PoolRequest.ADMIT, AdmitJobs(())),
+    ],
+)
+def test_a_job_of_a_cluster_reaches_only_what_is_its_own(
+    pool: ServedPool, kind: PoolRequest, message: object
+) -> None:
+    admit(pool, "run-1.1", "run-2.1")
+    assert entered(pool, "run-2.1").job == 0
+    connection = pool.connect(JobCredential("run-1.1", b"").client_name())
+    with pytest.raises(AuthenticationFailed, match=r"job 'run-1.1' may not ask for this"):
+        ask(connection, kind, message).wait(20.0)
+    found = routes(ask(connection, PoolRequest.JOIN, join("run-1.1")))
+    assert found.job == 1
+
+
+def test_workers_of_a_job_that_the_cluster_has_ended_hear_of_it(pool: ServedPool) -> None:
+    admit(pool, "run-1.1")
+    connection = pool.connect()
+    found = routes(ask(connection, PoolRequest.JOIN, join("run-1.1")))
+    call = ask(connection, PoolRequest.AWAIT_ROUTES, AwaitRoutes(found.job, 0, found.version))
+    admit(pool)
+    with pytest.raises(JobFailed, match=r"'run-1.1' does not run in the cluster any more"):
+        call.wait(20.0)
+    wait_until(lambda: not pool.launcher.controls)
+
+
+def test_admissions_outlive_pmaster(pool: ServedPool) -> None:
+    admit(pool, "run-1.1")
+    pool.restart()
+    assert entered(pool, "run-1.1").job == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import ceil, prod
 
 import numpy as np
@@ -10,15 +11,20 @@ from motet.aggregation.master.controller.placement import planned_homes, spread_
 from motet.aggregation.master.state.pool_job import NOWHERE, PoolJob
 from motet.aggregation.master.state.pool_state import PoolState
 from motet.aggregation.master.state.worker_schedule import WorkerSchedule
+from motet.aggregation.wire.job_credentials import job_of_cluster
 from motet.aggregation.wire.pool_messages import JoinJob, PoolFull
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadInput, Unreachable
 
 _MARGIN_NS = 2 * 10**9
 _LEAST_MARGIN, _MARGIN_UNMEASURED = 2, 10
 
 
 def new_job(state: PoolState, request: JoinJob, secret: str) -> PoolJob:
-    """A job on as many Aggregators of its own as it has servers. Raises BadInput, PoolFull."""
+    """A job on as many Aggregators of its own as it has servers.
+
+    Raises BadInput, PoolFull; Unreachable: the job is not, or not yet, admitted.
+    """
+    request = _admitted(state, request)
     _check_new(request)
     _require_room(state, request)
     count = min(request.servers, len(request.tensors))
@@ -69,6 +75,20 @@ def joining_step(job: PoolJob) -> int:
     return most + _LEAST_MARGIN + ceil(_MARGIN_NS / job.iteration_ns)
 
 
+def _admitted(state: PoolState, request: JoinJob) -> JoinJob:
+    """With what the live cluster has on record of the job."""
+    if state.admitted is None:
+        return request
+    known = state.admitted.get(job_of_cluster(request.job))
+    if known is None:
+        raise Unreachable(
+            f"job {request.job!r} does not run in the cluster of this pool; submit it with "
+            "'motet submit'"
+        )
+    limit = known.loss_limit if request.loss_limit is None else request.loss_limit
+    return replace(request, servers=known.servers or request.servers, loss_limit=limit)
+
+
 def _check_new(request: JoinJob) -> None:
     if not 0 <= request.rank < request.workers:
         raise BadInput(
@@ -76,6 +96,8 @@ def _check_new(request: JoinJob) -> None:
         )
     if request.servers < 1:
         raise BadInput(f"servers is {request.servers}; it must be 1 or more")
+    if request.loss_limit is not None and not 0 < request.loss_limit < 1:
+        raise BadInput(f"loss_limit is {request.loss_limit}; it must be above 0 and below 1")
     if not request.tensors:
         raise BadInput(f"job {request.job!r} has no tensors")
     empty = next((each for each in request.tensors if not prod(each.shape)), None)
@@ -84,10 +106,18 @@ def _check_new(request: JoinJob) -> None:
 
 
 def _require_room(state: PoolState, request: JoinJob) -> None:
-    """Admission: there must be room for the Aggregators that a job needs alone (4.3.3.5)."""
+    """Admission: there must be room for the Aggregators that a job needs alone (4.3.3.5).
+
+    Raises PoolFull; BadInput: there never is.
+    """
     unplaced = [job for job in state.jobs.values() if planned_homes(state, job.number) is None]
     used = state.pool.aggregators + sum(job.request.servers for job in unplaced)
     most = state.settings.rules.most_aggregators
+    if request.servers > most:
+        raise BadInput(
+            f"job {request.job!r} needs up to {request.servers} Aggregators, and the pool may have "
+            f"{most}; give it fewer servers, or start a larger pool"
+        )
     if used + request.servers > most:
         raise PoolFull(
             f"job {request.job!r} needs up to {request.servers} Aggregators, and the pool uses "

@@ -18,6 +18,7 @@ from motet.aggregation.master.state.events import (
     AggregatorDied,
     AggregatorMeasured,
     AggregatorStarted,
+    JobsAdmitted,
     OperationDone,
     OperationFailed,
     PoolEvent,
@@ -37,6 +38,7 @@ from motet.aggregation.master.state.pool_job import PoolJob
 from motet.aggregation.master.state.pool_state import MasterSettings, PoolState
 from motet.aggregation.master.state.worker_schedule import WorkerSchedule
 from motet.aggregation.planner.clusters import ClusteredPool
+from motet.aggregation.wire.job_credentials import job_of_cluster
 
 _MOST_FAILED_STARTS = 3
 
@@ -102,6 +104,8 @@ class PoolController:
                 self._aggregator_event(event)
             case OperationDone() | OperationFailed():
                 self._operation_event(event)
+            case JobsAdmitted():
+                return self._admitted(event)
             case Ticked():
                 return self._ticked(event)
         return []
@@ -165,6 +169,15 @@ class PoolController:
         job.schedule = schedule
         job.is_news = True
 
+    def _admitted(self, event: JobsAdmitted) -> list[PoolInstruction]:
+        admitted = {each.job: each for each in event.jobs}
+        self.state.admitted = admitted
+        return [
+            self._end(job, f"job {job.name!r} does not run in the cluster any more")
+            for job in list(self.state.jobs.values())
+            if job_of_cluster(job.name) not in admitted
+        ]
+
     # -- Aggregators -----------------------------------------------------------------------------
 
     def _aggregator_event(
@@ -175,7 +188,7 @@ class PoolController:
             return
         match event:
             case AggregatorStarted():
-                aggregator.endpoint = event.endpoint
+                aggregator.endpoint, aggregator.machine = event.endpoint, event.machine
                 self.state.failed_starts = 0
             case AggregatorDied():
                 note_death(self.state, event.aggregator)

@@ -36,6 +36,11 @@ def loss_of(job: PoolJob) -> float | None:
     return max(0.0, 1 - job.profile.iteration_ns / job.iteration_ns)
 
 
+def limit_of(state: PoolState, job: PoolJob) -> float:
+    """The share of its speed that a job must not lose."""
+    return state.settings.rules.loss_limit if job.loss_limit is None else job.loss_limit
+
+
 def recalibrate(state: PoolState) -> None:
     """Replace the profiles of planned jobs whose tensors take another CPU time now."""
     for job in state.jobs.values():
@@ -52,7 +57,7 @@ def _place_if_profiled(state: PoolState, job: PoolJob) -> None:
         return
     servers = min(job.request.servers, len(job.homes))
     tensor_ns = _tensor_ns(job, job.iteration_ns)
-    job.profile = AggregationProfile(job.iteration_ns, tensor_ns, servers)
+    job.profile = AggregationProfile(job.iteration_ns, tensor_ns, servers, job.loss_limit)
     job.judged_from = job.steps[1] + state.settings.judged_steps
     state.pool = state.pool.after_arrival(job.number, job.profile)
 
@@ -66,12 +71,12 @@ def _judge(state: PoolState, job: PoolJob) -> None:
         return
     assert job.profile is not None, "a loss is measured against a profile"
     job.judged_from = job.steps[1] + state.settings.judged_steps
-    exceeds = loss >= state.settings.rules.loss_limit
+    exceeds = loss >= limit_of(state, job)
     if job.iteration_ns < job.profile.iteration_ns or (exceeds and _is_alone(state, job)):
         # Nothing but the job itself explains its speed.
         tensor_ns = _tensor_ns(job, job.iteration_ns)
-        servers = job.profile.servers
-        _replace_profile(state, job, AggregationProfile(job.iteration_ns, tensor_ns, servers))
+        changed = replace(job.profile, iteration_ns=job.iteration_ns, tensor_ns=tensor_ns)
+        _replace_profile(state, job, changed)
     elif exceeds and state.pool.aggregators < state.settings.rules.most_aggregators:
         _spread(state, job)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -68,17 +69,25 @@ def keepers(state: PoolState) -> set[int]:
 def places_of_replicas(state: PoolState, job: PoolJob, homes: Ints, kept: set[int]) -> Ints:
     """`(tensors,)`, the process for the replica of each tensor with these homes, or NOWHERE.
 
-    A replica stays where it is if it may; otherwise it is on the next process after its home.
+    A replica stays where it is if it may; otherwise it is on the next process after its home, on
+    another machine if there is one.
     """
     running = sorted(each for each in kept if state.is_running(each))
+    machines = {each: state.aggregators[each].machine for each in running}
     stays = np.isin(job.replicas, running) & (job.replicas != homes)
-    following = {int(home): _next_after(int(home), running) for home in np.unique(homes)}
+    if len(set(machines.values())) > 1:
+        pairs = zip(job.replicas.tolist(), homes.tolist(), strict=True)
+        stays &= np.array([machines.get(one) != machines.get(other) for one, other in pairs])
+    following = {int(home): _next_after(int(home), machines) for home in np.unique(homes)}
     chosen: Array = np.array([following[int(home)] for home in homes])
     return np.where(stays, job.replicas, chosen)
 
 
-def _next_after(home: int, running: list[int]) -> int:
-    others = [each for each in running if each != home]
+def _next_after(home: int, machines: Mapping[int, str]) -> int:
+    """`machines`: of the running processes, which ascend."""
+    others = [each for each in machines if each != home]
+    apart = [each for each in others if machines[each] != machines.get(home)]
+    others = apart or others
     return next((each for each in others if each > home), others[0] if others else NOWHERE)
 
 

@@ -53,6 +53,11 @@ class ProcessLauncher:
         with self._changed:
             self._changed.wait_for(lambda: number not in self._processes)
 
+    def machine_of(self, number: int) -> str:
+        """See AggregatorLauncher."""
+        del number
+        return ""
+
     def running(self) -> Mapping[int, str]:
         """See AggregatorLauncher."""
         with self._changed:

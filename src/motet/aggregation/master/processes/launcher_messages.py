@@ -8,14 +8,15 @@ from enum import IntEnum
 
 
 class AggregatorLauncherRequest(IntEnum):
-    """START is answered by `LaunchedAggregator`, RUNNING by `RunningAggregators`, the others by an
-    empty reply.
+    """START is answered by `LaunchedAggregator`, RUNNING by `RunningAggregators`, MACHINE by
+    `MachineOfAggregator`, the others by an empty reply.
     """
 
     START = 1
     STOP = 2
     AWAIT_END = 3
     RUNNING = 4
+    MACHINE = 6
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,13 @@ class LaunchedAggregator:
     """`endpoint`: encoded."""
 
     endpoint: str
+
+
+@dataclass(frozen=True)
+class MachineOfAggregator:
+    """`name`: see AggregatorLauncher."""
+
+    name: str
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from motet.aggregation.master.processes.launcher_messages import (
     AggregatorLauncherRequest,
     LaunchedAggregator,
+    MachineOfAggregator,
     NumberedAggregator,
     RunningAggregators,
 )
@@ -29,6 +30,7 @@ class LauncherRequests:
             AggregatorLauncherRequest.STOP: self._stop,
             AggregatorLauncherRequest.AWAIT_END: self._await_end,
             AggregatorLauncherRequest.RUNNING: self._running,
+            AggregatorLauncherRequest.MACHINE: self._machine,
         }
 
     def handle(self, request: Request) -> None:
@@ -54,6 +56,9 @@ class LauncherRequests:
     def _await_end(self, request: Request, number: int) -> None:
         self._launcher.await_end(number)
         request.reply()
+
+    def _machine(self, request: Request, number: int) -> None:
+        answer(request, MachineOfAggregator(self._launcher.machine_of(number)))
 
     def _running(self, request: Request, number: int) -> None:
         del number

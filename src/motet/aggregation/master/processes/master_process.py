@@ -18,6 +18,7 @@ from motet.aggregation.master.service.requests import PoolRequests
 from motet.aggregation.master.service.state_file import StateFile
 from motet.aggregation.master.state.pool_state import MasterSettings
 from motet.aggregation.planner.clusters import ScalingRules
+from motet.aggregation.wire.job_credentials import JobCredential, job_of_client
 from motet.aggregation.wire.pool_address import PoolAddress
 from motet.runtime.executor.process_control import set_process_name
 from motet.transport import Endpoint, Server, read_secret
@@ -33,8 +34,15 @@ def _serve(folder: PoolFolder, settings: MasterSettings, host: str) -> None:
     def connect(endpoint: str) -> RemoteAggregator:
         return RemoteAggregator(Endpoint.decode(endpoint), pool_secret)
 
-    with PoolMaster(settings, launcher, connect, StateFile(folder.state)) as master:
-        server = Server(PoolRequests(master).handle, secret, host=host)
+    def secret_of(client_id: str) -> bytes:
+        job = job_of_client(client_id)
+        return secret if job is None else JobCredential.derived(pool_secret, job).secret
+
+    with (
+        folder.lock_master(),
+        PoolMaster(settings, launcher, connect, StateFile(folder.state)) as master,
+    ):
+        server = Server(PoolRequests(master).handle, secret_of, host=host)
         PoolAddress(server.endpoint, secret).write_endpoint(folder.address)
         print(server.endpoint.encode(), flush=True)  # noqa: T201 - for the starter
         sys.stdin.buffer.read()

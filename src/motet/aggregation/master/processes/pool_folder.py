@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -12,6 +13,8 @@ from typing import IO
 from motet.aggregation.wire.pool_address import ADDRESS_FILE, PROGRAM_SECRET_FILE
 from motet.domain.errors import BadInput
 from motet.transport import new_secret, write_secret
+
+_LOOK_EVERY_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,32 @@ class PoolFolder:
         """What pMaster and the Aggregators write."""
         return self.path / "pool.log"
 
-    def open(self) -> IO[str]:
+    @property
+    def aggregators(self) -> Path:
+        """Of a live cluster: a folder for each Aggregator that its launcher runs."""
+        return self.path / "aggregators"
+
+    def lock_master(self, patience_s: float = 30.0) -> IO[str]:
+        """Wait until no other pMaster uses the state; this one does until the file is closed.
+
+        Raises BadInput: one still does after a while.
+        """
+        lock = (self.path / "master-lock").open("w", encoding="ascii")
+        until_s = time.monotonic() + patience_s
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return lock
+            except OSError:
+                if time.monotonic() > until_s:
+                    lock.close()
+                    raise BadInput(f"{self.path}: another pMaster does not end") from None
+            time.sleep(_LOOK_EVERY_S)
+
+    def open(self, *, goes_on: bool = False) -> IO[str]:
         """Claim the folder for a new pool, with new secrets; the claim ends with the file.
+
+        `goes_on`: with what the pool before it has left, whose Aggregators may run.
 
         Raises BadInput: another pool runs there, or others can enter the folder.
         """
@@ -69,16 +96,18 @@ class PoolFolder:
                 f"{self.path}: a pool of Aggregators runs there already; end it, or give another "
                 "--state-dir"
             ) from None
-        self.clear()
-        write_secret(self.program_secret, new_secret())
-        write_secret(self.pool_secret, new_secret())
+        if not goes_on:
+            self.clear()
+        for path in (self.program_secret, self.pool_secret):
+            if not path.exists():
+                write_secret(path, new_secret())
         return lock
 
     def clear(self) -> None:
         """Remove what a pool leaves that has ended, but its log."""
         for path in (
             *(self.address, self.launcher, self.state),
-            *(self.program_secret, self.pool_secret),
+            *(self.program_secret, self.pool_secret, self.path / "master-lock"),
         ):
             path.unlink(missing_ok=True)
 

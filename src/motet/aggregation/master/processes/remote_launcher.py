@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from motet.aggregation.master.processes.launcher_messages import (
     AggregatorLauncherRequest,
     LaunchedAggregator,
+    MachineOfAggregator,
     NumberedAggregator,
     RunningAggregators,
 )
@@ -33,6 +34,11 @@ class RemoteLauncher:
     def await_end(self, number: int) -> None:
         """See AggregatorLauncher."""
         self._ask(AggregatorLauncherRequest.AWAIT_END, number)
+
+    def machine_of(self, number: int) -> str:
+        """See AggregatorLauncher."""
+        reply = self._ask(AggregatorLauncherRequest.MACHINE, number)
+        return decode(MachineOfAggregator, reply.meta).name
 
     def running(self) -> Mapping[int, str]:
         """See AggregatorLauncher."""

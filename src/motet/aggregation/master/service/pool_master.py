@@ -18,6 +18,7 @@ from motet.aggregation.master.service.worker_desk import WorkerDesk
 from motet.aggregation.master.state.events import (
     AggregatorDied,
     AggregatorStarted,
+    JobsAdmitted,
     PoolEvent,
     Ticked,
     WorkerLost,
@@ -83,7 +84,7 @@ class PoolMaster:
         Raises what the controller does for a worker that cannot join.
         """
         instructions = self.controller.handle(event)
-        if instructions:
+        if instructions or isinstance(event, JobsAdmitted):
             self._state_file.save(self.controller.state)
         for instruction in instructions:
             self._carry_out(instruction)
@@ -168,11 +169,12 @@ class PoolMaster:
         try:
             endpoint = self._launcher.start(number)
             self._lines.add(number, endpoint)
+            machine = self._launcher.machine_of(number)
         except MotetError as error:
             _LOG.warning("Aggregator %d does not start: %s", number, error)
             self.report(AggregatorDied(number))
             return
-        self.report(AggregatorStarted(number, endpoint))
+        self.report(AggregatorStarted(number, endpoint, machine))
         self._watch(number)
 
     def _watch(self, number: int) -> None:

@@ -29,6 +29,10 @@ class AggregatorLauncher(Protocol):
         """Return once there is no process with this number."""
         ...
 
+    def machine_of(self, number: int) -> str:
+        """The name of the machine of a process; empty: there is no process, or one machine."""
+        ...
+
     def running(self) -> Mapping[int, str]:
         """The encoded endpoints of all processes."""
         ...

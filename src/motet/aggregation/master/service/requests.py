@@ -7,10 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 from motet.aggregation.master.service.pool_master import PoolMaster
-from motet.aggregation.master.state.events import WorkerJoined, WorkerLeft, WorkerSeen
+from motet.aggregation.master.state.events import (
+    JobsAdmitted,
+    WorkerJoined,
+    WorkerLeft,
+    WorkerSeen,
+)
 from motet.aggregation.master.views.explanation import explained_placement
 from motet.aggregation.master.views.pool_view import view_of
+from motet.aggregation.wire.job_credentials import job_of_client, job_of_cluster
 from motet.aggregation.wire.pool_messages import (
+    AdmitJobs,
+    Admitted,
     AwaitRoutes,
     JoinJob,
     LeaveJob,
@@ -18,7 +26,7 @@ from motet.aggregation.wire.pool_messages import (
     PoolRequest,
 )
 from motet.aggregation.wire.pool_views import DescribePool, ExplainJob
-from motet.domain.errors import JobFailed, MotetError, NotFound, nearest_name
+from motet.domain.errors import AuthenticationFailed, JobFailed, MotetError, NotFound, nearest_name
 from motet.runtime.wire.codec import decode
 from motet.runtime.wire.errors import BadMessage
 from motet.runtime.wire.exchange import answer
@@ -36,6 +44,7 @@ class PoolRequests:
             PoolRequest.LEAVE: (LeaveJob, _leave),
             PoolRequest.DESCRIBE: (DescribePool, _describe),
             PoolRequest.EXPLAIN: (ExplainJob, _explain),
+            PoolRequest.ADMIT: (AdmitJobs, _admit),
         }
 
     def handle(self, request: Request) -> None:
@@ -47,11 +56,34 @@ class PoolRequests:
 
         def run(master: PoolMaster) -> None:
             try:
+                _require_own(master, request.client_id, message)
                 handler(master, request, message)
             except MotetError as error:
                 request.fail(error)
 
         self._master.call(run)
+
+
+def _require_own(master: PoolMaster, client_id: str, message: Any) -> None:
+    """Raises AuthenticationFailed if a worker of a live cluster's job concerns another job."""
+    own = job_of_client(client_id)
+    if own is None:
+        return
+    match message:
+        case JoinJob(name) | ExplainJob(name):
+            concerned: str | None = name
+        case AwaitRoutes(number) | LeaveJob(number):
+            job = master.controller.state.jobs.get(number)
+            concerned = own if job is None else job.name
+        case _:
+            concerned = None
+    if concerned is None or job_of_cluster(concerned) != own:
+        raise AuthenticationFailed(f"a process of job {own!r} may not ask for this")
+
+
+def _admit(master: PoolMaster, request: Request, message: AdmitJobs) -> None:
+    master.take_in(JobsAdmitted(message.jobs))
+    answer(request, Admitted())
 
 
 def _join(master: PoolMaster, request: Request, message: JoinJob) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from motet.aggregation.wire.aggregator_control import JobMeasurement
-from motet.aggregation.wire.pool_messages import JoinJob
+from motet.aggregation.wire.pool_messages import JobAdmission, JoinJob
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,21 @@ class WorkerLost:
 
 
 @dataclass(frozen=True)
+class JobsAdmitted:
+    """The jobs of the live cluster that may use the pool from now on; no others may."""
+
+    jobs: tuple[JobAdmission, ...]
+
+
+@dataclass(frozen=True)
 class AggregatorStarted:
-    """An Aggregator that was to be started listens. `endpoint`: encoded."""
+    """An Aggregator that was to be started listens. `endpoint`: encoded. `machine`: its name;
+    empty: all are on one.
+    """
 
     aggregator: int
     endpoint: str
+    machine: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,6 +102,7 @@ PoolEvent: TypeAlias = (
     | WorkerSeen
     | WorkerLeft
     | WorkerLost
+    | JobsAdmitted
     | AggregatorStarted
     | AggregatorDied
     | OperationDone

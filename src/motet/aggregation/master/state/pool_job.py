@@ -56,6 +56,11 @@ class PoolJob:
         return self.request.job
 
     @property
+    def loss_limit(self) -> float | None:
+        """The share of its speed that it must not lose; None: that of the pool."""
+        return self.request.loss_limit
+
+    @property
     def steps(self) -> tuple[int, int]:
         """The steps that all its Aggregators, and that some of them have applied, as measured.
 

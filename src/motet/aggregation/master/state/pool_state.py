@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from motet.aggregation.master.state.instructions import (
@@ -18,6 +18,7 @@ from motet.aggregation.master.state.worker_schedule import WorkerSet
 from motet.aggregation.planner.clusters import ClusteredPool, ScalingRules
 from motet.aggregation.rule_defaults import PERIOD_S
 from motet.aggregation.wire.aggregator_control import CycleShare
+from motet.aggregation.wire.pool_messages import JobAdmission
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class MasterSettings:
 @dataclass(eq=False)
 class AggregatorState:
     """A process. `endpoint`: encoded; empty: it is being started. `jobs`: that it accepts, with the
-    sets of workers that it was told. `cycle`: that it was told.
+    sets of workers that it was told. `cycle`: that it was told. `machine`: its name; empty:
+    unknown, or all are on one.
     """
 
     number: int
@@ -46,13 +48,15 @@ class AggregatorState:
     endpoint: str = ""
     jobs: dict[int, tuple[WorkerSet, ...]] = field(default_factory=dict)
     cycle: tuple[int, tuple[CycleShare, ...]] = (0, ())
+    machine: str = ""
 
 
 @dataclass(eq=False)
 class PoolState:
     """`bindings`: the process of each Aggregator of the plan. `standby`: a process for replicas
     alone. `operations`: under way, by number. `resting`: failed operations by what they concern,
-    and when to try again. `failed_starts`: in a row.
+    and when to try again. `failed_starts`: in a row. `admitted`: the jobs of a live cluster that
+    may use the pool, by name; None: all jobs may.
     """
 
     settings: MasterSettings
@@ -69,6 +73,7 @@ class PoolState:
     failed_starts: int = 0
     now_s: float = 0.0
     period_ends_s: float = 0.0
+    admitted: Mapping[str, JobAdmission] | None = None
 
     def new_aggregator(self) -> int:
         """The number of a process to start; it is listed from now on."""

@@ -32,7 +32,7 @@ from motet.aggregation.planner.clusters import ClusteredPool
 from motet.aggregation.planner.job_profile import AggregationProfile
 from motet.aggregation.planner.pool import AggregatorPool, PlacedJob
 from motet.aggregation.wire.aggregator_control import CycleShare
-from motet.aggregation.wire.pool_messages import JoinJob
+from motet.aggregation.wire.pool_messages import JobAdmission, JoinJob
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,7 @@ class SavedAggregator:
     jobs: Mapping[int, tuple[WorkerSet, ...]]
     cycle_ns: int
     shares: tuple[CycleShare, ...]
+    machine: str
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ class SavedPool:
     next_aggregator: int
     next_job: int
     next_operation: int
+    admitted: tuple[JobAdmission, ...] | None
 
 
 def saved(state: PoolState) -> SavedPool:
@@ -120,7 +122,10 @@ def saved(state: PoolState) -> SavedPool:
     return SavedPool(
         tuple(map(_saved_job, state.jobs.values())),
         tuple(
-            SavedAggregator(each.number, each.is_requested, each.endpoint, each.jobs, *each.cycle)
+            SavedAggregator(
+                *(each.number, each.is_requested, each.endpoint, each.jobs, *each.cycle),
+                machine=each.machine,
+            )
             for each in state.aggregators.values()
         ),
         tuple(map(_saved_cluster, state.pool.clusters)),
@@ -132,6 +137,7 @@ def saved(state: PoolState) -> SavedPool:
         state.next_aggregator,
         state.next_job,
         state.next_operation,
+        None if state.admitted is None else tuple(state.admitted.values()),
     )
 
 
@@ -149,13 +155,15 @@ def restored(settings: MasterSettings, saved_pool: SavedPool, now_s: float) -> P
     for each in saved_pool.aggregators:
         cycle = (each.cycle_ns, each.shares)
         state.aggregators[each.number] = AggregatorState(
-            each.number, each.is_requested, each.endpoint, dict(each.jobs), cycle
+            each.number, each.is_requested, each.endpoint, dict(each.jobs), cycle, each.machine
         )
     state.bindings, state.standby = dict(saved_pool.bindings), saved_pool.standby
     state.operations = {each.operation: each for each in _operations(saved_pool.operations)}
     state.next_aggregator = saved_pool.next_aggregator
     state.next_job, state.next_operation = saved_pool.next_job, saved_pool.next_operation
     state.period_ends_s = now_s + settings.period_s
+    if saved_pool.admitted is not None:
+        state.admitted = {each.job: each for each in saved_pool.admitted}
     return state
 
 
@@ -195,7 +203,10 @@ def _restored_job(each: SavedJob, settings: MasterSettings, now_s: float) -> Poo
         None
         if profile is None
         else AggregationProfile(
-            profile.iteration_ns, np.array(profile.tensor_ns, np.int64), profile.servers
+            profile.iteration_ns,
+            np.array(profile.tensor_ns, np.int64),
+            profile.servers,
+            each.request.loss_limit,
         ),
         each.added,
         judged_from=settings.judged_steps,

@@ -25,7 +25,6 @@ class _PlannedJob:
     estimated: Cycles
     is_reserved: Bools
     iteration_ns: int
-    loss_limit: float
     processes: tuple[int, ...]
 
 
@@ -40,11 +39,11 @@ def _planned(state: PoolState, job: PoolJob) -> _PlannedJob | None:
     cluster = state.pool.cluster_of(job.number)
     if cluster is None or job.profile is None:
         return None
-    limit, iteration_ns = state.settings.rules.loss_limit, job.profile.iteration_ns
+    pool_limit, iteration_ns = state.settings.rules.loss_limit, job.profile.iteration_ns
     processes = tuple(state.bindings[int(each)] for each in cluster.aggregators)
-    estimated = cluster.cycles(limit, iteration_ns)
+    estimated = cluster.cycles(pool_limit, iteration_ns, job.loss_limit)
     is_reserved = cluster.is_reserved()
-    return _PlannedJob(cluster, estimated, is_reserved, iteration_ns, limit, processes)
+    return _PlannedJob(cluster, estimated, is_reserved, iteration_ns, processes)
 
 
 def _tensor_view(
@@ -115,8 +114,8 @@ def _other_reason(planned: _PlannedJob, job: PoolJob, row: int, place: int) -> s
         return f"Aggregator {number}: a job that had lost too much speed is alone there"
     if not planned.estimated.is_within[place]:
         return (
-            f"Aggregator {number}: a job would lose {planned.loss_limit:.0%} of its speed or more "
-            f"in a cycle of {_ms(int(cycle_ns))}"
+            f"Aggregator {number}: in a cycle of {_ms(int(cycle_ns))} a job would lose as much of "
+            "its speed as its limit, or more"
         )
     if free_ns < needed_ns:
         return f"Aggregator {number}: {_ms(max(free_ns, 0))} are free, {_ms(needed_ns)} are needed"

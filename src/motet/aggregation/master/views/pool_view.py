@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from motet.aggregation.master.controller.job_operations import cycle_of
-from motet.aggregation.master.controller.measured_jobs import loss_of
+from motet.aggregation.master.controller.measured_jobs import limit_of, loss_of
 from motet.aggregation.master.controller.placement import planned_homes
 from motet.aggregation.master.state.pool_job import PoolJob
 from motet.aggregation.master.state.pool_state import AggregatorState, PoolState
@@ -31,6 +31,7 @@ def job_view(state: PoolState, job: PoolJob) -> PoolJobView:
     """One job."""
     cluster = state.pool.cluster_of(job.number)
     measured = job.measured.values()
+    sizes = [each.value_bytes for each in job.request.tensors if not each.is_internal]
     return PoolJobView(
         job.number,
         job.name,
@@ -45,6 +46,9 @@ def job_view(state: PoolState, job: PoolJob) -> PoolJobView:
         None if cluster is None else cluster.losses()[job.number],
         loss_of(job),
         max((each.late for each in measured), default=0),
+        limit_of(state, job),
+        sum(sizes),
+        max(sizes, default=0),
     )
 
 

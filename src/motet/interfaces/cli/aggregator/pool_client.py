@@ -1,67 +1,20 @@
-"""Asks the pMaster of a pool."""
+"""The pool that a user has without further ado."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self, TypeVar
 
 from platformdirs import user_data_path
 
-from motet.aggregation.wire.pool_address import ADDRESS_FILE, PoolAddress, address_path
-from motet.aggregation.wire.pool_messages import PoolRequest
-from motet.aggregation.wire.pool_views import DescribePool, ExplainJob, JobPlacement, PoolView
-from motet.domain.errors import Unreachable
-from motet.runtime.wire.codec import decode, encode
-from motet.transport import Connection
-
-_TIMEOUT_S = 20.0
-A = TypeVar("A")
+from motet.aggregation.control.pool_client import PoolClient as PoolClient
+from motet.aggregation.wire.pool_address import ADDRESS_FILE
 
 
 def default_pool_folder() -> Path:
-    """The folder of the pool that a user has without further ado."""
+    """Its folder."""
     return user_data_path("motet") / "aggregation"
 
 
-class PoolClient:
-    """A connection to pMaster; a context manager."""
-
-    def __init__(self, address: PoolAddress) -> None:
-        """Raises Unreachable, AuthenticationFailed."""
-        self._endpoint = address.endpoint
-        self._connection = Connection(address.endpoint, address.secret, retry_for_s=0.0)
-
-    @classmethod
-    def find(cls, given: Path | None) -> Self:
-        """The pool of an address file, of MOTET_AGGREGATION, or of this user.
-
-        Raises BadInput, Unreachable, AuthenticationFailed.
-        """
-        default = default_pool_folder() / ADDRESS_FILE
-        return cls(PoolAddress.read(address_path(given, default)))
-
-    def describe(self) -> PoolView:
-        """All Aggregators and jobs."""
-        return self._ask(PoolRequest.DESCRIBE, DescribePool(), PoolView)
-
-    def explain(self, job: str) -> JobPlacement:
-        """Where a job's tensors are, and why. Raises NotFound."""
-        return self._ask(PoolRequest.EXPLAIN, ExplainJob(job), JobPlacement)
-
-    def close(self) -> None:
-        """Disconnect."""
-        self._connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
-
-    def _ask(self, kind: PoolRequest, message: Any, expected: type[A]) -> A:
-        head, _ = encode(message)
-        try:
-            reply = self._connection.request(kind, head, timeout_s=_TIMEOUT_S)
-        except TimeoutError as error:
-            raise Unreachable(f"pMaster at {self._endpoint} does not answer: {error}") from error
-        return decode(expected, reply.meta)
+def default_address() -> Path:
+    """Its address file."""
+    return default_pool_folder() / ADDRESS_FILE

@@ -67,8 +67,9 @@ def start_pool_command(
       export MOTET_AGGREGATION=...     # as it prints
       python train.py                  # uses motet.torch.attach, or join_pool
     """
-    from motet.aggregation.master.processes.pool import LocalPool, PoolSettings
+    from motet.aggregation.master.processes.pool import LocalPool
     from motet.aggregation.master.processes.pool_folder import PoolFolder
+    from motet.aggregation.master.processes.pool_settings import PoolSettings
     from motet.aggregation.wire.pool_address import ADDRESS_VARIABLE
     from motet.interfaces.cli.aggregator.pool_client import default_pool_folder
     from motet.interfaces.cli.shell.process.signals import raise_on_signals
