@@ -14,6 +14,7 @@ import numpy as np
 
 from motet.domain.arrays import Ints
 from motet.domain.errors import BadInput
+from motet.domain.model_profile import ModelMeasured
 
 Point: TypeAlias = tuple[float, float]
 """(step, loss)"""
@@ -123,7 +124,7 @@ class PolicyChanged:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-# -- results of actions ----------------------------------------------------------------------------
+# -- results of actions, and ends of jobs ----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +170,6 @@ class StartFailed:
 
     job: int
     reason: str
-
-
-# -- ends of jobs ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,6 +350,7 @@ Event: TypeAlias = (
     | SpeedMeasured
     | SizeProposed
     | SubtasksMeasured
+    | ModelMeasured
     | RemainingMeasured
     | MachineMeasured
     | MachineAdded

@@ -63,6 +63,29 @@ PROFILES = (
 )
 
 
+SKEW_CLASSES = 100
+SKEW_PROFILES = tuple(
+    ModelProfile(f"skew {part / SKEW_CLASSES:.2f}", 100.0, 200, 100.0 * part / SKEW_CLASSES)
+    for part in range(SKEW_CLASSES + 1)
+)
+"""Models of which nothing but the skew is known, by its hundredths."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMeasured:
+    """An event: the sizes of the model that a job trains are known. In bytes."""
+
+    job: int
+    model_bytes: int
+    largest_bytes: int
+
+    @property
+    def skew_class(self) -> int:
+        """The place of its skew in SKEW_PROFILES, rounded."""
+        part = SKEW_CLASSES * self.largest_bytes / max(self.model_bytes, 1)
+        return round(min(part, SKEW_CLASSES))
+
+
 def model_key(name: str) -> str:
     """A key independent of spelling and batch size: "ResNet-50 (batch size 64)" -> "resnet50"."""
     return _NOT_ALPHANUMERIC.sub("", _BATCH_SIZE.sub("", name.lower()))

@@ -10,6 +10,7 @@ import numpy as np
 from motet.domain import events
 from motet.domain.errors import BadInput
 from motet.domain.events import Event
+from motet.domain.model_profile import ModelMeasured
 from motet.domain.queues.queue_limits import QueueLimits
 from motet.engine.actions.requests import Requests
 from motet.engine.actions.slots import Slots
@@ -57,6 +58,7 @@ class Reducer:
             events.SpeedMeasured: self._speed_measured,
             events.SizeProposed: self._size_proposed,
             events.SubtasksMeasured: self._subtasks_measured,
+            ModelMeasured: self._model_measured,
             events.RemainingMeasured: self._remaining_measured,
             events.MachineMeasured: self._machine_measured,
             events.MachineAdded: self._machine_added,
@@ -213,6 +215,12 @@ class Reducer:
         if self._measurements is not None and event.job in self._measurements:
             times = event.machines, event.comp_s, event.comm_s
             self._measurements.took(event.job, *times, measured_memory(event))
+        return False
+
+    def _model_measured(self, event: ModelMeasured) -> bool:
+        """The job is placed by it when it starts the next time."""
+        if self._state.is_active(event.job):
+            self._state.learned_model(event.job, event.skew_class)
         return False
 
     def _remaining_measured(self, event: events.RemainingMeasured) -> bool:

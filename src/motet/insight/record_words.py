@@ -37,6 +37,7 @@ _OF_JOBS = {
     "SpeedMeasured": "reported its speed",
     "SizeProposed": "proposed another number of workers and servers",
     "SubtasksMeasured": "reported its COMP and COMM times",
+    "ModelMeasured": "reported the sizes of its model",
 }
 _OF_MACHINES = {
     "MachineResized": "has other CPUs or memory",

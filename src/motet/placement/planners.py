@@ -67,6 +67,18 @@ class SkewPlanner(Planner):
         return machines.fragments(free_gpus, gpus)
 
 
+@dataclass(frozen=True)
+class KnownSkewPlanner(Planner):
+    """Models of known skew as `by_skew` places them, others on the first free GPUs."""
+
+    by_skew: SkewPlanner
+
+    def place(self, free_gpus: Ints, gpus: int, model: int) -> Placement:
+        """See `Planner.place`."""
+        planner = CountPlanner() if model == UNKNOWN else self.by_skew
+        return planner.place(free_gpus, gpus, model)
+
+
 class RandomPlanner(Planner):
     """Uniformly random free GPUs."""
 

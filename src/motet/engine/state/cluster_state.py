@@ -9,7 +9,7 @@ from typing import TypeVar
 from motet.domain.arrays import Ints, read_only
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
-from motet.domain.model_profile import ModelProfile
+from motet.domain.model_profile import SKEW_PROFILES, ModelProfile
 from motet.domain.queues.queue_limits import QueueLimits
 from motet.domain.snapshot import UNKNOWN, History, JobTable, Placement, Queues, Snapshot
 from motet.domain.units import NEVER_US
@@ -163,6 +163,12 @@ class ClusterState:
         row = self.table.row_of(number)
         for name, value in columns.items():
             self.table.column(name)[row] = value
+
+    def learned_model(self, number: int, skew_class: int) -> None:
+        """The skew of a job's model is known; for drivers whose models end with SKEW_PROFILES."""
+        first = len(self._models) - len(SKEW_PROFILES)
+        if self._models[max(first, 0) :] == SKEW_PROFILES:
+            self.updated(number, {"model": first + skew_class})
 
     def is_active(self, number: int) -> bool:
         """Whether a job has arrived and not left; it may be suspended."""

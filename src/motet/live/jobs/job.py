@@ -57,8 +57,9 @@ class LiveJob:
     `array`: to which the job belongs, with the number `index`. `trial_s`: the job is a trial, which
     has succeeded when it has run so long; 0: it is none. `is_timed_out`: it has run for its
     `max_duration`, and ends when its processes have. `failed_trial`: its trial, if the job has
-    failed by it; 0: it has not. `changes`: of its specification. `accepted`: `spec` as it was
-    submitted.
+    failed by it; 0: it has not. `changes`: of its specification. `model`: bytes of the model that
+    it trains on the cluster's Aggregators, and of its largest tensor; None: unknown. `accepted`:
+    `spec` as it was submitted.
     """
 
     number: int
@@ -80,6 +81,7 @@ class LiveJob:
     is_timed_out: bool = False
     failed_trial: int = 0
     changes: list[FieldChange] = field(default_factory=list, repr=False)
+    model: tuple[int, int] | None = None
     accepted: JobSpec = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

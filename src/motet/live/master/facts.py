@@ -297,6 +297,15 @@ class SizeSuggested:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelSeen:
+    """The sizes of the model that a job trains on the cluster's pool of Aggregators."""
+
+    job: int
+    model_bytes: int
+    largest_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptOver:
     """No process of the attempt is left. `outcome`: how it counts. `exits`: by rank.
 
@@ -325,6 +334,7 @@ JobFact: TypeAlias = (
     | AttemptIdle
     | JobProgressed
     | SizeSuggested
+    | ModelSeen
     | AttemptOver
 )
 Fact: TypeAlias = (

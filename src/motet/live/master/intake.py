@@ -24,6 +24,7 @@ from motet.domain.events import (
     Suspended,
     TimedOut,
 )
+from motet.domain.model_profile import ModelMeasured
 from motet.domain.units import FULL_SPEED, SECOND_US, microseconds
 from motet.live.jobs.attempt import (
     MOVES,
@@ -59,6 +60,7 @@ from motet.live.master.facts import (
     AttemptRan,
     JobChanged,
     JobProgressed,
+    ModelSeen,
     TimeLimitReached,
     Verb,
 )
@@ -115,6 +117,7 @@ Input: TypeAlias = (
     | EndAtLimit
     | ResumeMachine
     | AttemptIdle
+    | ModelSeen
     | Report
 )
 
@@ -141,7 +144,7 @@ def intake(state: LiveState, now_us: int, given: Input) -> Intake:
             return update_or_limit(state, now_us, given)
         case AttemptRunning():
             return _running(state, now_us, given)
-        case AttemptProgressed() | AttemptProposed() | AttemptIdle():
+        case AttemptProgressed() | AttemptProposed() | AttemptIdle() | ModelSeen():
             return _heard(state, given)
         case AttemptEnded():
             return _ended(state, now_us, given)
@@ -224,9 +227,13 @@ def _running(state: LiveState, now_us: int, report: AttemptRunning) -> Intake:
     return Intake((fact,), (kind(job.number, now_us, FULL_SPEED, FULL_SPEED, since_us),))
 
 
-def _heard(state: LiveState, seen: AttemptProgressed | AttemptProposed | AttemptIdle) -> Intake:
-    """What the processes of an attempt have written."""
+def _heard(
+    state: LiveState, seen: AttemptProgressed | AttemptProposed | AttemptIdle | ModelSeen
+) -> Intake:
+    """What the processes of an attempt have written, or told the Aggregators."""
     match seen:
+        case ModelSeen():
+            return _model_seen(state, seen)
         case AttemptIdle():
             return _idle(state, seen)
         case AttemptProgressed():
@@ -234,6 +241,13 @@ def _heard(state: LiveState, seen: AttemptProgressed | AttemptProposed | Attempt
         case AttemptProposed(attempt, wish):
             job, number = attempt_of(state, attempt)
             return proposal_intake(job, job.attempts[number - 1], wish)
+
+
+def _model_seen(state: LiveState, seen: ModelSeen) -> Intake:
+    job, sizes = state.job(seen.job), (seen.model_bytes, seen.largest_bytes)
+    if job.model == sizes or job.state.is_final or job.is_timed_out:
+        return Intake()
+    return Intake((seen,), (ModelMeasured(job.number, *sizes),))
 
 
 def _idle(state: LiveState, seen: AttemptIdle) -> Intake:

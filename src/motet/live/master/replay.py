@@ -13,6 +13,7 @@ from motet.domain.actions import Action
 from motet.domain.errors import BadInput, MotetError
 from motet.domain.events import Event, event_from_json
 from motet.domain.log_entry import LogEntry
+from motet.domain.model_profile import SKEW_PROFILES
 from motet.domain.snapshot import Queues
 from motet.engine.journal.repeated_log import RepeatedLog
 from motet.engine.measurements.late_fitters import late_fitted_measurements
@@ -25,7 +26,7 @@ from motet.live.journal.recorded_step import RecordedDecision, actions_of, decis
 from motet.live.journal.tables import JournalDamaged
 from motet.live.master.facts import ClusterDeclared, facts_from_json
 from motet.live.master.state import LiveState
-from motet.placement.planners import CountPlanner
+from motet.placement.planners import KnownSkewPlanner, SkewPlanner
 
 FIRST_POLICY = "fifo"
 
@@ -40,9 +41,10 @@ class ReplayedCluster:
         self.divergence: Divergence | None = None
         self._entries: list[LogEntry] = []
         policy = make_policy(*find_policy(FIRST_POLICY), {})
-        state = ClusterState(cluster.spec(), dict(policy.memory_columns), {}, Queues())
+        memory, planner = dict(policy.memory_columns), KnownSkewPlanner(SkewPlanner(SKEW_PROFILES))
+        state = ClusterState(cluster.spec(), memory, {}, Queues(), SKEW_PROFILES)
         self._log, measurements = RepeatedLog(self._note), late_fitted_measurements()
-        self.engine = RecordedEngine(policy, CountPlanner(), state, self._log, measurements)
+        self.engine = RecordedEngine(policy, planner, state, self._log, measurements)
 
     def replay(self, record: Record) -> None:
         """Apply the next record. Raises JournalDamaged."""

@@ -34,6 +34,7 @@ from motet.live.master.facts import (
     MachineDrained,
     MachineNoted,
     MachineResumed,
+    ModelSeen,
     PolicyChosen,
     PolicyFailed,
     SizeSuggested,
@@ -183,7 +184,7 @@ class LiveState:
                 self._changed(at_us, self.jobs[number], verb)
             case AttemptRan():
                 self._ran(at_us, fact)
-            case AttemptIdle() | JobProgressed() | SizeSuggested():
+            case AttemptIdle() | JobProgressed() | SizeSuggested() | ModelSeen():
                 self._heard(at_us, fact)
             case AttemptOver():
                 self._over(at_us, fact)
@@ -279,7 +280,9 @@ class LiveState:
             attempt.phase = AttemptPhase.RUNNING
             self.limits.runs(job)
 
-    def _heard(self, at_us: int, fact: AttemptIdle | JobProgressed | SizeSuggested) -> None:
+    def _heard(
+        self, at_us: int, fact: AttemptIdle | JobProgressed | SizeSuggested | ModelSeen
+    ) -> None:
         """What the processes of a job have written."""
         match fact:
             case AttemptIdle(number, attempt, since_us):
@@ -289,6 +292,8 @@ class LiveState:
             case SizeSuggested(number, attempt, count, workers, servers, gain):
                 proposal = ProposedSize(attempt, count, workers, servers, gain, at_us)
                 self.jobs[number].proposal = proposal
+            case ModelSeen(number, model_bytes, largest_bytes):
+                self.jobs[number].model = model_bytes, largest_bytes
 
     def _progressed(self, at_us: int, job: LiveJob, steps_done: float, loss: float | None) -> None:
         if loss is None and job.progress is not None:
