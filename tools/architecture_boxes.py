@@ -54,7 +54,7 @@ PACKAGES = {
     "report": Box(16, 26, INTERFACES, "tables, figures and documents from results"),
     "apps": Box(14, 24, TRAINING, "one model per file: NMF, MLR, LDA, Lasso, ..."),
     "datasets": Box(20, 24, TRAINING, "readers, samples"),
-    "aggregation": Box(18, 30, TRAINING, "one service of many jobs", ("AutoPS",)),
+    "aggregation": Box(7, 30, TRAINING, "one service of many jobs", ("AutoPS",)),
     "runtime": Box(
         12, 20, TRAINING, "tables, workers, servers, controller", ("Cruise's elastic runtime",)
     ),
@@ -106,7 +106,12 @@ PICTURES = (
         "The packages of Motet in layers, with the imports between them",
         "motet",
         PACKAGES,
-        frozenset({("datasets", "domain"), ("interfaces", "remote_memory"), ("report", "insight")}),
+        frozenset(
+            {
+                *(("datasets", "domain"), ("report", "insight")),
+                *(("apps", "runtime"), ("interfaces", "remote_memory"), ("sim", "engine")),
+            }
+        ),
     ),
     Picture(
         "docs/_static/architecture-runtime.svg",

@@ -62,12 +62,13 @@ class Room:
 class Gang:
     """A gang of two processes on two machines."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, takes_slots: bool = True) -> None:
         self.links = {name: Link(name) for name in ("m1", "m2")}
         self.room, self.heard_s, self.reports = Room(), time.monotonic(), list[Report]()
         tasks = tuple(RankTask(name, ("true",), "/") for name in self.links)
         self.folder = folder
-        request = StartAttempt("7.1", str(folder), tasks, signal.SIGTERM, GRACE_S, LEASE_S)
+        times = signal.SIGTERM, GRACE_S, LEASE_S
+        request = StartAttempt("7.1", str(folder), tasks, *times, takes_slots=takes_slots)
         cluster: Any = PlacedOn(self.links, lambda name: self.heard_s, self.room)
         self.attempt = PlacedAttempt(request, cluster, self.reports.append)
 
@@ -120,6 +121,20 @@ def test_a_gang_without_room_is_not_begun_anywhere(gang: Gang) -> None:
     assert gang.reasons() == ["never_started"] * 2
     assert [link.told for link in gang.links.values()] == [[], []]
     assert "other programs" in (gang.folder / "rank-0" / "log").read_text()
+
+
+def test_what_runs_beside_jobs_needs_no_room(tmp_path: Path) -> None:
+    gang = Gang(tmp_path, takes_slots=False)
+    gang.room.refusal = "other programs use the cluster"
+    gang.begin()
+    assert (gang.phases("m1"), gang.room.counts) == (["hold"], {})
+
+
+def test_what_runs_beside_jobs_is_not_begun_on_a_machine_that_has_left(tmp_path: Path) -> None:
+    gang = Gang(tmp_path, takes_slots=False)
+    del gang.links["m2"]
+    gang.begin()
+    assert gang.reasons() == ["never_started"] * 2
 
 
 def test_processes_of_a_lost_machine_are_dead_after_lease_and_grace(gang: Gang) -> None:

@@ -74,7 +74,7 @@ def test_a_limit_has_the_forms_of_other_durations(written: Any, seconds: float) 
         ({"envs": {"": "c"}}, "envs: the name of a variable"),
         (
             {"a.b": 1},
-            "unknown key a.b; known: after, array, .*, matrix, max_duration, max_parallel,",
+            "unknown key a.b; known: after, aggregation, array, .*, matrix, max_duration,",
         ),
         ({"aray": "0-3"}, "unknown key aray; did you mean array"),
         ({"float": {}}, "unknown key float; known"),

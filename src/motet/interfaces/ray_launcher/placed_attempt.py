@@ -140,6 +140,8 @@ class PlacedAttempt:
         absent = [name for name in self._ranks if name not in links]
         if absent:
             raise NoReservation(f"{', '.join(absent)} has left the cluster")
+        if not self._request.takes_slots:
+            return
         nodes = {name: links[name].node for name in self._ranks}
         bundles = {
             nodes[name].identity: {nodes[name].resource: float(len(ranks))}

@@ -88,6 +88,16 @@ class Retry(JobSection):
     ] = ()
 
 
+class AggregationOptions(JobSection):
+    """What a job that uses the cluster's pool of Aggregators may ask of it. `loss_limit`: the share
+    of its speed that it must not lose to other jobs; None: that of its queue, or of the pool.
+    `servers`: parameter servers that it would have without the pool; None: one per worker.
+    """
+
+    loss_limit: Annotated[float, Field(gt=0, lt=1)] | None = None
+    servers: Annotated[int, Field(ge=1, le=1000)] | None = None
+
+
 class TrialOptions(JobSection):
     """A job of several processes first runs as a trial with as few as possible. `limit_s`: the
     trial has passed when it has run so long, or has ended without an error before.

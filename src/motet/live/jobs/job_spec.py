@@ -19,6 +19,7 @@ from pydantic import (
 from motet.domain.reconfiguration import RoleCounts
 from motet.live.jobs.job_sections import (
     LONGEST_S,
+    AggregationOptions,
     Duration,
     FlagOrTrial,
     JobSection,
@@ -132,12 +133,13 @@ class CommandSpec(_JobKeys):
     """A command that runs as a gang of processes.
 
     `run`: a shell script, or a list of words. `processes`: all of them run, or none; each takes one
-    slot.
+    slot. `aggregation`: for a program that uses the cluster's pool of Aggregators.
     """
 
     kind: Literal["command"] = "command"
     run: str | tuple[str, ...]
     processes: _Count = 1
+    aggregation: AggregationOptions = AggregationOptions()
 
     loses_killed_processes: ClassVar[bool] = False
 
@@ -326,6 +328,7 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "preempt": PreemptOptions,
     "retry": Retry,
     "trial": TrialOptions,
+    "aggregation": AggregationOptions,
     "workers": Bounds,
     "servers": Bounds,
 }

@@ -38,6 +38,7 @@ class StartAttempt:
     `stop_signal`, `grace_s`: how the processes are stopped when one of them fails. `lease_s`: the
     processes are stopped when they hear nothing for this time. `archive`: of a snapshot; the folder
     in which rank 0 starts is made from it if it is missing. Empty: that folder is there.
+    `takes_slots`: False: it runs beside jobs, and its machines reserve nothing for it.
     """
 
     attempt: str
@@ -47,6 +48,7 @@ class StartAttempt:
     grace_s: float
     lease_s: float
     archive: str = ""
+    takes_slots: bool = True
 
 
 @dataclass(frozen=True, slots=True)

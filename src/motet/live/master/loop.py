@@ -17,7 +17,7 @@ from motet.domain.units import NEVER_US
 from motet.live.jobs.job import LiveJob
 from motet.live.journal.divergence import log_notices
 from motet.live.journal.store import JournalLost, JournalStore
-from motet.live.launcher.messages import MachineExamined
+from motet.live.launcher.messages import LauncherRequest, MachineExamined, Report
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy, Input
 from motet.live.master.launcher_process import LauncherProcess
@@ -65,7 +65,14 @@ class _Wake:
     """Makes the thread look at its flags."""
 
 
-_Item: TypeAlias = _Request | _Read | _AwaitFinal | _LauncherEnded | _Wake
+@dataclass(frozen=True, slots=True)
+class _Send:
+    """For the launcher; without one they are lost."""
+
+    requests: Sequence[LauncherRequest]
+
+
+_Item: TypeAlias = _Request | _Read | _AwaitFinal | _LauncherEnded | _Wake | _Send
 
 
 class MasterObserver(Protocol):
@@ -81,6 +88,31 @@ class MasterObserver(Protocol):
 
     def launched(self) -> None:
         """A launcher has been started."""
+
+
+class ProcessesBesideJobs(Protocol):
+    """Processes that the launcher runs, and that are no jobs. Thread-safe."""
+
+    def requests(self) -> Sequence[LauncherRequest]:
+        """Everything that a new launcher has to do."""
+        ...
+
+    def take(self, report: Report) -> bool:
+        """Hear what the launcher reports; returns whether it is about one of these processes."""
+        ...
+
+
+class NoProcesses:
+    """The default of ProcessesBesideJobs."""
+
+    def requests(self) -> Sequence[LauncherRequest]:
+        """See ProcessesBesideJobs."""
+        return ()
+
+    def take(self, report: Report) -> bool:
+        """See ProcessesBesideJobs."""
+        del report
+        return False
 
 
 def _ignore(news: object) -> None:
@@ -103,6 +135,7 @@ class MasterLoop:
         observers: Sequence[MasterObserver] = (),
         queues: DefineQueues | None = None,
         prepare: Callable[[ChoosePolicy], None] = _ignore,
+        beside: ProcessesBesideJobs | None = None,
     ) -> None:
         """`address`: of the journal. `policy`: None is the one in force before, else FIFO.
         `launcher`: its command, see `LauncherProcess`. `queues`: limits at the start.
@@ -110,12 +143,13 @@ class MasterLoop:
         `on_failure`: called when the thread ends by an error. `drain_after`: see LiveState.
         `follow`: called on the thread with all jobs at first, and after every step, before it is
         answered, with those that it changed. `prepare`: called on the thread with the first policy,
-        before it decides anything.
+        before it decides anything. `beside`: other processes of the launcher.
         """
         self._address, self._cluster, self._workplace = address, cluster, workplace
         self._command, self._drain_after = launcher, drain_after
         self._on_failure, self._follow, self._observers = on_failure, follow, observers
         self._queues, self._prepare = queues, prepare
+        self._beside = beside or NoProcesses()
         self._inbox: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         self._ready: Future[None] = Future()
         self._is_closing = False
@@ -142,6 +176,10 @@ class MasterLoop:
         reply: Future[T] = Future()
         self._inbox.put(_Read(function, reply))
         return reply
+
+    def send(self, requests: Sequence[LauncherRequest]) -> None:
+        """Hand requests about processes beside jobs to the launcher; a new one asks `beside`."""
+        self._inbox.put(_Send(requests))
 
     def until_final(self, job: int) -> Future[None]:
         """Completes when the job has reached a final state; it may be cancelled."""
@@ -217,18 +255,24 @@ class MasterLoop:
             if item.reply is not None:
                 _answer(item.reply, reply)
         for each in items:
-            match each:
-                case _Read():
-                    _answer_read(each, master.state)
-                case _AwaitFinal():
-                    self._waiting.append(each)
-                case _LauncherEnded(lived_s):
-                    self._launcher = None
-                    pause_s = 0.0 if lived_s >= _SHORTEST_LIFE_S else _SHORTEST_LIFE_S
-                    self._launch_at_s = time.monotonic() + pause_s
+            self._take(each, master.state)
         self._waiting = [each for each in self._waiting if not _is_over(each, master.state)]
         if self._launcher is None and time.monotonic() >= self._launch_at_s:
             self._launch(master, epoch)
+
+    def _take(self, item: _Item, state: LiveState) -> None:
+        """What is no input of the master."""
+        match item:
+            case _Read():
+                _answer_read(item, state)
+            case _AwaitFinal():
+                self._waiting.append(item)
+            case _Send(requests) if self._launcher is not None:
+                self._launcher.send(requests)
+            case _LauncherEnded(lived_s):
+                self._launcher = None
+                pause_s = 0.0 if lived_s >= _SHORTEST_LIFE_S else _SHORTEST_LIFE_S
+                self._launch_at_s = time.monotonic() + pause_s
 
     def _observe(self, master: Master, changed: Sequence[LiveJob]) -> None:
         if steps := master.take_steps():
@@ -257,13 +301,17 @@ class MasterLoop:
         self._launcher = LauncherProcess(
             self._command,
             epoch,
-            lambda report: self._inbox.put(_Request(report)),
+            self._reported,
             lambda: self._inbox.put(_LauncherEnded(time.monotonic() - began_s)),
             lambda found: self._examined.update({found.name: found}),
         )
-        self._launcher.send(master.pending_requests)
+        self._launcher.send([*self._beside.requests(), *master.pending_requests])
         for each in self._observers:
             each.launched()
+
+    def _reported(self, report: Report) -> None:
+        if not self._beside.take(report):
+            self._inbox.put(_Request(report))
 
     def _refuse_rest(self) -> None:
         for waiting in self._waiting:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from motet.aggregation.wire.job_credentials import JobCredential
+from motet.aggregation.wire.pool_address import ADDRESS_VARIABLE
 from motet.live.jobs.attempt import Attempt, AttemptPhase
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import CommandSpec
@@ -30,16 +32,26 @@ class TrainingProgram:
 
 
 @dataclass(frozen=True, slots=True)
+class PoolAccess:
+    """The pool of Aggregators of the cluster. `address`: its address file. `secret`: of the pool,
+    from which those of the jobs follow."""
+
+    address: str
+    secret: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Workplace:
     """Where attempts run. `folder`: state of the server. `env`: variables that every job gets.
 
-    `lease_s`: how long processes run on without the launcher.
+    `lease_s`: how long processes run on without the launcher. `pool`: None: the cluster has none.
     """
 
     folder: Path
     env: Mapping[str, str]
     training: TrainingProgram = TrainingProgram()
     lease_s: float = 600.0
+    pool: PoolAccess | None = None
 
     def attempt_folder(self, job: int, attempt: int) -> Path:
         """Logs and records of one attempt."""
@@ -119,6 +131,7 @@ def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplac
                     **_thread_variables(state, job, machines[rank]),
                     **_gpu_variables(state, attempt, machines[rank]),
                     **_arbiter_variable(job, machines[rank], workplace),
+                    **_pool_variables(job, attempt, workplace),
                     **env,
                     MARK: folder,
                 },
@@ -154,6 +167,15 @@ def _program(
 
 def _arbiter_variable(job: LiveJob, machine: str, workplace: Workplace) -> dict[str, str]:
     return {ARBITER: str(workplace.arbiter(machine))} if job.spec.is_by_machine else {}
+
+
+def _pool_variables(job: LiveJob, attempt: Attempt, workplace: Workplace) -> dict[str, str]:
+    """How the processes of a command find the pool, unless its user named another one."""
+    pool = workplace.pool
+    if pool is None or not isinstance(job.spec, CommandSpec) or ADDRESS_VARIABLE in job.spec.envs:
+        return {}
+    credential = JobCredential.derived(pool.secret, name_in_pool(job, attempt))
+    return {ADDRESS_VARIABLE: pool.address, **credential.variables}
 
 
 def _variables(
@@ -212,6 +234,11 @@ def _gpu_variables(state: LiveState, attempt: Attempt, machine: str) -> dict[str
 def run_id(job: LiveJob) -> str:
     """For trackers of experiments: the same in all attempts, another one in every cluster."""
     return f"motet-{job.number}-{job.submitted_us:x}"
+
+
+def name_in_pool(job: LiveJob, attempt: Attempt) -> str:
+    """Of what an attempt has in the pool of Aggregators; the next attempt begins anew."""
+    return f"{run_id(job)}.{attempt.number}"
 
 
 def _tracking_variables(job: LiveJob) -> dict[str, str]:

@@ -1,0 +1,232 @@
+"""The pool of Aggregators of a live cluster: starts pMaster, and tells it which jobs may use it.
+
+pMaster ends with the server and is started again with it; its state is a file. The Aggregators are
+processes of the cluster (`cluster_launcher`) and outlive both.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO
+
+from motet.aggregation.control.pool_client import PoolClient
+from motet.aggregation.master.processes.launcher_server import LauncherRequests
+from motet.aggregation.master.processes.master_child import MasterChild
+from motet.aggregation.master.processes.pool_folder import PoolFolder
+from motet.aggregation.master.processes.pool_settings import PoolSettings
+from motet.aggregation.wire.job_credentials import job_of_cluster
+from motet.aggregation.wire.pool_views import JobPlacement, PoolView
+from motet.domain.errors import MotetError, NotFound, Unreachable
+from motet.live.jobs.job import LiveJob
+from motet.live.launcher.messages import LauncherRequest, Report
+from motet.live.master.facts import JobFact
+from motet.live.master.master import DurableStep
+from motet.live.master.state import LiveState
+from motet.live.shared_pool.admissions import AdmittedAttempts
+from motet.live.shared_pool.cluster_launcher import AggregatorProgram, ClusterLauncher
+from motet.transport import Server, read_secret
+
+_LOG = logging.getLogger("motet.server")
+_LOOK_EVERY_S = 2.0
+_FRESH_S = 1.0
+_REST_S = 30.0
+
+
+@dataclass(frozen=True)
+class ClusterPoolOptions:
+    """`settings`: of pMaster. `program`: of the Aggregators. `queue_limits`: loss limits of jobs
+    that name none, by queue."""
+
+    settings: PoolSettings
+    program: AggregatorProgram
+    queue_limits: Mapping[str, float] = field(default_factory=dict)
+
+
+class ClusterPool:
+    """Is a MasterObserver, and ProcessesBesideJobs of the MasterLoop. Thread-safe."""
+
+    def __init__(
+        self,
+        folder: PoolFolder,
+        options: ClusterPoolOptions,
+        send: Callable[[Sequence[LauncherRequest]], None],
+        on_view: Callable[[PoolView, Mapping[str, int]], None],
+    ) -> None:
+        """`send`: see ClusterLauncher. `on_view`: called on a thread while there are jobs, with the
+        ids of the jobs by their names in the pool.
+
+        Raises BadInput: the folder is in use, or not private.
+        """
+        self.folder, self._options, self._on_view = folder, options, on_view
+        self._claim: IO[str] = folder.open(goes_on=True)
+        self._launcher = ClusterLauncher(folder, options.program, send)
+        self._changed = threading.Condition()
+        self._attempts = AdmittedAttempts(options.queue_limits)
+        self._is_news = self._is_closing = False
+        self._seen: tuple[float, PoolView] | None = None
+        self.failure = "it has not started yet"
+        self._thread = threading.Thread(target=self._run, name="motet-cluster-pool", daemon=True)
+
+    def start(self) -> None:
+        """Start pMaster; the cluster can be told to start Aggregators."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End pMaster; the Aggregators run on."""
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify_all()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._claim.close()
+
+    def view(self) -> PoolView:
+        """All Aggregators and jobs, as they were a second ago at most. Raises Unreachable."""
+        seen = self._seen
+        if seen is not None and time.monotonic() - seen[0] < _FRESH_S:
+            return seen[1]
+        with self._client() as client:
+            found = client.describe()
+        self._seen = time.monotonic(), found
+        return found
+
+    def explain(self, job: int) -> JobPlacement:
+        """Where the tensors of a live job are. Raises NotFound, Unreachable."""
+        name = next((name for name, number in self.jobs().items() if number == job), None)
+        if name is None:
+            raise NotFound(f"job {job} does not run, so it has no tensors on Aggregators")
+        view = self.view()
+        names = [each.name for each in view.jobs if job_of_cluster(each.name) == name]
+        if not names:
+            raise NotFound(f"job {job} has no tensors on the Aggregators of this cluster")
+        with self._client() as client:
+            return client.explain(name if name in names else names[0])
+
+    def jobs(self) -> Mapping[str, int]:
+        """The ids of jobs by their names in the pool."""
+        with self._changed:
+            return self._attempts.numbers
+
+    def machine_of(self, aggregator: int) -> str:
+        """The machine of an Aggregator; empty: it has ended."""
+        return self._launcher.machine_of(aggregator)
+
+    # -- the master's thread -----------------------------------------------------------------------
+
+    def began(self, state: LiveState) -> None:
+        """See MasterObserver."""
+        self._launcher.use_machines(_open_machines(state))
+        self._follow(list(state.active.values()))
+
+    def stepped(
+        self, steps: Sequence[DurableStep], jobs: Sequence[LiveJob], state: LiveState
+    ) -> None:
+        """See MasterObserver."""
+        if any(not isinstance(fact, JobFact) for step in steps for fact in step.facts):
+            self._launcher.use_machines(_open_machines(state))
+        self._follow(jobs)
+
+    def launched(self) -> None:
+        """See MasterObserver."""
+
+    def requests(self) -> list[LauncherRequest]:
+        """See ProcessesBesideJobs."""
+        return self._launcher.requests()
+
+    def take(self, report: Report) -> bool:
+        """See ProcessesBesideJobs."""
+        return self._launcher.take(report)
+
+    def _follow(self, jobs: Sequence[LiveJob]) -> None:
+        with self._changed:
+            if self._attempts.follow(jobs):
+                self._tell_again()
+
+    # -- the pool's thread -------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        secret = read_secret(self.folder.pool_secret)
+        with (
+            self.folder.log.open("ab") as log,
+            Server(LauncherRequests(self._launcher).handle, secret) as server,
+        ):
+            self.folder.launcher.write_text(server.endpoint.encode(), encoding="utf-8")
+            master = self._started(log)
+            if master is None:
+                return
+            self.failure = ""
+            self._tell_again()
+            while self._wait():
+                self._look()
+            master.close()
+
+    def _started(self, log: IO[bytes]) -> MasterChild | None:
+        """None: the server ends before a pMaster starts."""
+        while not self._is_closing:
+            try:
+                return MasterChild(
+                    self.folder,
+                    self._options.settings,
+                    log,
+                    on_start=self._tell_again,
+                    rest_s=_REST_S,
+                )
+            except MotetError as error:
+                self.failure = str(error)
+                _LOG.error("pool_failed", extra={"fields": {"error": str(error)}})
+                with self._changed:
+                    self._changed.wait_for(lambda: self._is_closing, _REST_S)
+        return None
+
+    def _tell_again(self) -> None:
+        """pMaster does not know yet which jobs may use the pool."""
+        with self._changed:
+            self._is_news = True
+            self._changed.notify_all()
+
+    def _wait(self) -> bool:
+        """Until there is news, or it is time to look; False: until the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_news or self._is_closing, _LOOK_EVERY_S)
+            return not self._is_closing
+
+    def _look(self) -> None:
+        with self._changed:
+            is_news, self._is_news = self._is_news, False
+            admissions, numbers = self._attempts.admissions, self._attempts.numbers
+        try:
+            if is_news:
+                with self._client() as client:
+                    client.admit(admissions)
+            if numbers:
+                self._on_view(self.view(), numbers)
+        except MotetError as error:  # The next pMaster is told.
+            _LOG.warning("pool_unreachable", extra={"fields": {"error": str(error)}})
+            if is_news:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._is_closing, _FRESH_S)
+                self._tell_again()
+
+    def _client(self) -> PoolClient:
+        """Raises Unreachable."""
+        if self.failure:
+            raise Unreachable(f"the pool of Aggregators does not run: {self.failure}")
+        return PoolClient.find(self.folder.address)
+
+
+def _open_machines(state: LiveState) -> list[str]:
+    """Machines that take processes, those with the most slots first."""
+    if state.cluster is None:
+        return []
+    names = [
+        (-slots, name)
+        for name, slots, condition in zip(
+            state.cluster.names, state.cluster.slots, state.conditions, strict=True
+        )
+        if condition == "up" and not state.drains.has_begun(name)
+    ]
+    return [name for _, name in sorted(names)]
