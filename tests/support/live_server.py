@@ -75,14 +75,25 @@ class LiveServer:
 
     def shepherds(self) -> list[int]:
         """Living shepherds of this state folder."""
-        attempts = str(self.folder / "attempts").encode()
+        folders = [str(self.folder / it).encode() + b"/" for it in ("attempts", "aggregation")]
         return [
             int(entry.name)
             for entry in Path("/proc").iterdir()
             if entry.name.isdigit()
             and b"shepherd.py" in (line := _read(entry / "cmdline"))
-            and attempts in line
+            and any(folder in line for folder in folders)
         ]
+
+    def aggregators(self) -> list[int]:
+        """Processes of Aggregators of this state folder, the first that was started first."""
+        endpoints = str(self.folder / "aggregation" / "aggregators").encode()
+        return sorted(
+            int(entry.name)
+            for entry in Path("/proc").iterdir()
+            if entry.name.isdigit()
+            and b"motet.aggregation.aggregator" in (line := _read(entry / "cmdline"))
+            and endpoints in line
+        )
 
     def job_processes(self) -> list[int]:
         """Processes of jobs of this state folder."""

@@ -153,6 +153,14 @@ class LiveClient(AccountRequests):
         """Why a job waited and where it ran: the fields of `motet explain --json`."""
         return self.ask("GET", f"{_path(job)}/explain")
 
+    def aggregation(self) -> dict[str, Any]:
+        """The cluster's pool of Aggregators and the jobs on it. Raises NotFound: it has none."""
+        return self.ask("GET", "/aggregation")
+
+    def tensors(self, job: str) -> dict[str, Any]:
+        """On which Aggregator each tensor of a job is, and why. Raises NotFound: it has none."""
+        return self.ask("GET", f"{_path(job)}/tensors")
+
     def prediction_coverage(self) -> dict[str, Any] | None:
         """How many starts were within the ranges predicted for them; None: none was predicted."""
         found: dict[str, Any] | None = self.ask("GET", "/predictions")["coverage"]

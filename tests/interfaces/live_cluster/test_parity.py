@@ -36,6 +36,10 @@ METHODS = {
     "queue hold": "hold_queue",
     "queue drain": "drain_queue",
     "queue resume": "resume_queue",
+    "aggregator list": "aggregators",
+    "aggregator describe": "aggregators",
+    "aggregator jobs": "aggregator_jobs",
+    "aggregator explain": "tensors",
     "policy show": "policy",
     "policy set": "set_policy",
     "metrics": "metrics",
@@ -57,8 +61,7 @@ OF_THIS_MACHINE = {
 OF_NO_CLUSTER = {
     *("train", "predict", "plan", "app list", "app describe", "simulate", "compare", "demo"),
     *("policy list", "policy describe", "trace describe", "trace convert", "trace generate"),
-    *(f"aggregator {it}" for it in ("start", "list", "jobs", "describe", "explain", "simulate")),
-    "completion",
+    *("aggregator start", "aggregator simulate", "completion"),
 }
 
 

@@ -13,6 +13,16 @@ MACHINE_COLUMNS = (
     *("name", "slots", "used_slots", "state", "jobs", "gpus", "cpus", "memory_bytes"),
     *("failures_in_a_row", "drain_reason", "drain_user", "drain_from"),
 )
+AGGREGATOR_COLUMNS = (
+    *("number", "machine", "is_running", "cycle_ns", "used_share", "jobs", "tensors", "replicas"),
+    "memory_bytes",
+)
+POOL_JOB_COLUMNS = (
+    *("id", "job_name", "name", "phase", "workers", "servers", "tensors", "aggregators", "steps"),
+    *("iteration_ns", "alone_ns", "predicted_loss", "measured_loss", "loss_limit", "late"),
+    *("model_bytes", "largest_bytes"),
+)
+TENSOR_COLUMNS = ("name", "shape", "aggregator", "replica", "cpu_ns", "reason", "others")
 QUEUE_COLUMNS = (
     *("name", "slots", "running", "waiting", "guarantee", "borrow", "lend", "borrowed"),
     *("idle_guarantee", "mode"),

@@ -11,14 +11,19 @@ from motet.domain.errors import BadInput
 from motet.engine.policy_loading.setting_texts import setting_text
 from motet.interfaces.client import LiveClient
 from motet.interfaces.live_cluster.arguments import (
+    JobId,
+    job_id,
     queue_limits,
     require_seconds,
     require_text,
     require_texts,
 )
 from motet.interfaces.live_cluster.cluster_answers import (
+    AGGREGATOR_COLUMNS,
     MACHINE_COLUMNS,
+    POOL_JOB_COLUMNS,
     QUEUE_COLUMNS,
+    TENSOR_COLUMNS,
     ChosenPolicy,
     ClusterMachine,
     ClusterQueue,
@@ -43,6 +48,27 @@ class ClusterCalls:
     def machines(self) -> pd.DataFrame:
         """A row per machine, indexed by `name`: the fields of `ClusterMachine`."""
         return indexed_frame(map(machine_row, self._live.machines()), MACHINE_COLUMNS, "name")
+
+    def aggregators(self) -> pd.DataFrame:
+        """The cluster's pool of Aggregators: a row per Aggregator, indexed by `number`.
+
+        `used_share`: of its cycle, by the jobs whose tensors it serves; `jobs`: their numbers.
+        """
+        rows = [
+            {**each, "jobs": [int(job) for job in each["job_ids"]]}
+            for each in self._live.aggregation()["aggregators"]
+        ]
+        return indexed_frame(rows, AGGREGATOR_COLUMNS, "number")
+
+    def aggregator_jobs(self) -> pd.DataFrame:
+        """The jobs that use the pool, with their speed and what they lose of it: indexed by `name`
+        in the pool; `id` is the number of the job in the cluster."""
+        return indexed_frame(self._live.aggregation()["jobs"], POOL_JOB_COLUMNS, "name")
+
+    def tensors(self, job: JobId) -> pd.DataFrame:
+        """On which Aggregator each tensor of a job is, and why: indexed by `name`."""
+        rows = self._live.tensors(job_id(job))["tensors"]
+        return indexed_frame(rows, TENSOR_COLUMNS, "name")
 
     def drain_machine(self, name: str, reason: str, at: Moment | None = None) -> ClusterMachine:
         """Let a machine take no further jobs; those that it has run on. `reason`: for all who see

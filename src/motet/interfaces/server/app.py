@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from motet import __version__
-from motet.domain.errors import BadInput, MotetError, NotFound
+from motet.domain.errors import BadInput, MotetError, NotFound, Unreachable
 from motet.domain.units import SECOND_US
 from motet.engine.policy_loading.faults import BrokenPolicy
 from motet.interfaces.server.access import Access, problem
@@ -62,6 +62,7 @@ _STATUS: dict[type[MotetError], int] = {
     LimitRaised: 403,
     MasterStopped: 503,
     NotFound: 404,
+    Unreachable: 503,
 }
 _STORAGE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 _HIDDEN = {"spec": None, "results": None, "working_folder": None}

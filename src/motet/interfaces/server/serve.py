@@ -19,6 +19,15 @@ from motet.interfaces.ray_launcher.command import ray_launcher
 from motet.interfaces.server.access import Access
 from motet.interfaces.server.accounts.account_routes import add_account_routes
 from motet.interfaces.server.accounts.request_audit import RequestAudit
+from motet.interfaces.server.aggregation.pool_metrics import PoolMetrics
+from motet.interfaces.server.aggregation.pool_of_server import (
+    PoolOfServer,
+    access_of,
+    opened_pool,
+)
+from motet.interfaces.server.aggregation.pool_page import PoolPage
+from motet.interfaces.server.aggregation.pool_watch import PoolWatch
+from motet.interfaces.server.aggregation.routes import PoolDocuments, add_pool_routes
 from motet.interfaces.server.api_contract.api_description import describe_token
 from motet.interfaces.server.app import create_app
 from motet.interfaces.server.environment import job_environment, training_program
@@ -68,6 +77,8 @@ from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
 from motet.live.queues.queue_changes import DefineQueues
 from motet.live.read_tables.read_tables import ReadTables
+from motet.live.shared_pool.cluster_pool import ClusterPool
+from motet.live.shared_pool.model_sizes import ModelSizes
 from motet.live.upkeep.idle_attempts import IdleWatch, mark_idle
 from motet.live.upkeep.old_snapshots import forget_snapshots
 from motet.live.upkeep.restore import MARKER
@@ -88,7 +99,8 @@ class ServerOptions:
     long processes run on when their machine hears nothing from the server. `drain_after`: failures
     of the infrastructure in a row that drain a machine; 0: none do. `has_open_metrics`: /metrics
     needs no token. `log_format`: of a line per event; None: only warnings are logged, as text.
-    `queues`: with limits from now on; others stay as they are.
+    `queues`: with limits from now on; others stay as they are. `pool`: of Aggregators; None: the
+    cluster has none.
     """
 
     folder: Path
@@ -105,6 +117,7 @@ class ServerOptions:
     queues: DefineQueues | None = None
     retention: Retention = field(default_factory=Retention)
     idle_after_s: float = 1800.0
+    pool: PoolOfServer | None = None
 
 
 def serve(
@@ -161,7 +174,10 @@ class _ServerParts:
         self._kernels = kernels
         self._predictions = StartPredictions(self._journal, folder, self.changes.changed)
         self._replays = ReplayStore(folder)
-        self._workplace = Workplace(folder, job_environment(), training_program(), options.lease_s)
+        self._pool = self._opened_pool()
+        access = None if self._pool is None else access_of(self._pool)
+        surroundings = job_environment(), training_program(), options.lease_s
+        self._workplace = Workplace(folder, *surroundings, access)
         store = WebhookStore(folder / "webhook-secrets")
         self._webhooks = Webhooks(store, self._journal, self._audit)
         self._master = MasterLoop(
@@ -173,9 +189,10 @@ class _ServerParts:
             on_failure,
             options.drain_after,
             self._follow,
-            [self._metrics, MasterLog(), self._webhooks],
+            [self._metrics, MasterLog(), self._webhooks, *filter(None, [self._pool])],
             options.queues,
             kernels.prepare,
+            self._pool,
         )
         self._snapshots = SnapshotStore(self._workplace.snapshots_folder)
         keep_days = options.retention.keep_days
@@ -188,6 +205,8 @@ class _ServerParts:
     def start(self) -> None:
         """Read the journal and begin to decide."""
         self._master.start()
+        if self._pool is not None:
+            self._pool.start()
         self._predictions.start()
         keep_collections_short()
 
@@ -202,6 +221,8 @@ class _ServerParts:
     def close(self) -> None:
         """Write what is not written; jobs run on."""
         self._master.close()
+        if self._pool is not None:
+            self._pool.close()
         self._webhooks.close()
         self._predictions.close()
         self._upkeep.close()
@@ -230,6 +251,8 @@ class _ServerParts:
         add_usage_routes(app, self._tables)
         program = ForecastProgram(self._journal)
         add_forecast_routes(app, program, self._predictions)
+        pool_documents = PoolDocuments(master, self._pool)
+        add_pool_routes(app, pool_documents)
         add_metrics(app, self._metrics)
         describe_token(app)
         renderer = PageRenderer(place.root_path)
@@ -244,6 +267,7 @@ class _ServerParts:
         runs = ReplayRuns(program, self._replays, self.changes.changed)
         ReplayPages(master, self._replays, runs, renderer).add_to(app)
         DecisionPage(master, program, renderer).add_to(app)
+        PoolPage(master, pool_documents, renderer).add_to(app)
         return RootPath(app, place.root_path)
 
     def policy_in_force(self) -> str:
@@ -259,6 +283,18 @@ class _ServerParts:
         """Those that start, too."""
         counts = self._tables.counts()
         return sum(counts.get(each, 0) for each in (JobState.STARTING, JobState.RUNNING))
+
+    def _opened_pool(self) -> ClusterPool | None:
+        options = self._options
+        if options.pool is None:
+            return None
+        watch = PoolWatch(ModelSizes(lambda given: self._master.ask(given)), self.changes.changed)
+        place = options.folder, options.address, options.lease_s
+        pool = opened_pool(
+            options.pool, *place, lambda requests: self._master.send(requests), watch.seen
+        )
+        self._metrics.registry.register(PoolMetrics(pool))
+        return pool
 
     def _follow(self, jobs: Sequence[LiveJob]) -> None:
         self._tables.follow(jobs)

@@ -93,7 +93,7 @@ def array_page(state: LiveState, number: int) -> dict[str, Any]:
 def job_page(state: LiveState, number: int, workplace: Workplace) -> dict[str, Any]:
     """A job with its specification and all attempts. `results`: of a training, its folder.
     `working_folder`: where its processes start. `ran_s`: for how long its attempts that have ended
-    ran, of `max_duration_s`. `proposal`: of its size.
+    ran, of `max_duration_s`. `proposal`: of its size. `model`: as its workers told the Aggregators.
 
     Raises NotFound.
     """
@@ -108,11 +108,21 @@ def job_page(state: LiveState, number: int, workplace: Workplace) -> dict[str, A
             sum(each.ran_us(each.ended_us) for each in job.attempts if each.ended_us is not None)
         ),
         "proposal": proposed_size(state, job),
+        "model": _model(job),
         "spec": job.spec.model_dump(mode="json"),
         "attempt_list": [
             {**_attempt(each, state.cluster), **_roles(job, each)} for each in job.attempts
         ],
     }
+
+
+def _model(job: LiveJob) -> dict[str, Any] | None:
+    """`skew`: the part of the largest tensor."""
+    if job.model is None:
+        return None
+    model_bytes, largest_bytes = job.model
+    skew = round(largest_bytes / model_bytes, 4)
+    return {"bytes": model_bytes, "largest_bytes": largest_bytes, "skew": skew}
 
 
 def job_explanation(

@@ -271,6 +271,7 @@ def test_text_can_be_read_on_its_background(window: Window, client: LiveClient) 
         "/jobs",
         f"/jobs/{job}",
         "/machines",
+        "/aggregators",
         "/queues",
         "/timeline",
         "/decisions",
@@ -288,7 +289,8 @@ def test_the_page_of_a_missing_job_can_be_read(narrow: Window) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/jobs", "/machines", "/queues", "/timeline", "/decisions", "/whatif"]
+    "path",
+    ["/", "/jobs", "/machines", "/aggregators", "/queues", "/timeline", "/decisions", "/whatif"],
 )
 def test_a_narrow_window_does_not_scroll_sideways(narrow: Window, path: str) -> None:
     narrow.tab.goto(path)

@@ -64,7 +64,18 @@ def post(browser: httpx.Client, path: str, origin: str | None = None) -> httpx.R
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/jobs", "/jobs/1", "/machines", "/queues", "/timeline", "/decisions", "/events"]
+    "path",
+    [
+        "/",
+        "/jobs",
+        "/jobs/1",
+        "/machines",
+        "/aggregators",
+        "/queues",
+        "/timeline",
+        "/decisions",
+        "/events",
+    ],
 )
 def test_a_stranger_is_asked_for_the_token(stranger: httpx.Client, path: str) -> None:
     answer = stranger.get(path)

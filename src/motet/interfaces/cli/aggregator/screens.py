@@ -14,17 +14,20 @@ from motet.interfaces.cli.shell.streams.visible import visible_text
 
 def aggregators_table(aggregators: Sequence[Mapping[str, Any]]) -> Table:
     """A row per Aggregator."""
-    table = _table("N", "STATE", "CYCLE", "USED", "TENSORS", "REPLICAS", "MEMORY", "JOBS")
+    has_machines = any("machine" in each for each in aggregators)
+    columns = ("N", *(["MACHINE"] if has_machines else []), "STATE", "CYCLE", "USED", "TENSORS")
+    table = _table(*columns, "REPLICAS", "MEMORY", "JOBS")
     for each in aggregators:
         table.add_row(
             str(each["number"]),
+            *([Text(visible_text(each["machine"] or "-"))] if has_machines else []),
             "running" if each["is_running"] else "starting",
             _ms(each["cycle_ns"] or None),
             f"{each['used_share']:.0%}" if each["cycle_ns"] else "-",
             str(each["tensors"]),
             str(each["replicas"]),
             f"{each['memory_bytes'] / 1e6:.1f} MB",
-            Text(visible_text(", ".join(each["jobs"]) or "-")),
+            Text(visible_text(", ".join(each.get("job_ids", each["jobs"])) or "-")),
         )
     return table
 
@@ -33,11 +36,11 @@ def pool_jobs_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
     """A row per job."""
     table = _table(
         *("JOB", "STATE", "WORKERS", "TENSORS", "AGGREGATORS", "STEPS", "ITERATION", "ALONE"),
-        *("LOSS", "LATE"),
+        *("LOSS", "LIMIT", "LATE"),
     )
     for each in jobs:
         table.add_row(
-            Text(visible_text(each["name"])),
+            Text(visible_text(_job_label(each))),
             each["phase"],
             str(len(each["workers"])),
             str(each["tensors"]),
@@ -46,6 +49,7 @@ def pool_jobs_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
             _ms(each["iteration_ns"] or None),
             _ms(each["alone_ns"]),
             _share(each["measured_loss"]),
+            _share(each["loss_limit"]),
             str(each["late"]),
         )
     return table
@@ -82,6 +86,13 @@ def tensor_screen(tensor: Mapping[str, Any]) -> RenderableType:
     return facts
 
 
+def _job_label(job: Mapping[str, Any]) -> str:
+    """Its number and name in the cluster, or its name in the pool."""
+    if job.get("id") is None:
+        return str(job["name"])
+    return f"{job['id']} {job['job_name']}"
+
+
 def _tensor_cells(tensor: Mapping[str, Any]) -> tuple[Text, str, str, str, str]:
     replica = tensor["replica"]
     return (
@@ -95,7 +106,7 @@ def _tensor_cells(tensor: Mapping[str, Any]) -> tuple[Text, str, str, str, str]:
 
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    words = {"STATE", "JOBS", "JOB", "TENSOR", "SHAPE", "WHY", "AGGREGATORS"}
+    words = {"MACHINE", "STATE", "JOBS", "JOB", "TENSOR", "SHAPE", "WHY", "AGGREGATORS"}
     for column in columns:
         table.add_column(column, justify="left" if column in words else "right")
     return table

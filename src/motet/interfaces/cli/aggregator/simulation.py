@@ -11,6 +11,7 @@ from motet.domain.errors import BadInput
 from motet.domain.units import NEVER_US, microseconds
 from motet.interfaces.cli.aggregator.simulation_files import write_simulation
 from motet.interfaces.cli.aggregator.simulation_screen import SimulatedPool, simulation_page
+from motet.interfaces.cli.shell.option_types import queue_loss_limits
 from motet.interfaces.cli.shell.streams.busy_line import busy_line
 from motet.interfaces.cli.shell.streams.results import print_json, print_result
 from motet.interfaces.cli.shell.trace_input import TraceFlags, traces
@@ -62,7 +63,7 @@ class PoolFlags:
             self.least_gpus,
             self.cpu_ns_per_byte,
             self.spread,
-            dict(map(_queue_limit, self.queue_texts)),
+            queue_loss_limits(self.queue_texts),
         )
 
     @property
@@ -72,21 +73,6 @@ class PoolFlags:
         return ServiceRules(
             scaling, microseconds(self.period_s), self.measured_iterations, self.contention
         )
-
-
-def _queue_limit(text: str) -> tuple[str, float]:
-    """Raises BadInput."""
-    name, _, value = text.rpartition("=")
-    try:
-        limit = float(value)
-    except ValueError:
-        limit = 0.0
-    if not name or not 0 < limit <= 1:
-        raise BadInput(
-            f"--queue-loss-limit {text}: give QUEUE=X, a queue of the log and a share of the "
-            "speed above 0 and at most 1, for example prod=0.02"
-        )
-    return name, limit
 
 
 def show_simulation(flags: PoolFlags) -> None:

@@ -107,6 +107,9 @@ def _add_training_facts(facts: Table, job: Mapping[str, Any]) -> None:
         facts.add_row("progress", progress_text(job["progress"]))
     if proposal := job.get("proposal"):  # An older server has none.
         facts.add_row("proposes", Text(visible_text(proposal["sentence"])))
+    if model := job.get("model"):
+        size = f"{model['bytes'] / 1e6:.1f} MB, its largest tensor {model['skew']:.0%} of it"
+        facts.add_row("model", size)
     if job["results"]:
         facts.add_row("results", Text(visible_text(job["results"])))
 

@@ -11,6 +11,7 @@ import click
 
 from motet.interfaces.cli.live.connection import state_option
 from motet.interfaces.cli.server.backup_commands import backup_command, restore_command
+from motet.interfaces.cli.server.pool_options import pool_options
 from motet.interfaces.cli.shell.exposure_options import exposure_options
 from motet.interfaces.cli.shell.gpus_option import gpus_option
 from motet.interfaces.cli.shell.port_number import PortNumber
@@ -18,6 +19,7 @@ from motet.interfaces.cli.shell.server_extra import require_server_extra
 from motet.interfaces.cli.shell.streams.visible import echo_note
 
 if TYPE_CHECKING:
+    from motet.interfaces.server.aggregation.pool_of_server import PoolOfServer
     from motet.interfaces.server.event_log.line_formats import LogFormat
     from motet.interfaces.server.network.exposure import Exposure
 
@@ -124,6 +126,7 @@ if TYPE_CHECKING:
     help="Minutes after which a job that runs and writes nothing is marked NoProgress; 0: never. "
     "Default: 30.",
 )
+@pool_options
 @exposure_options
 @click.option("--demo", is_flag=True, help="Submit the jobs of `motet demo`, to look around.")
 @state_option
@@ -147,6 +150,7 @@ def server_command(
     idle_after_min: float,
     demo: bool,
     exposure: Exposure,
+    pool: PoolOfServer | None,
     state_folder: Path | None,
 ) -> int | None:
     """Run the master: it accepts jobs, queues them under a policy, and runs them on this computer
@@ -182,6 +186,7 @@ def server_command(
         queues=queues_of_file(queues),
         retention=Retention(keep_days, log_limit_mb * 1_000_000),
         idle_after_s=idle_after_min * 60 or math.inf,
+        pool=pool,
     )
     is_told = log_format != "json"  # Every line is an object then.
 

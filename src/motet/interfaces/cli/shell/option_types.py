@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -51,3 +52,22 @@ class MachinesType(click.IntRange):
             return super().convert(value, param, ctx)
         except click.BadParameter:
             self.fail(f"{value!r}: give a number of machines from 1 on, or any", param, ctx)
+
+
+def queue_loss_limits(texts: Iterable[str]) -> dict[str, float]:
+    """Loss limits by queue, of options QUEUE=X. Raises BadInput."""
+    return dict(map(_queue_limit, texts))
+
+
+def _queue_limit(text: str) -> tuple[str, float]:
+    name, _, value = text.rpartition("=")
+    try:
+        limit = float(value)
+    except ValueError:
+        limit = 0.0
+    if not name or not 0 < limit < 1:
+        raise BadInput(
+            f"--queue-loss-limit {text}: give QUEUE=X, a queue and a share of the speed above 0 "
+            "and below 1, for example prod=0.02"
+        )
+    return name, limit

@@ -138,6 +138,7 @@ def job(
         "spec": document["spec"],
         "results": document["results"],
         "proposal": document["proposal"],
+        "model": document["model"],
         "working_folder": document["working_folder"],
         "snapshot": found.spec.digest[:12],
         "chapters": [
