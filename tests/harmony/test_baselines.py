@@ -27,7 +27,9 @@ def test_isolated_jobs_use_the_cpus_most(seed: int) -> None:
 
 
 def test_isolated_jobs_get_machines_for_their_memory_in_their_order() -> None:
-    costs = JobCosts(np.ones(3), np.zeros(3), np.ones(3), np.array([25.0, 60.0, 10.0]), np.zeros(3))
+    costs = JobCosts(
+        np.ones(3), np.zeros(3), np.ones(3), np.array([25.0, 60.0, 10.0]), *np.zeros((2, 3))
+    )
     found = isolated_grouping(GroupingProblem(costs, 5, 10.0))
     assert {group.jobs for group in found.groups} == {(0,), (2,)}
     assert found.groups[0].machines >= 3

@@ -20,7 +20,9 @@ from motet.harmony.problem import JobCosts, grouping_of
 def test_the_number_of_groups_balances_single_jobs_best(seed: int) -> None:
     rng = np.random.default_rng([seed, 8])
     jobs, machines = int(rng.integers(1, 40)), int(rng.integers(1, 60))
-    problem = random_problem(seed, jobs, machines, with_constant=seed % 2 == 1)
+    problem = random_problem(
+        seed, jobs, machines, with_constant=seed % 2 == 1, with_outside=seed % 4 > 1
+    )
     off = [
         sum(abs(job.imbalance_s) for job in harmony_letter.times_of(problem, range(jobs), count))
         for count in range(1, min(jobs, machines) + 1)
@@ -29,9 +31,7 @@ def test_the_number_of_groups_balances_single_jobs_best(seed: int) -> None:
 
 
 def test_the_evened_number_of_groups_balances_the_sums() -> None:
-    costs = JobCosts(
-        np.array([30.0, 10.0]), np.zeros(2), np.array([2.0, 2.0]), np.zeros(2), np.zeros(2)
-    )
+    costs = JobCosts(np.array([30.0, 10.0]), np.zeros(2), np.array([2.0, 2.0]), *np.zeros((3, 2)))
     assert evened_group_count(costs, 10) == 1  # A DoP of 10: 4 s of COMP, 4 s of COMM.
     assert evened_group_count(costs, 20) == 2
     assert evened_group_count(costs, 200) == 2
@@ -39,7 +39,7 @@ def test_the_evened_number_of_groups_balances_the_sums() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_machines_go_to_the_most_computation_bound_group(seed: int) -> None:
-    problem = random_problem(seed, 12, 30, with_constant=seed % 2 == 1)
+    problem = random_problem(seed, 12, 30, with_constant=seed % 2 == 1, with_outside=seed % 4 > 1)
     group_of = np.arange(12) % 5
     counts = split_machines(problem.costs, group_of, 5, 30, False)
     groups = [np.flatnonzero(group_of == group).tolist() for group in range(5)]
@@ -48,9 +48,7 @@ def test_machines_go_to_the_most_computation_bound_group(seed: int) -> None:
 
 
 def test_by_relative_need_groups_of_short_jobs_get_machines_alike() -> None:
-    costs = JobCosts(
-        np.array([400.0, 4.0]), np.zeros(2), np.array([50.0, 1.0]), np.zeros(2), np.zeros(2)
-    )
+    costs = JobCosts(np.array([400.0, 4.0]), np.zeros(2), np.array([50.0, 1.0]), *np.zeros((3, 2)))
     group_of = np.array([0, 1])
     assert split_machines(costs, group_of, 2, 8, True).tolist() == [5, 3]
     assert split_machines(costs, group_of, 2, 8, False).tolist() == [7, 1]
@@ -58,7 +56,7 @@ def test_by_relative_need_groups_of_short_jobs_get_machines_alike() -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_worths_add_up_to_the_utilisation_of_the_model(seed: int) -> None:
-    problem = random_problem(seed, 9, 20, with_constant=True)
+    problem = random_problem(seed, 9, 20, with_constant=True, with_outside=True)
     group_of, counts = np.array([0, 1, 2, -1, 0, 1, 2, 2, -1]), np.array([9, 4, 7])
     worth = worths(problem.costs, group_of, counts, np.inf, problem.cpu_weight)
     grouping = grouping_of(group_of.tolist(), counts.tolist())

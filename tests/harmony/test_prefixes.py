@@ -17,7 +17,9 @@ from motet.harmony.problem import Grouping
 def test_the_grouping_is_that_of_the_printed_algorithm(seed: int) -> None:
     rng = np.random.default_rng([seed, 3])
     jobs, machines = int(rng.integers(1, 30)), int(rng.integers(1, 40))
-    problem = random_problem(seed, jobs, machines, with_constant=seed % 2 == 1)
+    problem = random_problem(
+        seed, jobs, machines, with_constant=seed % 2 == 1, with_outside=seed % 4 > 1
+    )
     assert paper_grouping(problem) == harmony_letter.schedule(problem)
 
 

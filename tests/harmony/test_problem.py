@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from motet.domain.errors import BadInput
+from motet.estimate.colocation.group_time import SubtaskTimes
 from motet.estimate.colocation.subtask_profile import SubtaskProfile
 from motet.harmony.problem import OUTSIDE, Grouping, GroupingProblem, JobGroup, grouping_of
 
@@ -16,8 +17,10 @@ PROFILES = [SubtaskProfile.of(4, 3.0, 1.0), SubtaskProfile.of(2, 2.0, 3.0)]
 
 def test_costs_follow_the_profiles() -> None:
     problem = GroupingProblem.of(PROFILES, 4)
-    assert problem.times(0, 4) == (3.0, 1.0)
-    assert problem.times(1, 4) == (1.0, 3.0)
+    assert problem.times(0, 4) == SubtaskTimes(3.0, 1.0)
+    assert problem.times(1, 4) == SubtaskTimes(1.0, 3.0)
+    outside = GroupingProblem.of([SubtaskProfile.of(4, 3.0, 1.0, 0.5)], 4)
+    assert outside.times(0, 2) == SubtaskTimes(6.0, 1.0, 0.5)
 
 
 def test_idle_machines_count_as_not_used() -> None:

@@ -19,7 +19,7 @@ def needing(memory: Sequence[float], fixed: Sequence[float] | None = None) -> Jo
     """Jobs that need so much memory on all their machines, and on each of them."""
     none: Floats = np.zeros(len(memory))
     each = none if fixed is None else np.array(fixed, float)
-    return JobCosts(none, none, none, np.array(memory, float), each)
+    return JobCosts(none, none, none, np.array(memory, float), each, none)
 
 
 MEMORY = st.lists(st.floats(0, 100), min_size=1, max_size=12)

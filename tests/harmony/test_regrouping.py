@@ -24,7 +24,7 @@ def problem_of(*times: tuple[float, float], machines: int) -> GroupingProblem:
     """Jobs by (COMP, COMM) seconds on two machines."""
     comp_s, comm_s = np.array(times, dtype=float).T
     none = np.zeros(len(times))
-    return GroupingProblem(JobCosts(2 * comp_s, none, comm_s, none, none), machines)
+    return GroupingProblem(JobCosts(2 * comp_s, none, comm_s, none, none, none), machines)
 
 
 TWO_GROUPS = Grouping((JobGroup((0,), 2), JobGroup((1,), 2)))

@@ -17,7 +17,9 @@ def problem_of(*times: tuple[float, float], memory: list[float] | None = None) -
     comp_s, comm_s = np.array(times, dtype=float).T
     none = np.zeros(len(times))
     return GroupingProblem(
-        JobCosts(comp_s, none, comm_s, none if memory is None else np.array(memory), none), 1, 10.0
+        JobCosts(comp_s, none, comm_s, none if memory is None else np.array(memory), none, none),
+        1,
+        10.0,
     )
 
 

@@ -17,6 +17,7 @@ def random_problem(
     *,
     with_constant: bool = False,
     with_memory: bool = False,
+    with_outside: bool = False,
     balanced_machines: float | None = None,
 ) -> GroupingProblem:
     """`balanced_machines`: the DoP at which the median job computes as long as it communicates."""
@@ -27,7 +28,8 @@ def random_problem(
     constant_s = 0.2 * comm_s * rng.random(jobs) * with_constant
     memory_bytes = rng.uniform(4, 60, jobs) * GIB * with_memory
     fixed_bytes = rng.uniform(0, 4, jobs) * GIB * with_memory
-    costs = JobCosts(divided_s, constant_s, comm_s, memory_bytes, fixed_bytes)
+    outside_s = 0.3 * comm_s * rng.random(jobs) * with_outside
+    costs = JobCosts(divided_s, constant_s, comm_s, memory_bytes, fixed_bytes, outside_s)
     limit = 32 * GIB if with_memory else float("inf")
     return GroupingProblem(costs, machines, limit, CPU_WEIGHT)
 

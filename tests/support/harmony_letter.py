@@ -36,6 +36,7 @@ def times_of(problem: GroupingProblem, rows: Sequence[int], group_count: int) ->
         SubtaskTimes(
             costs.divided_s[row] * group_count / problem.machines + costs.constant_s[row],
             costs.comm_s[row],
+            costs.outside_s[row],
         )
         for row in rows
     ]
@@ -43,7 +44,7 @@ def times_of(problem: GroupingProblem, rows: Sequence[int], group_count: int) ->
 
 def assign(jobs: Sequence[SubtaskTimes], group_count: int) -> Groups:
     """Algorithm 2 and the swaps after it."""
-    left = sorted(range(len(jobs)), key=lambda row: -jobs[row].iteration_s)
+    left = sorted(range(len(jobs)), key=lambda row: -length_s(jobs[row]))
     groups: Groups = []
     for _ in range(group_count):
         group: list[int] = []
@@ -60,6 +61,11 @@ def assign(jobs: Sequence[SubtaskTimes], group_count: int) -> Groups:
     return groups
 
 
+def length_s(job: SubtaskTimes) -> float:
+    """T_itr, with CPU time outside of COMP."""
+    return job.cpu_s + job.comm_s
+
+
 def imbalance(jobs: Sequence[SubtaskTimes], group: Sequence[int]) -> float:
     """S_diff."""
     return sum(jobs[row].imbalance_s for row in group)
@@ -69,9 +75,10 @@ def _place(jobs: Sequence[SubtaskTimes], groups: Groups, row: int) -> None:
     order = sorted(groups, key=lambda g: abs(jobs[row].imbalance_s + imbalance(jobs, g)))
     for group in order:
         with_job = [jobs[each] for each in (*group, row)]
-        is_longest = jobs[row].iteration_s > max(jobs[each].iteration_s for each in group)
-        sums = sum(job.comp_s for job in with_job), sum(job.comm_s for job in with_job)
-        if not (is_longest and jobs[row].iteration_s >= max(sums)):
+        own_s = length_s(jobs[row])
+        is_longest = own_s > max(length_s(jobs[each]) for each in group)
+        sums = sum(job.cpu_s for job in with_job), sum(job.comm_s for job in with_job)
+        if not (is_longest and own_s >= max(sums)):
             group.append(row)
             return
     order[0].append(row)

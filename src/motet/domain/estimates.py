@@ -34,8 +34,9 @@ class SubtaskEstimates:
     its processes, `input_bytes` is 0, since what it keeps on disk is not in it; on the machine that
     needs most, of m machines, it needs `model_bytes` / m + `machine_bytes`. The latter is 0 before.
 
-    Measured: on m machines an iteration takes `divided_s` / m + `constant_s` seconds of COMP and
-    `comm_s` of COMM; NaN before the first measurement, which `is_measured` tells.
+    Measured: on m machines an iteration takes `divided_s` / m + `constant_s` seconds of COMP,
+    `comm_s` of COMM, and `outside_s` of the core of COMP, outside of it (0: the machine has other
+    cores); NaN before the first measurement, which `is_measured` tells.
     """
 
     input_bytes: Floats
@@ -44,6 +45,7 @@ class SubtaskEstimates:
     divided_s: Floats
     constant_s: Floats
     comm_s: Floats
+    outside_s: Floats
 
     @property
     def are_reported(self) -> Bools:

@@ -30,8 +30,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class DataSizes:
-    """Bytes of the input, and of the model with working memory, of a job that reports its COMP and
-    COMM times; on all of its machines together."""
+    """Bytes of the input, and of the model with working memory, on all machines of a job."""
 
     input_bytes: int
     model_bytes: int
@@ -240,8 +239,8 @@ class SizeProposed:
 @dataclass(frozen=True, slots=True)
 class SubtasksMeasured:
     """Mean seconds of COMP and COMM in iterations on so many machines, alone or beside others,
-    since the last such event. `iteration_s`: waiting included; `memory_bytes`,
-    `least_memory_bytes`: on the machines with the most and the least now; None: unknown."""
+    since the last such event. `iteration_s`: waiting included; `outside_s`: see SubtaskTimes; the
+    bytes: on the machines with the most and the least now. None: unknown."""
 
     job: int
     machines: int
@@ -250,6 +249,7 @@ class SubtasksMeasured:
     iteration_s: float | None = None
     memory_bytes: int | None = None
     least_memory_bytes: int | None = None
+    outside_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -361,8 +361,8 @@ Event: TypeAlias = (
     | Tick
 )
 EVENTS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
-_OPTIONAL = ("since_us", "until_us", "iteration_s", "memory_bytes", "least_memory_bytes")
-"""Fields that only some drivers fill."""
+_MEASURED = ("iteration_s", "outside_s", "memory_bytes", "least_memory_bytes")
+_OPTIONAL = ("since_us", "until_us", *_MEASURED)  # Fields that only some drivers fill.
 
 
 def event_to_json(event: Event) -> dict[str, Any]:

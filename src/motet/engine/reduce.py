@@ -17,6 +17,7 @@ from motet.engine.actions.slots import Slots
 from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.measurements.machine_monitor import MachineMonitor
 from motet.engine.state.cluster_state import ClusterState
+from motet.estimate.colocation.group_time import SubtaskTimes
 from motet.estimate.colocation.memory_curve import MachineBytes
 
 UPDATABLE = ("queue", "priority")
@@ -213,8 +214,8 @@ class Reducer:
 
     def _subtasks_measured(self, event: events.SubtasksMeasured) -> bool:
         if self._measurements is not None and event.job in self._measurements:
-            times = event.machines, event.comp_s, event.comm_s
-            self._measurements.took(event.job, *times, measured_memory(event))
+            memory = measured_memory(event)
+            self._measurements.took(event.job, event.machines, measured_times(event), memory)
         return False
 
     def _model_measured(self, event: ModelMeasured) -> bool:
@@ -278,6 +279,11 @@ class Reducer:
     def _require(self, job: int, holds: bool) -> None:
         if not holds:
             raise BadInput(f"job {job} is not active, or its state does not permit this event")
+
+
+def measured_times(event: events.SubtasksMeasured) -> SubtaskTimes:
+    """Of an iteration."""
+    return SubtaskTimes(event.comp_s, event.comm_s, event.outside_s or 0.0)
 
 
 def measured_memory(event: events.SubtasksMeasured) -> MachineBytes | None:

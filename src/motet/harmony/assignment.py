@@ -1,10 +1,10 @@
 """Algorithm 2 of Harmony: jobs to a given number of groups, then swaps between groups.
 
-Source: W.-Y. Lee, dissertation, section 4.3.2. Jobs in descending order of their iteration time
-fill one group after the other: each group takes the longest job whose resource sign (T_cpu - T_net)
-is opposite to the group's sum, else the longest one. Remaining jobs, most imbalanced first, join
-the group that they balance best. Then pairs of jobs are swapped between the most imbalanced group
-and the one most different from it.
+Source: W.-Y. Lee, dissertation, section 4.3.2. Jobs in descending order of their iteration time,
+with CPU time outside of COMP, fill one group after the other: each group takes the longest job
+whose resource sign (T_cpu - T_net) is opposite to the group's sum, else the longest one. Remaining
+jobs, most imbalanced first, join the group that they balance best. Then pairs of jobs are swapped
+between the most imbalanced group and the one most different from it.
 
 Departures: `|g| < n / n_G` fills each group in place of `<=`, which would add a job too many. A
 swap takes place only if it shrinks the sum of both imbalances by a relative 1e-9, so that swaps
@@ -26,7 +26,7 @@ _LEAST_GAIN = 1e-9
 @njit(cache=True)
 def assign_jobs(comp_s: Floats, comm_s: Floats, group_count: int) -> Ints:
     """The group of each job, 0 to `group_count` - 1. `comp_s`: COMP at the common DoP of all
-    groups; there are at least as many jobs as groups.
+    groups, with the CPU time outside of it; there are at least as many jobs as groups.
     """
     group_of = _filled_evenly(comp_s, comm_s, group_count)
     _place_remaining(comp_s - comm_s, group_of, group_count)

@@ -53,16 +53,16 @@ def _worths_of_sets(
     worth = np.full((1 << jobs, machines + 1), -np.inf)
     for chosen in range(1, 1 << jobs):
         for count in range(1, machines + 1):
-            comp_s = comm_s = longest_s = memory = 0.0
+            cpu_s = comm_s = longest_s = memory = 0.0
             for job in range(jobs):
                 if chosen >> job & 1:
                     own_s = costs.divided_s[job] / count + costs.constant_s[job]
-                    comp_s += own_s
+                    cpu_s += own_s + costs.outside_s[job]
                     comm_s += costs.comm_s[job]
                     longest_s = max(longest_s, own_s + costs.comm_s[job])
                     memory += costs.memory_bytes[job] + count * costs.fixed_bytes[job]
             if memory <= count * memory_limit:
-                worth[chosen, count] = machine_worth(comp_s, comm_s, longest_s, count, cpu_weight)
+                worth[chosen, count] = machine_worth(cpu_s, comm_s, longest_s, count, cpu_weight)
     return worth
 
 

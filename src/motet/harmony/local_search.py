@@ -183,13 +183,13 @@ def _worth(state: SearchState, group: int, count: int) -> float:
     if group == len(state.counts) - 1:
         return 0.0
     costs, divisor = state.costs, max(count, 1)
-    comp_s = comm_s = longest_s = memory = 0.0
+    cpu_s = comm_s = longest_s = memory = 0.0
     members = 0
     for row in range(len(state.group_of)):
         if state.group_of[row] == group:
             members += 1
             own_s = costs.divided_s[row] / divisor + costs.constant_s[row]
-            comp_s += own_s
+            cpu_s += own_s + costs.outside_s[row]
             comm_s += costs.comm_s[row]
             longest_s = max(longest_s, own_s + costs.comm_s[row])
             memory += costs.memory_bytes[row] + count * costs.fixed_bytes[row]
@@ -198,4 +198,4 @@ def _worth(state: SearchState, group: int, count: int) -> float:
         return 0.0
     if count == 0 or memory > count * state.memory_limit:
         return -np.inf
-    return machine_worth(comp_s, comm_s, longest_s, count, state.cpu_weight)
+    return machine_worth(cpu_s, comm_s, longest_s, count, state.cpu_weight)

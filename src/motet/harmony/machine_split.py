@@ -30,8 +30,8 @@ def balanced_group_count(costs: JobCosts, machines: int) -> int:
 
 @njit(cache=True)
 def _imbalance_s(costs: JobCosts, machines: int, group_count: int) -> float:
-    comp_s = costs.divided_s * group_count / machines + costs.constant_s
-    return float(np.abs(comp_s - costs.comm_s).sum())
+    cpu_s = costs.divided_s * group_count / machines + costs.constant_s + costs.outside_s
+    return float(np.abs(cpu_s - costs.comm_s).sum())
 
 
 @njit(cache=True)
@@ -40,7 +40,7 @@ def evened_group_count(costs: JobCosts, machines: int) -> int:
     within 1 to min(jobs, machines).
     """
     most = min(len(costs.comm_s), machines)
-    shared_s = costs.comm_s.sum() - costs.constant_s.sum()
+    shared_s = costs.comm_s.sum() - costs.constant_s.sum() - costs.outside_s.sum()
     if shared_s * machines >= costs.divided_s.sum() * most:
         return max(1, most)
     return int(max(1, round(shared_s * machines / costs.divided_s.sum())))
@@ -60,7 +60,7 @@ def split_machines(
     comm_s = np.zeros(group_count)
     for row in range(len(group_of)):
         divided_s[group_of[row]] += costs.divided_s[row]
-        constant_s[group_of[row]] += costs.constant_s[row]
+        constant_s[group_of[row]] += costs.constant_s[row] + costs.outside_s[row]
         comm_s[group_of[row]] += costs.comm_s[row]
     # A group's need on m machines is need / m + rest.
     scale = np.maximum(comm_s, 1e-300) if is_relative else np.ones(group_count)
@@ -80,14 +80,14 @@ def worths(
     costs: JobCosts, group_of: Ints, counts: Ints, memory_limit: float, cpu_weight: float
 ) -> Floats:
     """Machines times scalar utilisation of each group; -infinity where its memory does not fit."""
-    comp_s, comm_s = np.zeros(len(counts)), np.zeros(len(counts))
+    cpu_s, comm_s = np.zeros(len(counts)), np.zeros(len(counts))
     longest_s, memory = np.zeros(len(counts)), np.zeros(len(counts))
     for row in range(len(group_of)):
         group = group_of[row]
         if group < 0:
             continue
         own_s = costs.divided_s[row] / counts[group] + costs.constant_s[row]
-        comp_s[group] += own_s
+        cpu_s[group] += own_s + costs.outside_s[row]
         comm_s[group] += costs.comm_s[row]
         longest_s[group] = max(longest_s[group], own_s + costs.comm_s[row])
         memory[group] += costs.memory_bytes[row] + counts[group] * costs.fixed_bytes[row]
@@ -95,6 +95,6 @@ def worths(
     for group in range(len(counts)):
         if memory[group] <= counts[group] * memory_limit:
             worth[group] = machine_worth(
-                comp_s[group], comm_s[group], longest_s[group], counts[group], cpu_weight
+                cpu_s[group], comm_s[group], longest_s[group], counts[group], cpu_weight
             )
     return worth

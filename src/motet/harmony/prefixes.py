@@ -72,6 +72,7 @@ def first_rows(costs: JobCosts, size: int) -> JobCosts:
         costs.comm_s[:size],
         costs.memory_bytes[:size],
         costs.fixed_bytes[:size],
+        costs.outside_s[:size],
     )
 
 
@@ -79,7 +80,7 @@ def first_rows(costs: JobCosts, size: int) -> JobCosts:
 def assigned(costs: JobCosts, group_count: int, machines: int) -> Ints:
     """The group of each job by Algorithm 2, at the DoP machines / groups."""
     comp_s = costs.divided_s * group_count / machines + costs.constant_s
-    return assign_jobs(comp_s, costs.comm_s, group_count)
+    return assign_jobs(comp_s + costs.outside_s, costs.comm_s, group_count)
 
 
 @njit(cache=True)

@@ -29,7 +29,8 @@ OUTSIDE = -1
 class JobCosts(NamedTuple):
     """Columns `(jobs,)`: COMP on m machines takes `divided_s` / m + `constant_s`, COMM `comm_s`;
     `memory_bytes`: of input, model and working memory, over all machines of the job's group;
-    `fixed_bytes`: on each of its machines in addition, however many there are.
+    `fixed_bytes`: on each of its machines in addition, however many there are. `outside_s`: see
+    SubtaskTimes.
     """
 
     divided_s: Floats
@@ -37,6 +38,7 @@ class JobCosts(NamedTuple):
     comm_s: Floats
     memory_bytes: Floats
     fixed_bytes: Floats
+    outside_s: Floats
 
     def rows(self, chosen: Sequence[int]) -> JobCosts:
         """The columns of some jobs, in this order."""
@@ -115,6 +117,7 @@ class GroupingProblem:
             np.array([profile.comm_s for profile in profiles], dtype=float),
             memory,
             np.zeros(len(profiles)),
+            np.array([profile.outside_s for profile in profiles], dtype=float),
         )
         return cls(costs, machines, machine_memory_bytes, cpu_weight)
 
@@ -122,10 +125,10 @@ class GroupingProblem:
         return len(self.costs.comm_s)
 
     def times(self, job: int, machines: int) -> SubtaskTimes:
-        """COMP and COMM seconds of a job on this many machines."""
+        """The seconds of an iteration of a job on this many machines."""
         costs = self.costs
         comp_s = float(costs.divided_s[job]) / machines + float(costs.constant_s[job])
-        return SubtaskTimes(comp_s, float(costs.comm_s[job]))
+        return SubtaskTimes(comp_s, float(costs.comm_s[job]), float(costs.outside_s[job]))
 
     def utilisation(self, grouping: Grouping) -> Utilisation:
         """U of the cluster (eq. 4.4); machines without a group are idle."""
@@ -154,11 +157,11 @@ class GroupingProblem:
 
 @njit(cache=True)
 def machine_worth(
-    comp_sum_s: float, comm_sum_s: float, longest_s: float, machines: int, cpu_weight: float
+    cpu_sum_s: float, comm_sum_s: float, longest_s: float, machines: int, cpu_weight: float
 ) -> float:
     """Machines of a group times its scalar utilisation, from the three terms of eq. 4.1."""
-    group_s = longest_term_s(comp_sum_s, comm_sum_s, longest_s)
-    used_s = cpu_weight * comp_sum_s + (1 - cpu_weight) * comm_sum_s
+    group_s = longest_term_s(cpu_sum_s, comm_sum_s, longest_s)
+    used_s = cpu_weight * cpu_sum_s + (1 - cpu_weight) * comm_sum_s
     return machines * used_s / group_s if group_s > 0 else 0.0
 
 

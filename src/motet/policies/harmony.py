@@ -28,7 +28,7 @@ from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
 from motet.domain.wait import Wait
 from motet.estimate.colocation.group_time import CPU_WEIGHT, group_iteration_s, utilisation_of
-from motet.harmony.fewer_jobs import preferring_fewer_jobs
+from motet.harmony.preferences.fewer_jobs import preferring_fewer_jobs
 from motet.harmony.prefixes import paper_grouping
 from motet.harmony.problem import JobGroup
 from motet.harmony.schedule.apart import isolated_schedule, naive_schedule

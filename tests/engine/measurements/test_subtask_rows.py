@@ -8,6 +8,7 @@ import pytest
 from motet.domain.events import DataSizes
 from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.state.table import ActiveTable
+from motet.estimate.colocation.group_time import SubtaskTimes
 from motet.estimate.colocation.memory_curve import MachineBytes
 
 NAN = float("nan")
@@ -30,8 +31,8 @@ def test_a_job_has_a_row_before_and_after_it_is_measured() -> None:
     book = Measurements()
     for number, data in enumerate((None, DataSizes(70, 30), DataSizes(5, 0))):
         book.arrived(number, data=data)
-    book.took(1, 4, 3.0, 2.0)
-    book.took(0, 4, 3.0, 2.0)
+    book.took(1, 4, SubtaskTimes(3.0, 2.0, 0.5))
+    book.took(0, 4, SubtaskTimes(3.0, 2.0))
     seen = book.estimates(table_of(2, 0, 1).jobs).subtasks
     assert seen is not None
     assert seen.are_reported.tolist() == [True, False, True]
@@ -40,7 +41,7 @@ def test_a_job_has_a_row_before_and_after_it_is_measured() -> None:
     np.testing.assert_array_equal(seen.model_bytes, [0, NAN, 30])
     assert seen.machine_bytes.tolist() == [0.0, 0.0, 0.0]
     assert seen.divided_s[2] == pytest.approx(12.0)
-    assert (seen.constant_s[2], seen.comm_s[2]) == (0.0, 2.0)
+    assert (seen.constant_s[2], seen.comm_s[2], seen.outside_s[2]) == (0.0, 2.0, 0.5)
     with pytest.raises(ValueError, match="read-only"):
         seen.comm_s[0] = 1.0
 
@@ -49,9 +50,11 @@ def test_measured_memory_takes_the_place_of_what_was_declared() -> None:
     book = Measurements()
     book.arrived(1, data=DataSizes(70, 30))
     jobs = table_of(1).jobs
-    book.took(1, 4, 3.0, 2.0, memory=MachineBytes(70, 50))
-    book.took(1, 2, 6.0, 2.0, memory=MachineBytes(80, 60))
-    book.took(1, 4, 3.0, 2.0, memory=MachineBytes(50, 30))  # It keeps more on disk now.
+    book.took(1, 4, SubtaskTimes(3.0, 2.0), memory=MachineBytes(70, 50))
+    book.took(1, 2, SubtaskTimes(6.0, 2.0), memory=MachineBytes(80, 60))
+    book.took(
+        1, 4, SubtaskTimes(3.0, 2.0), memory=MachineBytes(50, 30)
+    )  # It keeps more on disk now.
     seen = book.estimates(jobs).subtasks
     assert seen is not None
     assert (seen.input_bytes.tolist(), seen.model_bytes.tolist()) == ([0.0], [120.0])
@@ -63,7 +66,7 @@ def test_a_measured_iteration_changes_the_estimates() -> None:
     book.arrived(1, data=DataSizes(70, 30))
     jobs = table_of(1).jobs
     assert book.estimates(jobs).subtasks is book.estimates(jobs).subtasks
-    book.took(1, 4, 3.0, 2.0)
+    book.took(1, 4, SubtaskTimes(3.0, 2.0))
     seen = book.estimates(jobs).subtasks
     assert seen is not None
     assert seen.is_measured.tolist() == [True]

@@ -12,7 +12,6 @@ from motet.estimate.colocation.group_time import (
     Utilisation,
     bound_of,
     cluster_utilisation,
-    group_iteration_on_one_cpu_s,
     group_iteration_s,
     utilisation_of,
 )
@@ -20,7 +19,13 @@ from subtask_simulation import ends_of_iterations
 
 ITERATIONS = 60
 DURATIONS = st.integers(0, 40)
-JOBS = st.lists(st.builds(SubtaskTimes, st.integers(1, 40), DURATIONS), min_size=1, max_size=6)
+JOB = st.builds(SubtaskTimes, st.integers(1, 40), DURATIONS, st.just(0))
+JOBS = st.lists(JOB, min_size=1, max_size=6)
+OUTSIDE = st.lists(DURATIONS, min_size=6, max_size=6)
+
+
+def with_outside(jobs: list[SubtaskTimes], outside: list[int]) -> list[SubtaskTimes]:
+    return [job._replace(outside_s=each) for job, each in zip(jobs, outside, strict=False)]
 
 
 def test_jobs_that_complement_each_other_use_both_resources_all_the_time() -> None:
@@ -73,7 +78,7 @@ def test_utilisation_is_a_fraction_and_one_where_a_resource_is_the_bound(
         assert use.network == 1
 
 
-@given(JOBS, st.builds(SubtaskTimes, st.integers(1, 40), DURATIONS))
+@given(JOBS, JOB)
 def test_one_more_job_never_shortens_the_group_iteration(
     jobs: list[SubtaskTimes], more: SubtaskTimes
 ) -> None:
@@ -91,16 +96,46 @@ def test_longer_subtasks_never_shorten_the_group_iteration(
     assert group_iteration_s(longer) >= group_iteration_s(jobs)
 
 
-@given(JOBS, st.lists(st.integers(0, 40), min_size=6, max_size=6))
+@given(JOBS, OUTSIDE)
 def test_cpu_time_outside_of_comp_is_added_to_comp_alone(
     jobs: list[SubtaskTimes], outside: list[int]
 ) -> None:
-    """On one CPU a group takes as long as its work there, if nothing else takes longer."""
-    outside_s = [float(each) for each in outside[: len(jobs)]]
-    found, free = group_iteration_on_one_cpu_s(jobs, outside_s), group_iteration_s(jobs)
-    assert max(free, sum(job.comp_s for job in jobs) + sum(outside_s)) == found
-    assert found <= free + sum(outside_s)
-    assert group_iteration_on_one_cpu_s(jobs, [0.0] * len(jobs)) == free
+    """On one core a group takes as long as its work there, if nothing else takes longer."""
+    busy = with_outside(jobs, outside)
+    cpu_s = sum(job.comp_s + job.outside_s for job in busy)
+    assert group_iteration_s(busy) == max(group_iteration_s(jobs), cpu_s)
+    assert utilisation_of(busy).cpu == pytest.approx(cpu_s / group_iteration_s(busy))
+
+
+@given(JOBS, OUTSIDE, st.integers(0, 5), st.integers(1, 40))
+def test_more_cpu_time_outside_of_comp_never_shortens_the_group_iteration(
+    jobs: list[SubtaskTimes], outside: list[int], place: int, more: int
+) -> None:
+    before = with_outside(jobs, outside)
+    outside[place] += more
+    longer = group_iteration_s(with_outside(jobs, outside))
+    assert group_iteration_s(before) <= longer <= group_iteration_s(before) + more
+
+
+@given(JOBS, OUTSIDE)
+def test_simulated_jobs_with_work_outside_of_comp_on_the_same_core_take_no_less(
+    jobs: list[SubtaskTimes], outside: list[int]
+) -> None:
+    """As when a worker encodes its PUSH, and a server adds it up, on the core of COMP."""
+    busy = with_outside(jobs, outside)
+    steps = [
+        [("cpu", int(job.comp_s)), ("network", int(job.comm_s)), ("cpu", int(job.outside_s))]
+        for job in busy
+    ]
+    last_s = max(ends[-1] for ends in ends_of_iterations(steps, ITERATIONS))
+    assert last_s >= ITERATIONS * group_iteration_s(busy)
+
+
+def test_cpu_time_outside_of_comp_makes_the_cpu_the_bound() -> None:
+    jobs = [SubtaskTimes(3, 4, 2), SubtaskTimes(3, 2, 1)]
+    assert (group_iteration_s(jobs), bound_of(jobs)) == (9, GroupBound.CPU)
+    assert [job.imbalance_s for job in jobs] == [1, 2]
+    assert [job.iteration_s for job in jobs] == [7, 5]
 
 
 @given(JOBS)

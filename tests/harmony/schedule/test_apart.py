@@ -15,7 +15,11 @@ def scene_of(
     jobs = len(memory)
     known = np.ones(jobs, dtype=np.bool_)
     costs = JobCosts(
-        np.full(jobs, 8.0), np.zeros(jobs), np.full(jobs, 2.0), np.array(memory), np.zeros(jobs)
+        np.full(jobs, 8.0),
+        np.zeros(jobs),
+        np.full(jobs, 2.0),
+        np.array(memory),
+        *np.zeros((2, jobs)),
     )
     order = tuple(range(jobs))
     return Scene(costs, order, known, known, held, tuple(range(machines)), limit)

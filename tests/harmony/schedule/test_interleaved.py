@@ -30,7 +30,7 @@ def plan_of(
     needed = np.array(memory or [0.0] * len(times), dtype=float)
     is_settled = np.zeros(len(times), dtype=np.bool_)
     is_settled[list(settled)] = True
-    costs = JobCosts(comp_s, np.zeros(len(times)), comm_s, needed, np.zeros(len(times)))
+    costs = JobCosts(comp_s, np.zeros(len(times)), comm_s, needed, *np.zeros((2, len(times))))
     order = tuple(range(len(times)))
     scene = Scene(costs, order, known, is_settled, held, tuple(range(machines)), 10.0)
     return interleaved_schedule(scene, best_grouping, best_grouping)

@@ -120,7 +120,7 @@ def test_each_iteration_has_its_part_of_the_evaluation(told: Told) -> None:
     told.begin(5.0, machines=3)
     told.now_s += 2.0
     times = {"comp_s": 0.5, "comm_s": 0.4, "batch_s": (0.5, 0.5)}
-    evaluation = {"evaluation_comp_s": 0.3, "evaluation_comm_s": 0.2, "evaluation_s": 0.8}
+    evaluation = {"evaluation_comp_s": 0.3, "evaluation_comm_s": 0.2, "cycle_s": 1.8}
     told.file.epoch_done(replace(report(1, 4.0), **times, **evaluation))
     whole = [pytest.approx(each) for each in (0.4, 0.3, 0.9)]
     assert told.lines[-1]["subtasks"][:4] == [3, *whole]
@@ -132,11 +132,12 @@ def test_a_training_that_may_share_its_machines_tells_comp_and_comm_of_an_iterat
     told.begin(5.0, machines=3)
     for epoch, comp_s in ((1, 0.5), (2, 0.2), (3, 0.7)):
         told.now_s += 0.6
-        times = {"comp_s": comp_s, "comm_s": 0.4, "batch_s": (0.1, 0.2)}
+        times = {"comp_s": comp_s, "comm_s": 0.4, "batch_s": (0.1, 0.2), "cycle_s": 0.3}
+        times |= {"cpu_s": 0.6}
         times |= {"memory_bytes": 1000 * epoch, "least_memory_bytes": 700}
         told.file.epoch_done(replace(report(epoch, 4.0), **times))
     assert [line.get("subtasks") for line in told.lines] == [
         None,
-        [3, 0.25, 0.2, pytest.approx(0.15), 1000, 700],
-        [3, pytest.approx(0.225), 0.2, pytest.approx(0.15), 3000, 700],
+        [3, 0.25, 0.2, pytest.approx(0.15), 1000, 700, pytest.approx(0.05)],
+        [3, pytest.approx(0.225), 0.2, pytest.approx(0.15), 3000, 700, pytest.approx(0.075)],
     ]

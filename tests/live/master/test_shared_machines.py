@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,22 @@ def test_profiles_are_in_the_journal(cluster: ScriptedCluster) -> None:
     cluster.handle(measured(job, 0.5, 0.25))
     cluster.handle(measured(job, 0.5, 0.25))  # Repeated after a restart of the launcher.
     assert subtasks_in_journal(cluster) == [SubtasksMeasured(job, 1, 0.5, 0.25)]
+
+
+@pytest.mark.parametrize(("cpus", "counted_s"), [((1, 1), 0.125), ((1, 4), 0.125), ((4, 4), None)])
+def test_cpu_time_outside_of_comp_counts_where_the_machine_has_no_other_core(
+    tmp_path: Path, cpus: tuple[int, int], counted_s: float | None
+) -> None:
+    cluster = ScriptedCluster(tmp_path, HARMONY, replace(CLUSTER, cpus=cpus))
+    job = train(cluster)
+    assert machines_of(cluster) == {"1.1": ["m0"]}
+    report = measured(job, 0.5, 0.25)
+    assert report.subtasks is not None
+    cluster.handle(replace(report, subtasks=replace(report.subtasks, outside_s=0.125)))
+    assert subtasks_in_journal(cluster) == [
+        SubtasksMeasured(job, 1, 0.5, 0.25, outside_s=counted_s)
+    ]
+    cluster.close()
 
 
 def test_what_sharing_gained_is_explained_also_after_a_restart_of_the_master(

@@ -121,6 +121,19 @@ def test_trainings_on_machines_share_them_as_the_model_of_groups_predicts() -> N
     assert ends_s(outcome)[0] == pytest.approx(before_s + left[0] * 5, abs=1)
 
 
+def test_cpu_time_outside_of_comp_counts_in_the_policy_and_in_the_speed() -> None:
+    """On both machines 5 s of COMP and 1 + 2 s outside of it; COMM 5 s, the longest job 5 s."""
+    known = SubtaskProfile.of(1, 8.0, 1.0, 1.0), SubtaskProfile.of(1, 2.0, 4.0, 2.0)
+    jobs = [MeasuredJob(100, ON_MACHINES, each) for each in known]
+    reports: dict[int, list[tuple[int, Event]]] = {
+        number: [(1, SubtasksMeasured(number, 1, *each.at(1)[:2], outside_s=each.outside_s))]
+        for number, each in enumerate(known)
+    }
+    outcome = simulated(jobs, reports, (2, 2), "harmony", check_s="10")
+    left = 100 - 10 / 9, 100 - 10 / 6
+    assert ends_s(outcome)[1] == pytest.approx(10 + 1 + left[1] * 8, abs=1)
+
+
 def test_the_part_of_comp_that_machines_do_not_divide_stays() -> None:
     known = SubtaskProfile.of(1, 5.0, 1.0).measured(2, 3.0, 1.0)  # 4 / m + 1
     outcome = simulated([MeasuredJob(10, ON_MACHINES, known)], {}, (2, 2))

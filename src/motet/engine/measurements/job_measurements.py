@@ -18,6 +18,7 @@ from motet.domain.snapshot import UNKNOWN, JobTable
 from motet.engine.measurements.array_rows import appended_rows, rows_of
 from motet.engine.measurements.subtask_rows import MeasuredSubtasks, subtask_estimates
 from motet.engine.ports import CurveFitter, SpeedFitter
+from motet.estimate.colocation.group_time import SubtaskTimes
 from motet.estimate.colocation.memory_curve import MachineBytes
 from motet.estimate.colocation.subtask_profile import SubtaskProfile
 from motet.estimate.speed_function import PARAMETERS
@@ -141,16 +142,15 @@ class Measurements:
         self,
         job: int,
         machines: int,
-        comp_s: float,
-        comm_s: float,
+        times: SubtaskTimes,
         memory: MachineBytes | None = None,
     ) -> None:
-        """Record COMP and COMM of an iteration, and the memory on its machines. Raises BadInput for
+        """Record the subtasks of an iteration, and the memory on its machines. Raises BadInput for
         times without meaning."""
         known = self._jobs[job]
         if known.subtasks is not None:
             self._last = None
-            known.subtasks.add(machines, comp_s, comm_s, memory)
+            known.subtasks.add(machines, times, memory)
 
     def estimates(self, jobs: JobTable) -> Estimates:
         """Estimates of these jobs, in their order; the last ones if nothing has changed since."""

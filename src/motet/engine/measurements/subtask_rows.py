@@ -10,6 +10,7 @@ import numpy as np
 from motet.domain.arrays import Floats
 from motet.domain.estimates import SubtaskEstimates
 from motet.domain.events import DataSizes
+from motet.estimate.colocation.group_time import SubtaskTimes
 from motet.estimate.colocation.memory_curve import MachineBytes, memory_curve
 from motet.estimate.colocation.subtask_profile import SubtaskProfile
 
@@ -27,16 +28,14 @@ class MeasuredSubtasks:
     profile: SubtaskProfile | None = None
     memory: dict[int, MachineBytes] = field(default_factory=dict)
 
-    def add(
-        self, machines: int, comp_s: float, comm_s: float, memory: MachineBytes | None = None
-    ) -> None:
+    def add(self, machines: int, times: SubtaskTimes, memory: MachineBytes | None = None) -> None:
         """Record an iteration. Raises BadInput for times without meaning."""
         if memory is not None:
             self.memory[machines] = memory
         if self.profile is None:
-            self.profile = SubtaskProfile.of(machines, comp_s, comm_s)
+            self.profile = SubtaskProfile.of(machines, *times)
         else:
-            self.profile = self.profile.measured(machines, comp_s, comm_s)
+            self.profile = self.profile.measured(machines, *times)
 
     @property
     def columns(self) -> tuple[float, ...]:
@@ -45,11 +44,11 @@ class MeasuredSubtasks:
         if self.memory:
             sizes = 0.0, *memory_curve(self.memory)
         if self.profile is None:
-            return (*sizes, _NAN, _NAN, _NAN)
-        return (*sizes, *self.profile.comp, self.profile.comm_s)
+            return (*sizes, _NAN, _NAN, _NAN, _NAN)
+        return (*sizes, *self.profile.comp, self.profile.comm_s, self.profile.outside_s)
 
 
-_UNREPORTED = (_NAN, _NAN, 0.0, _NAN, _NAN, _NAN)
+_UNREPORTED = (_NAN, _NAN, 0.0, _NAN, _NAN, _NAN, _NAN)
 
 
 def subtask_estimates(rows: Sequence[MeasuredSubtasks | None]) -> SubtaskEstimates:

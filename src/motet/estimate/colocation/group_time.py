@@ -11,16 +11,17 @@ Eq. 4.1 is exact for jobs that alternate one COMP and one COMM in first-in-first
 then follows the same job on both resources, and every cycle of dependencies over several jobs is
 at most as long as the longer of both sums. Separate PULL and PUSH subtasks need at least T_group.
 
-Work without a token. A worker encodes and decodes messages, and servers add up and send, while no
-token is held. On a machine with cores to spare that delays nothing. Where all processes of the jobs
-share the CPU of one COMP, it does: in T_group seconds the CPU has T_group seconds to give, and each
-job takes T_cpu of COMP and T_out of CPU outside of COMP, so
+Departure: work without a token. A worker encodes and decodes messages, and servers add up and send,
+while no token is held. On a machine with a core beside that of COMP it delays nothing. Where all
+processes of the jobs share one core, it does: in T_group seconds the core has T_group seconds to
+give, and a job takes T_cpu of COMP and T_out of CPU outside of COMP, so the first term is
 
-    T_group >= sum (T_cpu + T_out),
+    sum (T_cpu + T_out)
 
-and eq. 4.1 becomes max(sum (T_cpu + T_out), sum T_net, max (T_cpu + T_net)). T_out is measured: the
-CPU time of a job's processes in an iteration, less COMP. In the last term it is a part of T_net,
-for which it is waited, or runs beside it.
+and in eq. 4.3 the CPU is used for as long. T_out is measured: the CPU time of a job's process in an
+iteration, less COMP; like T_net it does not depend on the number of machines. It is 0 where the
+machine has more cores, which is eq. 4.1. In the last term T_out is a part of T_net, for which it is
+waited, or runs beside it.
 """
 
 from __future__ import annotations
@@ -36,10 +37,18 @@ CPU_WEIGHT = 0.7
 
 
 class SubtaskTimes(NamedTuple):
-    """Seconds of COMP and of COMM (PULL and PUSH) in one iteration of a job."""
+    """Seconds of COMP and of COMM (PULL and PUSH) in one iteration of a job; `outside_s`: of the
+    core of COMP, outside of it; 0 where the machine has other cores for that.
+    """
 
     comp_s: float
     comm_s: float
+    outside_s: float = 0.0
+
+    @property
+    def cpu_s(self) -> float:
+        """Seconds for which the core of COMP is in use."""
+        return self.comp_s + self.outside_s
 
     @property
     def iteration_s(self) -> float:
@@ -49,7 +58,7 @@ class SubtaskTimes(NamedTuple):
     @property
     def imbalance_s(self) -> float:
         """T_diff: above 0 for a job that computes longer than it communicates."""
-        return self.comp_s - self.comm_s
+        return self.cpu_s - self.comm_s
 
 
 class GroupBound(Enum):
@@ -72,21 +81,14 @@ class Utilisation(NamedTuple):
 
 
 @njit(cache=True)
-def longest_term_s(comp_sum_s: float, comm_sum_s: float, longest_job_s: float) -> float:
+def longest_term_s(cpu_sum_s: float, comm_sum_s: float, longest_job_s: float) -> float:
     """Eq. 4.1 from its three terms."""
-    return max(comp_sum_s, comm_sum_s, longest_job_s)
+    return max(cpu_sum_s, comm_sum_s, longest_job_s)
 
 
 def group_iteration_s(jobs: Sequence[SubtaskTimes]) -> float:
     """T_group: the time in which every job of the group finishes an iteration; 0 without jobs."""
     return longest_term_s(*_terms_s(jobs))
-
-
-def group_iteration_on_one_cpu_s(jobs: Sequence[SubtaskTimes], outside_s: Sequence[float]) -> float:
-    """T_group where all processes of the jobs share the CPU of one COMP; `outside_s`: of each job,
-    CPU seconds of an iteration outside of COMP (see above)."""
-    comp_s, comm_s, longest_s = _terms_s(jobs)
-    return longest_term_s(comp_s + float(sum(outside_s)), comm_s, longest_s)
 
 
 def bound_of(jobs: Sequence[SubtaskTimes]) -> GroupBound:
@@ -97,9 +99,9 @@ def bound_of(jobs: Sequence[SubtaskTimes]) -> GroupBound:
 
 def utilisation_of(jobs: Sequence[SubtaskTimes]) -> Utilisation:
     """U(g) of the machines of a group; 0 for a group without work."""
-    comp_s, comm_s, _ = _terms_s(jobs)
+    cpu_s, comm_s, _ = _terms_s(jobs)
     group_s = group_iteration_s(jobs)
-    return Utilisation(comp_s / group_s, comm_s / group_s) if group_s else Utilisation(0.0, 0.0)
+    return Utilisation(cpu_s / group_s, comm_s / group_s) if group_s else Utilisation(0.0, 0.0)
 
 
 def cluster_utilisation(groups: Iterable[tuple[int, Utilisation]]) -> Utilisation:
@@ -115,7 +117,7 @@ def cluster_utilisation(groups: Iterable[tuple[int, Utilisation]]) -> Utilisatio
 
 def _terms_s(jobs: Sequence[SubtaskTimes]) -> tuple[float, float, float]:
     return (
-        float(sum(job.comp_s for job in jobs)),
+        float(sum(job.cpu_s for job in jobs)),
         float(sum(job.comm_s for job in jobs)),
         float(max((job.iteration_s for job in jobs), default=0.0)),
     )

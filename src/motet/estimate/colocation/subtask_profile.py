@@ -10,6 +10,9 @@ Departure: where COMP was measured on several numbers of machines, eq. 4.2 gets 
 for the part of COMP that more machines do not divide (for example, work per mini-batch instead of
 per instance). w and c minimise the squared relative errors of the averages, each weighted by its
 number of samples. After measurements on one number of machines, c = 0 and eq. 4.2 holds exactly.
+
+Departure: CPU time outside of COMP is measured, too (`group_time.py`); like T_net it is taken as
+independent of the number of machines: each server gets 1 / machines of the model from all of them.
 """
 
 from __future__ import annotations
@@ -34,8 +37,9 @@ class MeasuredCount(NamedTuple):
     comp_s: float
     comm_s: float
     samples: int
+    outside_s: float = 0.0
 
-    def updated(self, comp_s: float, comm_s: float) -> MeasuredCount:
+    def updated(self, comp_s: float, comm_s: float, outside_s: float) -> MeasuredCount:
         """The averages after one more iteration."""
         samples = min(self.samples + 1, WINDOW)
         return MeasuredCount(
@@ -43,6 +47,7 @@ class MeasuredCount(NamedTuple):
             self.comp_s + (comp_s - self.comp_s) / samples,
             self.comm_s + (comm_s - self.comm_s) / samples,
             samples,
+            self.outside_s + (outside_s - self.outside_s) / samples,
         )
 
 
@@ -61,41 +66,53 @@ class CompCurve(NamedTuple):
 class SubtaskProfile:
     """Measurements of one job, by ascending number of machines.
 
-    `comp`: COMP seconds by number of machines; `comm_s`: COMM seconds, the mean over all samples.
+    `comp`: COMP seconds by number of machines; `comm_s`, `outside_s`: see SubtaskTimes, the means
+    over all samples.
     """
 
     counts: tuple[MeasuredCount, ...]
     comp: CompCurve = field(init=False)
     comm_s: float = field(init=False)
+    outside_s: float = field(init=False)
 
     def __post_init__(self) -> None:
         if not self.counts:
             raise BadInput("a profile without measurements: give at least one")
         object.__setattr__(self, "comp", _fitted(self.counts))
-        object.__setattr__(self, "comm_s", _mean_comm_s(self.counts))
+        object.__setattr__(self, "comm_s", _mean_s(self.counts, "comm_s"))
+        object.__setattr__(self, "outside_s", _mean_s(self.counts, "outside_s"))
 
     @classmethod
-    def of(cls, machines: int, comp_s: float, comm_s: float) -> SubtaskProfile:
-        """The 3-tuple of the source. Raises BadInput for times or machines without meaning."""
-        _check(machines, comp_s, comm_s)
-        return cls((MeasuredCount(machines, comp_s, comm_s, 1),))
+    def of(
+        cls, machines: int, comp_s: float, comm_s: float, outside_s: float = 0.0
+    ) -> SubtaskProfile:
+        """The 3-tuple of the source, and `outside_s`. Raises BadInput for times or machines without
+        meaning."""
+        _check(machines, comp_s, comm_s, outside_s)
+        return cls((MeasuredCount(machines, comp_s, comm_s, 1, outside_s),))
 
-    def measured(self, machines: int, comp_s: float, comm_s: float) -> SubtaskProfile:
+    def measured(
+        self, machines: int, comp_s: float, comm_s: float, outside_s: float = 0.0
+    ) -> SubtaskProfile:
         """The profile after an iteration on this many machines, alone or in a group.
 
         Raises BadInput for times or machines without meaning.
         """
-        _check(machines, comp_s, comm_s)
+        _check(machines, comp_s, comm_s, outside_s)
         by_count = {count.machines: count for count in self.counts}
         before = by_count.get(machines, MeasuredCount(machines, 0.0, 0.0, 0))
-        by_count[machines] = before.updated(comp_s, comm_s)
+        by_count[machines] = before.updated(comp_s, comm_s, outside_s)
         return SubtaskProfile(tuple(by_count[each] for each in sorted(by_count)))
 
     def scaled(self, comp: float, comm: float) -> SubtaskProfile:
-        """The same with times that are so many times as long."""
+        """The same with times that are so many times as long; CPU time outside of COMP as COMP."""
         return SubtaskProfile(
             tuple(
-                each._replace(comp_s=each.comp_s * comp, comm_s=each.comm_s * comm)
+                each._replace(
+                    comp_s=each.comp_s * comp,
+                    comm_s=each.comm_s * comm,
+                    outside_s=each.outside_s * comp,
+                )
                 for each in self.counts
             )
         )
@@ -104,21 +121,24 @@ class SubtaskProfile:
         """Predicted COMP and COMM seconds on this many machines."""
         if machines < 1:
             raise BadInput(f"machines={machines}: a job runs on at least 1")
-        return SubtaskTimes(self.comp.at(machines), self.comm_s)
+        return SubtaskTimes(self.comp.at(machines), self.comm_s, self.outside_s)
 
 
-def _check(machines: int, comp_s: float, comm_s: float) -> None:
+def _check(machines: int, comp_s: float, comm_s: float, outside_s: float) -> None:
     if machines < 1:
         raise BadInput(f"machines={machines}: a measurement is on at least 1")
     if not 0 < comp_s < np.inf:
         raise BadInput(f"comp_s={comp_s}: the seconds of COMP are above 0")
     if not 0 <= comm_s < np.inf:
         raise BadInput(f"comm_s={comm_s}: the seconds of COMM are 0 or more")
+    if not 0 <= outside_s < np.inf:
+        raise BadInput(f"outside_s={outside_s}: the seconds outside of COMP are 0 or more")
 
 
-def _mean_comm_s(counts: tuple[MeasuredCount, ...]) -> float:
+def _mean_s(counts: tuple[MeasuredCount, ...], name: str) -> float:
     samples = sum(count.samples for count in counts)
-    return sum(count.comm_s * count.samples for count in counts) / samples
+    total_s: float = sum(getattr(count, name) * count.samples for count in counts)
+    return total_s / samples
 
 
 def _fitted(counts: tuple[MeasuredCount, ...]) -> CompCurve:

@@ -27,6 +27,7 @@ def isolated_schedule(scene: Scene) -> GroupPlan:
         _where(unknown, 1.0, rows.comm_s),
         rows.memory_bytes,
         rows.fixed_bytes,
+        rows.outside_s,
     )
     problem = GroupingProblem(
         costs, len(scene.machines), scene.machine_memory_bytes, scene.cpu_weight

@@ -80,13 +80,15 @@ def scene_of(
     jobs = snapshot.jobs
     is_profiled = subtasks.is_measured[rows]
     order = np.lexsort((jobs.number[rows], jobs.submit_us[rows]))
-    known = (subtasks.divided_s, subtasks.constant_s, subtasks.comm_s)
-    divided_s, constant_s, comm_s = (np.where(is_profiled, each[rows], 0.0) for each in known)
+    known = (subtasks.divided_s, subtasks.constant_s, subtasks.comm_s, subtasks.outside_s)
+    divided_s, constant_s, comm_s, outside_s = (
+        np.where(is_profiled, each[rows], 0.0) for each in known
+    )
     memory = np.array([each.least_bytes for each in spillable_jobs(subtasks, rows, rules)])
     if not rules.reloading:
         memory = subtasks.input_bytes[rows] + subtasks.model_bytes[rows]
     return Scene(
-        JobCosts(divided_s, constant_s, comm_s, memory, subtasks.machine_bytes[rows]),
+        JobCosts(divided_s, constant_s, comm_s, memory, subtasks.machine_bytes[rows], outside_s),
         tuple(order.tolist()),
         is_profiled,
         (snapshot.memory["settled"][rows] == 1) & is_profiled,

@@ -51,7 +51,7 @@ class Scene:
 
             divided_s = np.array([each.comp_s for each in more])
             comm_s, none = np.array([each.comm_s for each in more]), np.zeros(len(more))
-            extra = JobCosts(divided_s, none, comm_s, none, none)
+            extra = JobCosts(divided_s, none, comm_s, none, none, none)
             pairs = zip(costs, extra, strict=True)
             costs = JobCosts(*(np.concatenate(pair) for pair in pairs))
         return GroupingProblem(costs, machines, self.machine_memory_bytes, self.cpu_weight)

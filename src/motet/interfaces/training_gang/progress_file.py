@@ -109,13 +109,15 @@ def mean_subtasks(reports: Sequence[EpochReport], machines: int) -> SubtaskRepor
 
     COMP is that of the mean worker, COMM that of PULL and PUSH together. Each iteration has its
     part of the evaluations, whose subtasks take turns with those of other jobs, too.
+    CPU time outside of COMP is that of the whole process less COMP.
     """
     iterations = sum(len(each.batch_s) for each in reports)
     if not iterations:
         return None
     comp_s = sum(each.comp_s + each.evaluation_comp_s for each in reports)
     comm_s = sum(each.comm_s + each.evaluation_comm_s for each in reports)
-    whole_s = sum(sum(each.batch_s) + each.evaluation_s for each in reports)
+    whole_s = sum(each.cycle_s for each in reports)
+    cpu_s = sum(each.cpu_s for each in reports)
     largest = max(reports, key=lambda each: each.memory_bytes)
     return SubtaskReport(
         machines,
@@ -124,6 +126,7 @@ def mean_subtasks(reports: Sequence[EpochReport], machines: int) -> SubtaskRepor
         whole_s / iterations,
         largest.memory_bytes or None,
         largest.least_memory_bytes or None,
+        max(cpu_s - comp_s, 0.0) / iterations,
     )
 
 

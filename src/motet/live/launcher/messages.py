@@ -97,7 +97,8 @@ class SubtaskReport:
     """Seconds of COMP and COMM in an iteration on so many machines, and of the whole iteration with
     its waits (None: unknown): the means since the last report. `memory_bytes`: of its processes on
     the machine with the most, at most since then, `least_memory_bytes`: at that time on the one
-    with the least (None: unknown)."""
+    with the least (None: unknown). `outside_s`: CPU time of a process of it outside of COMP, in an
+    iteration."""
 
     machine_count: int
     comp_s: float
@@ -105,6 +106,7 @@ class SubtaskReport:
     iteration_s: float | None = None
     memory_bytes: int | None = None
     least_memory_bytes: int | None = None
+    outside_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -228,12 +228,14 @@ def _subtasks(
     iteration_s: Any = None,
     memory_bytes: Any = None,
     least_memory_bytes: Any = None,
+    outside_s: Any = 0.0,
 ) -> SubtaskReport:
     """Raises ValueError, TypeError."""
     whole_s = None if iteration_s is None else float(iteration_s)
     sizes = (memory_bytes, least_memory_bytes)
     most, least = (None if each is None else int(each) for each in sizes)
-    return SubtaskReport(int(machines), float(comp_s), float(comm_s), whole_s, most, least)
+    times = float(comp_s), float(comm_s), whole_s
+    return SubtaskReport(int(machines), *times, most, least, float(outside_s))
 
 
 def wish_line(wish: SizeWish) -> str:

@@ -277,8 +277,16 @@ def _progressed(state: LiveState, report: AttemptProgressed) -> Intake:
         took = report.subtasks
         times = took.comp_s, took.comm_s, took.iteration_s or None
         memory = took.memory_bytes, took.least_memory_bytes
-        events.append(SubtasksMeasured(job.number, took.machine_count, *times, *memory))
+        outside_s = took.outside_s or None if _has_one_cpu(state, attempt) else None
+        times_and_memory = *times, *memory, outside_s
+        events.append(SubtasksMeasured(job.number, took.machine_count, *times_and_memory))
     return Intake((fact,), tuple(events))
+
+
+def _has_one_cpu(state: LiveState, attempt: Attempt) -> bool:
+    """Whether the machines of an attempt have no core beside that of COMP."""
+    assert state.cluster is not None
+    return all(state.cluster.cpus_of(each) == 1 for each in attempt.placement.machines)
 
 
 def _ended(state: LiveState, now_us: int, report: AttemptEnded) -> Intake:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from motet.domain.arrays import Array, Floats
@@ -34,6 +36,7 @@ class Reporter:
         self._model = model
         self._last_us = 0
         self._costs = CostKeeper()
+        self._cpu_us = _process_cpu_us()
 
     def batch_done(self, epoch: int, batch: int, log: SubtaskLog) -> None:
         """Report progress and costs a few times per second, without waiting."""
@@ -59,6 +62,7 @@ class Reporter:
     def epoch_done(self, epoch: int, log: SubtaskLog, sums: Array) -> Directive:
         """Report an epoch; returns the controller's directive."""
         busy_us, moved = log.busy_us, log.payload_bytes
+        before_us, self._cpu_us = self._cpu_us, _process_cpu_us()
         report = EpochDone(
             generation=self._context.number,
             rank=self._context.executor,
@@ -83,8 +87,14 @@ class Reporter:
                 ],
                 np.float64,
             ),
+            cpu_us=self._cpu_us - before_us,
         )
         return answer_of(submit(self._controller, report), EpochAnswer).directive
+
+
+def _process_cpu_us() -> int:
+    """Of all threads: the worker, the server, and those that send and receive."""
+    return time.process_time_ns() // 1000
 
 
 def _helped(log: SubtaskLog) -> Floats:

@@ -39,7 +39,8 @@ class EpochDone(ControlRequest):
     `batch_us: (mini-batches,)`; `sums`: its evaluation sums, none for no instances;
     `helped: (3, workers)`: for whom it computed (executor), in how many mini-batches, and how many
     instances; `memory_bytes`: what the job has on its machine. `evaluation_us`: COMP and PULL of
-    the evaluation, and all of it.
+    the evaluation, and all of it. `cpu_us`: CPU time of its process since its report before, or
+    since the generation began.
     """
 
     kind = RequestKind.EPOCH_DONE
@@ -58,6 +59,7 @@ class EpochDone(ControlRequest):
     memory_bytes: int = 0
     room_us: int = 0
     evaluation_us: Floats = field(default_factory=lambda: np.zeros(3))
+    cpu_us: int = 0
 
 
 @dataclass(frozen=True, eq=False)

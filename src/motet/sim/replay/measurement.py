@@ -117,7 +117,12 @@ class Meter:
         iteration_s = 1 / self._progress.speed_now(job)
         return [
             SubtasksMeasured(
-                job, workers, times.comp_s * off[0], times.comm_s * off[1], iteration_s
+                job,
+                workers,
+                times.comp_s * off[0],
+                times.comm_s * off[1],
+                iteration_s,
+                outside_s=times.outside_s * off[0] or None,
             )
         ]
 

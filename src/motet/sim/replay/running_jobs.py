@@ -255,5 +255,7 @@ class RunningJobs:
         slowdown = self._speeds.slowdown(int(jobs.model[row]), place, gang)
         pace = self._paces.slowest(place) if self._paces.touch(place) else 1.0
         return SubtaskTimes(
-            times.comp_s * slowdown.computing * pace, times.comm_s * slowdown.communicating
+            times.comp_s * slowdown.computing * pace,
+            times.comm_s * slowdown.communicating,
+            times.outside_s * slowdown.computing * pace,
         )

@@ -15,7 +15,7 @@ import numpy as np
 
 from motet.domain.arrays import Floats, Ints
 from motet.domain.units import NEVER_US, SECOND_US
-from motet.estimate.colocation.group_time import SubtaskTimes
+from motet.estimate.colocation.group_time import SubtaskTimes, group_iteration_s
 from motet.estimate.colocation.subtask_profile import SubtaskProfile
 from motet.estimate.speed_function import speed
 from motet.sim.speeds.speed_model import Imbalance, balanced
@@ -129,7 +129,10 @@ class StepProgress:
         """Steps per second, with these factors on the parts of a step."""
         assert self.work is not None
         if (times := self.subtasks(job, workers)) is not None:
-            return 1 / (times.comp_s * computing + times.comm_s * communicating)
+            own = SubtaskTimes(
+                times.comp_s * computing, times.comm_s * communicating, times.outside_s * computing
+            )
+            return 1 / group_iteration_s([own])
         if (measured := self._measured(job)) is not None:
             return steps_per_s(measured, workers, servers)
         mode, parameters = (

@@ -10,6 +10,7 @@ import numpy as np
 
 from motet.domain.arrays import Ints
 from motet.engine.state.proposed_sizes import TAKES_PROPOSALS
+from motet.estimate.colocation.group_time import group_iteration_s
 from motet.estimate.colocation.subtask_profile import SubtaskProfile
 from motet.estimate.speed_function import PARAMETERS
 from motet.sim.workload.elastic_work import ROLE_COLUMNS, WorkModels
@@ -88,7 +89,7 @@ def is_measured(speeds: KnownSpeeds, workers: int, servers: int) -> bool:
 def steps_per_s(speeds: KnownSpeeds, workers: int, servers: int) -> float:
     """Of a job that shares its machines with no other."""
     if isinstance(speeds, SubtaskProfile):
-        return 1 / speeds.at(workers).iteration_s
+        return 1 / group_iteration_s([speeds.at(workers)])
     return speeds.at(workers, servers)
 
 

@@ -61,8 +61,9 @@ def test_a_training_that_reported_no_speed_is_equally_fast_at_all_sizes() -> Non
 
 
 def test_a_training_on_machines_has_its_profile_if_it_reported_one() -> None:
-    found = known_speeds(job(machines="any"), [(10, SubtasksMeasured(1, 2, 3.0, 1.0))])
-    assert found == SubtaskProfile.of(2, 3.0, 1.0)
+    reported = SubtasksMeasured(1, 2, 3.0, 1.0, outside_s=0.5)
+    found = known_speeds(job(machines="any"), [(10, reported)])
+    assert found == SubtaskProfile.of(2, 3.0, 1.0, 0.5)
     assert is_measured(found, 2, 2)
     assert not is_measured(found, 1, 1)
     assert isinstance(known_speeds(job(machines="any"), []), SizeSpeeds)

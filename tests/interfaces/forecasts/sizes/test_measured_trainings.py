@@ -18,7 +18,7 @@ def reported(*times: tuple[int, float, float]) -> MeasuredTrainings:
 def test_reports_are_those_of_the_policy() -> None:
     known = reported((1, 0.4, 0.2), (2, 0.2, 0.2)).of[1]
     assert known.profile is not None
-    assert known.profile.at(4) == pytest.approx((0.1, 0.2))
+    assert known.profile.at(4) == pytest.approx((0.1, 0.2, 0.0))
     assert known.memory == {1: (1000, 1000), 2: (1000, 1000)}
 
 

@@ -16,9 +16,9 @@ from worker_reports import done
 def test_times_are_means_and_bytes_are_sums_and_the_slowest_worker_counts() -> None:
     workers = [
         done(0, 2, comp_us=1_000_000, comm_us=10, wait_us=0, pulled_bytes=5, pushed_bytes=1,
-             batch_us=np.array([1e6, 4e6])),
+             batch_us=np.array([1e6, 4e6]), cpu_us=2_000_000),
         done(1, 2, comp_us=3_000_000, comm_us=30, wait_us=4, pulled_bytes=7, pushed_bytes=2,
-             batch_us=np.array([2e6, 2e6])),
+             batch_us=np.array([2e6, 2e6]), cpu_us=6_000_000),
     ]  # fmt: skip
     assert epoch_summary(workers, Evaluation(0.5, {"mse": 0.25}), 100) == EpochReport(
         epoch=2,
@@ -32,6 +32,8 @@ def test_times_are_means_and_bytes_are_sums_and_the_slowest_worker_counts() -> N
         bytes_pushed=3,
         instances=100,
         batch_s=(2.0, 4.0),
+        cycle_s=5.0,
+        cpu_s=4.0,
     )
 
 
@@ -64,6 +66,14 @@ def test_the_evaluation_takes_the_mean_of_its_subtasks_and_all_of_the_slowest_wo
     workers = [done(rank, 0, evaluation_us=each) for rank, each in enumerate(times)]
     found = epoch_summary(workers, Evaluation(1.0), 10)
     assert (found.evaluation_comp_s, found.evaluation_comm_s, found.evaluation_s) == (2.0, 3.0, 9.0)
+
+
+def test_waiting_for_the_slowest_worker_counts_once_in_a_cycle() -> None:
+    """A worker that ends its mini-batch early waits in its evaluation for the others."""
+    early = done(0, 0, batch_us=np.array([2e6]), evaluation_us=np.array([1e6, 0, 4e6]))
+    late = done(1, 0, batch_us=np.array([5e6]), evaluation_us=np.array([1e6, 0, 1e6]))
+    found = epoch_summary([early, late], Evaluation(1.0), 10)
+    assert (found.cycle_s, sum(found.batch_s) + found.evaluation_s) == (6.0, 9.0)
 
 
 def test_help_names_helper_and_helped_worker() -> None:

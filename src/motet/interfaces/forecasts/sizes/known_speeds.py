@@ -8,6 +8,7 @@ from statistics import median
 
 from motet.domain.events import SizeProposed, SpeedMeasured, SubtasksMeasured
 from motet.domain.units import SECOND_US
+from motet.engine.reduce import measured_times
 from motet.estimate.colocation.subtask_profile import SubtaskProfile
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import TrainingSpec
@@ -49,7 +50,7 @@ def _profile(reported: Sequence[TimedEvent]) -> SubtaskProfile | None:
     found: SubtaskProfile | None = None
     for _, event in reported:
         if isinstance(event, SubtasksMeasured):
-            times = event.machines, event.comp_s, event.comm_s
+            times = event.machines, *measured_times(event)
             found = SubtaskProfile.of(*times) if found is None else found.measured(*times)
     return found
 

@@ -9,7 +9,7 @@ from statistics import median
 
 from motet.domain.events import DataSizes, SubtasksMeasured
 from motet.engine.measurements.subtask_rows import MeasuredSubtasks
-from motet.engine.reduce import measured_memory
+from motet.engine.reduce import measured_memory, measured_times
 from motet.estimate.colocation.group_time import SubtaskTimes
 from motet.estimate.colocation.subtask_profile import WINDOW
 
@@ -32,7 +32,7 @@ class MeasuredTrainings:
         known = self.of.setdefault(event.job, MeasuredSubtasks(DataSizes(0, 0)))
         if known.profile is not None:
             self._distances += _distances(event, known.profile.at(event.machines))
-        known.add(event.machines, event.comp_s, event.comm_s, measured_memory(event))
+        known.add(event.machines, measured_times(event), measured_memory(event))
 
     @property
     def spread(self) -> float:

@@ -258,5 +258,6 @@ def _reported(
     """What the training will have measured: all that is known of one like it."""
     memory = {} if like is None else like.subtasks.memory
     for count in profile.counts:
+        most, least = memory.get(count.machines, (None, None))
         times = count.comp_s, count.comm_s, None
-        yield SubtasksMeasured(job, count.machines, *times, *memory.get(count.machines, ()))
+        yield SubtasksMeasured(job, count.machines, *times, most, least, count.outside_s or None)

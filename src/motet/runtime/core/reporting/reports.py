@@ -38,7 +38,9 @@ class EpochReport:
     `model_spill_bytes`: of the model that are on disk at its end, all servers together;
     `model_spill_s`: for which requests read and wrote such blocks, a mean over these servers.
     `evaluation_comp_s`, `evaluation_comm_s`: of the evaluation after the mini-batches, means over
-    workers; `evaluation_s`: all of it, of the slowest worker.
+    workers; `evaluation_s`: all of it, of the slowest worker. `cycle_s`: of the mini-batches and
+    the evaluation, of the worker that took longest for both. `cpu_s`: CPU time of the process of a
+    worker, in all of its threads, a mean over workers; 0: unknown.
     """
 
     epoch: int
@@ -63,6 +65,8 @@ class EpochReport:
     evaluation_comp_s: float = 0.0
     evaluation_comm_s: float = 0.0
     evaluation_s: float = 0.0
+    cycle_s: float = 0.0
+    cpu_s: float = 0.0
 
     @property
     def instances_per_s(self) -> float:

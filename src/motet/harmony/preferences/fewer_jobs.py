@@ -27,11 +27,11 @@ def with_fewer_jobs(problem: GroupingProblem, grouping: Grouping, tolerance: flo
         np.arange(len(grouping.groups)), [len(group.jobs) for group in grouping.groups]
     )
     machines = np.array([group.machines for group in grouping.groups], dtype=np.float64)
-    comp_s, comm_s = _times(problem, jobs, machines[group_of])
+    times = _times(problem, jobs, machines[group_of])
     least = problem.score(grouping) * (1 - tolerance) * problem.machines
     kept = np.ones(len(jobs), dtype=np.bool_)
     while kept.sum() > len(machines):
-        worth = _worth_without_each(comp_s, comm_s, kept, group_of, machines, problem.cpu_weight)
+        worth = _worth_without_each(*times, kept, group_of, machines, problem.cpu_weight)
         is_last = np.bincount(group_of[kept], minlength=len(machines))[group_of] == 1
         worth[~kept | is_last] = _NO_JOB
         dropped = int(worth.argmax())
@@ -54,14 +54,17 @@ def preferring_fewer_jobs(
     return found
 
 
-def _times(problem: GroupingProblem, jobs: Ints, machines: Floats) -> tuple[Floats, Floats]:
+def _times(problem: GroupingProblem, jobs: Ints, machines: Floats) -> tuple[Floats, Floats, Floats]:
+    """COMP, COMM and the use of the CPU."""
     costs = problem.costs
-    return costs.divided_s[jobs] / machines + costs.constant_s[jobs], costs.comm_s[jobs]
+    comp_s = costs.divided_s[jobs] / machines + costs.constant_s[jobs]
+    return comp_s, costs.comm_s[jobs], comp_s + costs.outside_s[jobs]
 
 
 def _worth_without_each(
     comp_s: Floats,
     comm_s: Floats,
+    cpu_s: Floats,
     kept: Bools,
     group_of: Ints,
     machines: Floats,
@@ -76,19 +79,19 @@ def _worth_without_each(
     first, second = np.zeros(size), np.zeros(size)
     np.maximum.at(first, group_of, alone_s)
     np.maximum.at(second, group_of, np.where(is_longest, 0.0, alone_s))
-    comp_sum, comm_sum = np.zeros(size), np.zeros(size)
-    np.add.at(comp_sum, group_of, comp_s * kept)
+    cpu_sum, comm_sum = np.zeros(size), np.zeros(size)
+    np.add.at(cpu_sum, group_of, cpu_s * kept)
     np.add.at(comm_sum, group_of, comm_s * kept)
 
-    def worth(comp: Floats, comm: Floats, longest: Floats, count: Floats) -> Floats:
-        group_s = np.maximum(np.maximum(comp, comm), longest)
-        used = cpu_weight * comp + (1 - cpu_weight) * comm
+    def worth(cpu: Floats, comm: Floats, longest: Floats, count: Floats) -> Floats:
+        group_s = np.maximum(np.maximum(cpu, comm), longest)
+        used = cpu_weight * cpu + (1 - cpu_weight) * comm
         found: Floats = np.where(group_s > 0, count * used / np.maximum(group_s, 1e-300), 0.0)
         return found
 
-    present = worth(comp_sum, comm_sum, first, machines)
+    present = worth(cpu_sum, comm_sum, first, machines)
     longest = np.where(is_longest, second[group_of], first[group_of])
-    left = comp_sum[group_of] - comp_s, comm_sum[group_of] - comm_s
+    left = cpu_sum[group_of] - cpu_s, comm_sum[group_of] - comm_s
     without = worth(*left, longest, machines[group_of])
     total: Floats = present.sum() - present[group_of] + without
     return total
