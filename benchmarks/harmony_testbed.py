@@ -3,7 +3,9 @@
 `--part prediction`: jobs of four applications, alone and in all groups of two to four, on the same
 hosts; the time of a mini-batch of a group's slowest job against eq. 4.1, with the steps of each job
 alone and with those that were measured in the group (the source, W.-Y. Lee 2020, profiles in
-groups: the error is always below 5 %).
+groups: the error is always below 5 %). `--sizes 2`: groups of two only; `--jobs nmf,lda`: of these
+jobs only. `--first`: hosts and controllers get CPUs before all other processes of the machine, for
+a machine on which others run.
 `--part schedules`: twelve jobs of four applications on all hosts, `isolated` (each job alone on
 machines of its own), `naive` (groups by chance), `subtasks` (the same groups, which take turns) and
 `grouping` (groups by the model, which take turns). JCT and makespan as times of `isolated`; CPU and
@@ -14,37 +16,41 @@ nothing to gain from others (measured: `isolated` took one host for each job and
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
-from statistics import mean, median
+from statistics import mean
 
 import motet
-from motet.estimate.colocation.group_time import group_iteration_on_one_cpu_s, group_iteration_s
 from motet.estimate.colocation.subtask_profile import SubtaskProfile
 from motet.harmony.baselines import isolated_grouping
 from motet.harmony.problem import Grouping, GroupingProblem, JobGroup
 from motet.harmony.search import best_grouping
 from support.figures import Figure, parser, report
+from support.harmony_predictions import Bed, prediction_figures, predictions
 from support.host_cluster import HostMachines, host_machines
 from support.host_usage import HostUsage
-from support.hosts import hosts_up, unwind_when_terminated
-from support.testbed_jobs import JobKind, Measured, RunningJob, begin, measured_together
+from support.hosts import hosts_up, hurried, run_first, unwind_when_terminated
+from support.testbed_jobs import JobKind, RunningJob, begin
 
 NAME = "harmonybed"
 CPUS, BANDWIDTH = 0.2, "50mbit"
-MOST_MEDIAN = 0.05
-ENDLESS = 1_000_000
-PREDICTIONS = "alone", "in group", "on one CPU"
 PAIR = 2
+LONG_CPUS, LONG_BANDWIDTH = 0.4, "60mbit"
+ENDLESS, BATCHES = 1_000_000, 6
 ROUNDS = 8
 """Times the epochs of `kinds`: with once as many, jobs took 1 to 4 s to train and 20 s to start."""
 RATINGS = "synthetic-ratings:users=8000,items=1000,density=0.2"
 CORPUS = "synthetic-corpus:documents=8000,words=2000,topics=20,length=150"
 CLASSES = "synthetic-classification:rows=8000,features=1000,classes=40"
 NUMBERS = "synthetic-regression:rows=6000,features=3000,nonzeros=100"
+LONG_RATINGS = "synthetic-ratings:users=48000,items=1000,density=0.2"
+LONG_CORPUS = "synthetic-corpus:documents=32000,words=2000,topics=20,length=150"
+LONG_CLASSES = "synthetic-classification:rows=24000,features=1000,classes=40"
+LONG_NUMBERS = "synthetic-regression:rows=16000,features=3000,nonzeros=100"
 
 
 def kinds(size: int) -> list[JobKind]:
@@ -57,74 +63,24 @@ def kinds(size: int) -> list[JobKind]:
     ]
 
 
-@dataclass(frozen=True)
-class GroupPrediction:
-    """Of one group: seconds in which each job ends a mini-batch, as measured, and as predicted from
-    the steps of each job alone (`alone_s`), from those that it had in the group (`profiled_s`), and
-    from these and the CPU time outside of COMP that each job had alone (`on_one_cpu_s`).
-    """
-
-    group: str
-    alone_s: float
-    profiled_s: float
-    on_one_cpu_s: float
-    measured_s: float
-
-    @property
-    def predicted_s(self) -> tuple[float, float, float]:
-        """All predictions."""
-        return self.alone_s, self.profiled_s, self.on_one_cpu_s
-
-    @property
-    def errors(self) -> tuple[float, float, float]:
-        """Of the predictions, relative to what was measured; above 0: predicted too long."""
-        one, two, three = (each / self.measured_s - 1 for each in self.predicted_s)
-        return one, two, three
-
-
-def predictions(
-    hosts: HostMachines, numbers: Sequence[int], seconds: float
-) -> list[GroupPrediction]:
-    """All groups of two to four applications."""
-    jobs = [replace(kind, epochs=ENDLESS) for kind in kinds(1)]
-    alone = profiles(hosts, jobs, numbers, seconds)
-    found = []
-    for size in (2, 3, 4):
-        for group in itertools.combinations(range(len(jobs)), size):
-            together = measured_together(hosts, [jobs[one] for one in group], numbers, seconds)
-            whole = [one for one in together if one is not None]
-            name = "+".join(jobs[one].name for one in group)
-            if len(whole) < size:
-                print(f"{name}: no whole epoch in {seconds:.0f} s", flush=True)
-                continue
-            outside_s = [alone[one].outside_s for one in group]
-            times = [one.times for one in whole]
-            prediction = GroupPrediction(
-                name,
-                group_iteration_s([alone[one].times for one in group]),
-                group_iteration_s(times),
-                group_iteration_on_one_cpu_s(times, outside_s),
-                max(one.iteration_s for one in whole),
-            )
-            found.append(prediction)
-            print(found[-1], *whole, flush=True)
-    return found
-
-
-def profiles(
-    hosts: HostMachines, jobs: Sequence[JobKind], numbers: Sequence[int], seconds: float
-) -> list[Measured]:
-    """Each job alone on these hosts."""
-    found = []
-    for kind in jobs:
-        (measured,) = measured_together(
-            hosts, [kind], numbers, seconds, usage=lambda: HostUsage(NAME, numbers)
-        )
-        if measured is None:
-            raise SystemExit(f"{kind.name}: no whole epoch in {seconds:.0f} s; give more --seconds")
-        print(kind.name, measured, flush=True)
-        found.append(measured)
-    return found
+def long_kinds() -> list[JobKind]:
+    """One endless job of each application, whose COMP and COMM are long beside what a message
+    costs, and whose epochs have several mini-batches (Lasso: one)."""
+    return [
+        JobKind(
+            "nmf", LONG_RATINGS, lambda n: motet.NMF(rank=32, batch_size=n // BATCHES), ENDLESS
+        ),
+        JobKind(
+            "lda", LONG_CORPUS, lambda n: motet.LDA(topics=40, batch_size=n // BATCHES), ENDLESS
+        ),
+        JobKind(
+            "mlr",
+            LONG_CLASSES,
+            lambda n: motet.MLR(solver="saga", batch_size=n // BATCHES),
+            ENDLESS,
+        ),
+        JobKind("lasso", LONG_NUMBERS, lambda n: motet.Lasso(solver="fista"), ENDLESS),
+    ]
 
 
 Choose = Callable[[GroupingProblem], Grouping]
@@ -209,7 +165,7 @@ def schedules(hosts: HostMachines, sizes: int, rounds: int, seconds: float) -> l
     endless = [replace(kind, epochs=ENDLESS) for kind in jobs]
     profile = [
         SubtaskProfile.of(1, *one.times)
-        for one in profiles(hosts, endless, _hosts_of([0]), seconds)
+        for one in _bed(hosts, _hosts_of([0]), CPUS, seconds).alone(endless)
     ]
     found: dict[str, Outcome] = {}
     for name, choose, interleaves in (
@@ -237,6 +193,16 @@ def _figures(name: str, one: Outcome, found: dict[str, Outcome]) -> list[Figure]
     ]
 
 
+def _bed(
+    hosts: HostMachines,
+    numbers: Sequence[int],
+    cpus: float,
+    seconds: float,
+    hurry: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Bed:
+    return Bed(hosts, numbers, cpus, seconds, lambda: HostUsage(NAME, numbers), hurry)
+
+
 def main() -> None:
     """On a testbed that ends with this command."""
     arguments = parser(main.__doc__ or "")
@@ -246,48 +212,27 @@ def main() -> None:
     arguments.add_argument(
         "--rounds", type=int, default=ROUNDS, help="how long the schedules' jobs train"
     )
+    arguments.add_argument("--sizes", type=int, nargs="+", default=(2, 3, 4))
+    arguments.add_argument("--jobs", type=lambda text: text.split(","), help="their names")
+    arguments.add_argument("--first", action="store_true", help="before other processes")
     given = arguments.parse_args()
     unwind_when_terminated()
     machines = 2 if given.quick else given.hosts
-    shape = ("--machines", str(machines), "--cpus", str(CPUS), "--bandwidth", BANDWIDTH)
+    is_long = given.part == "prediction"
+    cpus, bandwidth = (LONG_CPUS, LONG_BANDWIDTH) if is_long else (CPUS, BANDWIDTH)
+    shape = ("--machines", str(machines), "--cpus", str(cpus), "--bandwidth", bandwidth)
     with hosts_up(NAME, *shape, "--no-ray"), host_machines(NAME) as hosts:
+        if given.first:
+            run_first(NAME)
         if given.part == "schedules":
             figures = schedules(hosts, 1 if given.quick else 3, given.rounds, given.seconds)
         else:
-            numbers = range(min(4, machines))
-            figures = _prediction_figures(predictions(hosts, numbers, given.seconds))
-    title = f"{machines} hosts with {CPUS:g} CPUs and {BANDWIDTH}"
+            jobs = [each for each in long_kinds() if not given.jobs or each.name in given.jobs]
+            two = range(min(2, machines))
+            bed = _bed(hosts, two, cpus, given.seconds, partial(hurried, NAME))
+            figures = prediction_figures(predictions(bed, jobs, given.sizes))
+    title = f"{machines} hosts with {cpus:g} CPUs and {bandwidth}"
     report(f"harmony_testbed_{given.part}", title, figures)
-
-
-def _prediction_figures(found: Sequence[GroupPrediction]) -> list[Figure]:
-    figures = []
-    for one in found:
-        pairs = zip(PREDICTIONS, one.predicted_s, strict=True)
-        figures += [
-            Figure(
-                f"{one.group}, {name}",
-                f"{predicted_s:.3f} s",
-                f"{one.measured_s:.3f} s",
-                predicted_s / one.measured_s,
-            )
-            for name, predicted_s in pairs
-        ]
-    for place, name in enumerate(PREDICTIONS):
-        errors = sorted(abs(one.errors[place]) for one in found)
-        high = errors[min(int(0.95 * len(errors)), len(errors) - 1)]
-        figures += [
-            Figure(
-                f"error by steps {name}: median",
-                f"{median(errors):.1%}",
-                f"95 % {high:.1%}",
-                median(errors),
-                MOST_MEDIAN,
-                False,
-            ),
-            Figure(f"error by steps {name}: maximum", f"{errors[-1]:.1%}"),
-        ]
-    return figures
 
 
 if __name__ == "__main__":

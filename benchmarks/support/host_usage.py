@@ -38,10 +38,6 @@ class HostUsage:
             network += 8 * (now[1] - before[1]) / (bits_per_s * seconds)
         return cpu / len(self._hosts), network / len(self._hosts)
 
-    def cpu_s(self) -> float:
-        """CPU time since then in seconds of a host's whole quota, the mean over hosts."""
-        return self.fractions(1.0)[0]
-
     def _counts(self) -> Iterator[tuple[float, int]]:
         """CPU seconds used and bytes sent, of each host."""
         for host in self._hosts:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Protocol
 
@@ -19,6 +20,8 @@ from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport
 from support.host_cluster import HostMachines
 
+NEVER = 1_000_000
+"""Epochs until a checkpoint, which takes no turns and is no part of an iteration."""
 UNMEASURED_EPOCHS = 1
 """Of every job: connections are made and caches filled."""
 
@@ -72,36 +75,60 @@ class EpochLog(TrainObserver):
     def epoch_done(self, report: EpochReport) -> None:
         self.epochs.append((time.monotonic(), report))
 
-    def ended_between(self, begin_s: float, end_s: float) -> int:
-        """Mini-batches of the epochs that ended in a window."""
-        return sum(len(one.batch_s) for at_s, one in self.epochs if begin_s <= at_s <= end_s)
-
-    def between(self, begin_s: float, end_s: float) -> Measured | None:
+    def between(self, begin_s: float, end_s: float, cpus: float = 1.0) -> Measured | None:
         """Means per mini-batch of the epochs that lie in a window, each with its part of the
-        evaluations; None: there is none."""
-        found = [one for at_s, one in self.epochs if begin_s <= at_s - one.wall_s and at_s <= end_s]
+        evaluations; None: there is none. `cpus`: of a host."""
+        whole = [
+            (at_s, one)
+            for at_s, one in self.epochs
+            if begin_s <= at_s - one.cycle_s and at_s <= end_s
+        ]
+        found = [one for _, one in whole]
         batches = sum(len(one.batch_s) for one in found)
         if not batches:
             return None
         comp_s = sum(one.comp_s + one.evaluation_comp_s for one in found)
         comm_s = sum(one.comm_s + one.evaluation_comm_s for one in found)
-        wall_s = sum(sum(one.batch_s) + one.evaluation_s for one in found)
-        return Measured(SubtaskTimes(comp_s / batches, comm_s / batches), wall_s / batches, batches)
+        outside_s = max(sum(one.cpu_s for one in found) / cpus - comp_s, 0.0)
+        times = SubtaskTimes(comp_s / batches, comm_s / batches, outside_s / batches)
+        later = batches - len(found[0].batch_s)
+        return Measured(
+            times,
+            sum(one.cycle_s for one in found) / batches,
+            (whole[-1][0] - whole[0][0]) / later if later else float("nan"),
+            batches,
+        )
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Of a mini-batch: its steps and its whole time; a mean over `batches`. `outside_s`: CPU time
-    of its hosts outside of COMP, at the speed of a host; 0 beside other jobs."""
+    """Of a mini-batch, means over `batches`: its steps, all of it until the slowest worker has
+    ended, and the time until the next one ends, which the controller is a part of."""
 
     times: SubtaskTimes
     iteration_s: float
+    period_s: float
     batches: int
-    outside_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Together:
+    """Jobs that trained on the same hosts, None: no whole epoch; fractions of CPU and link in
+    use."""
+
+    jobs: list[Measured | None]
+    cpu: float
+    network: float
 
 
 def begin(
-    hosts: HostMachines, kind: JobKind, numbers: Sequence[int], *, interleaves: bool, seed: int = 0
+    hosts: HostMachines,
+    kind: JobKind,
+    numbers: Sequence[int],
+    *,
+    interleaves: bool,
+    seed: int = 0,
+    checkpoint_every: int = 10,
 ) -> RunningJob:
     """Start a training with a worker and a server on each of these hosts."""
     dataset = _dataset(kind.data)
@@ -110,7 +137,9 @@ def begin(
     app = kind.make(len(rows))
     rows = app.prepare(dataset, seed)
     count = len(numbers)
-    options = TrainOptions(count, count, count, kind.epochs, seed=seed, tol=0.0)
+    options = TrainOptions(
+        count, count, count, kind.epochs, seed=seed, tol=0.0, checkpoint_every=checkpoint_every
+    )
     observer = EpochLog()
     cluster = hosts.cluster(numbers, interleaves=interleaves)
     job = Job(app, rows, options, cluster, observer)
@@ -135,43 +164,47 @@ def measured_together(
     kinds: Sequence[JobKind],
     numbers: Sequence[int],
     seconds: float,
-    *,
-    interleaves: bool = True,
-    usage: Callable[[], CpuUse] | None = None,
-) -> list[Measured | None]:
+    usage: Callable[[], Usage],
+    cpus: float,
+    hurry: Callable[[], AbstractContextManager[None]],
+) -> Together:
     """Train these jobs on the same hosts for so long, from when all of them train. `usage`: begins
-    to count the CPU time of all hosts, for a job that is alone on all of them."""
-    jobs = [
-        begin(hosts, kind, numbers, interleaves=interleaves, seed=seed)
-        for seed, kind in enumerate(kinds)
-    ]
-    while any(len(job.observer.epochs) <= UNMEASURED_EPOCHS for job in jobs):
-        if any(job.failures for job in jobs):
-            break
-        time.sleep(0.05)
-    begin_s, counted = time.monotonic(), None if usage is None else usage()
+    to count; `cpus`: of each host; `hurry`: the context in which they start."""
+    with hurry():
+        jobs = [
+            begin(hosts, kind, numbers, interleaves=True, seed=seed, checkpoint_every=NEVER)
+            for seed, kind in enumerate(kinds)
+        ]
+        _await(jobs, [UNMEASURED_EPOCHS] * len(jobs))
+    _await_another_epoch(jobs)
+    begin_s, counted = time.monotonic(), usage()
     time.sleep(seconds)
     end_s = time.monotonic()
-    cpu_s = 0.0 if counted is None else counted.cpu_s()
+    cpu, network = counted.fractions(end_s - begin_s)
     for job in jobs:
         job.job.cancel()
     for job in jobs:
         job.end()
-    found = [job.observer.between(begin_s, end_s) for job in jobs]
-    return [
-        None if one is None else _with_cpu(one, cpu_s, job.observer.ended_between(begin_s, end_s))
-        for one, job in zip(found, jobs, strict=True)
-    ]
+    found = [job.observer.between(begin_s, end_s, cpus) for job in jobs]
+    return Together(found, cpu, network)
 
 
-class CpuUse(Protocol):
-    """Counts the CPU time of hosts; see HostUsage."""
+def _await_another_epoch(jobs: Sequence[RunningJob]) -> None:
+    """The one under way began before the limits of the hosts were set."""
+    _await(jobs, [len(job.observer.epochs) for job in jobs])
 
-    def cpu_s(self) -> float:
-        """At the speed of a host, the mean over hosts, since it was made."""
+
+def _await(jobs: Sequence[RunningJob], epochs: Sequence[int]) -> None:
+    """Until each job has trained more epochs than so many, or one has failed."""
+    while any(
+        len(job.observer.epochs) <= count for job, count in zip(jobs, epochs, strict=True)
+    ) and not any(job.failures for job in jobs):
+        time.sleep(0.05)
+
+
+class Usage(Protocol):
+    """See HostUsage."""
+
+    def fractions(self, seconds: float) -> tuple[float, float]:
+        """Of CPU and link, since it was made."""
         ...
-
-
-def _with_cpu(measured: Measured, cpu_s: float, batches: int) -> Measured:
-    outside_s = cpu_s / batches - measured.times.comp_s if cpu_s and batches else 0.0
-    return replace(measured, outside_s=max(outside_s, 0.0))

@@ -7,16 +7,29 @@ from dataclasses import replace
 
 import pytest
 
-from harmony_testbed import GroupPrediction, by_chance
+from harmony_testbed import by_chance
+from motet.estimate.colocation.group_time import SubtaskTimes
 from motet.estimate.colocation.subtask_profile import SubtaskProfile
 from motet.harmony.problem import GroupingProblem
 from motet.runtime.core.reporting.reports import EpochReport
-from support.testbed_jobs import EpochLog
+from support.harmony_predictions import PREDICTIONS, prediction
+from support.testbed_jobs import EpochLog, Measured
 
 
 def epoch(number: int, batches_s: tuple[float, ...], comp_s: float, comm_s: float) -> EpochReport:
     return EpochReport(
-        number, 0.0, {}, sum(batches_s), comp_s, comm_s, 0.0, 0, 0, 1, batch_s=batches_s
+        number,
+        0.0,
+        {},
+        sum(batches_s),
+        comp_s,
+        comm_s,
+        0.0,
+        0,
+        0,
+        1,
+        batch_s=batches_s,
+        cycle_s=sum(batches_s),
     )
 
 
@@ -30,6 +43,7 @@ def test_only_epochs_within_the_window_count(monkeypatch: pytest.MonkeyPatch) ->
     assert found is not None
     assert found.batches == 4
     assert found.iteration_s == pytest.approx(3.0 / 4)
+    assert found.period_s == pytest.approx((4.0 - 3.0) / 2)
     assert found.times.comp_s == pytest.approx(3.0 / 4 / 4)
     assert found.times.comm_s == pytest.approx(3.0 / 8 / 4)
     assert log.between(4.5, 8.0) is None
@@ -38,12 +52,23 @@ def test_only_epochs_within_the_window_count(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_mini_batch_has_its_part_of_the_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
     log = EpochLog()
     monkeypatch.setattr(time, "monotonic", lambda: 5.0)
-    evaluation = {"evaluation_comp_s": 0.6, "evaluation_comm_s": 0.2, "evaluation_s": 1.0}
+    evaluation = {"evaluation_comp_s": 0.6, "evaluation_comm_s": 0.2, "cycle_s": 3.0}
     log.epoch_done(replace(epoch(0, (1.0, 1.0), 0.8, 0.4), **evaluation))
     found = log.between(0.0, 6.0)
     assert found is not None
-    assert found.times == pytest.approx((0.7, 0.3))
+    assert found.times == pytest.approx((0.7, 0.3, 0.0))
     assert found.iteration_s == pytest.approx(1.5)
+
+
+def test_cpu_time_outside_of_comp_is_at_the_speed_of_a_host(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = EpochLog()
+    monkeypatch.setattr(time, "monotonic", lambda: 5.0)
+    log.epoch_done(replace(epoch(0, (1.0, 1.0), 0.8, 0.4), cpu_s=0.3))
+    found = log.between(0.0, 6.0, cpus=0.25)
+    assert found is not None
+    assert found.times == pytest.approx((0.4, 0.2, (0.3 / 0.25 - 0.8) / 2))
 
 
 def test_groups_by_chance_have_all_jobs_and_machines() -> None:
@@ -53,6 +78,10 @@ def test_groups_by_chance_have_all_jobs_and_machines() -> None:
     assert [group.machines for group in found.groups] == [3, 3, 2]
 
 
-def test_an_error_is_relative_to_what_was_measured() -> None:
-    found = GroupPrediction("a+b", 0.9, 1.1, 1.2, 1.0).errors
-    assert found == pytest.approx((-0.1, 0.1, 0.2))
+def test_an_error_is_relative_to_the_slowest_job_of_the_group() -> None:
+    alone = [Measured(SubtaskTimes(0.3, 0.4, 0.2), 0.7, 0.7, 9) for _ in range(2)]
+    whole = [Measured(SubtaskTimes(0.4, 0.4, 0.3), each_s, 1.3, 9) for each_s in (0.8, 1.25)]
+    found = prediction("a+b", alone, whole, 0.9)
+    errors = [found.error(name) for name in PREDICTIONS]
+    assert errors == pytest.approx([0.8 / 1.25 - 1, 0.8 / 1.25 - 1, 1 / 1.25 - 1, 1.4 / 1.25 - 1])
+    assert found.bound == "cpu"
