@@ -321,3 +321,7 @@ def test_an_address_where_nothing_answers_is_refused_at_once() -> None:
         Cluster(address=5)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="interleave=True: only on this machine"):
         Cluster(address="127.0.0.1:1", interleave=True)
+    with pytest.raises(BadInput, match="cpu_tokens=2: jobs only take turns with interleave=True"):
+        Cluster(cpu_tokens=2)
+    with pytest.raises(BadInput, match="cpu_tokens=0"):
+        Cluster(interleave=True, cpu_tokens=0)

@@ -75,8 +75,8 @@ class Cluster:
     """Machines for training jobs, several at a time; a context manager that ends its processes.
 
     `machines`: logical machines of this host, whose executors are processes; with `address`, nodes
-    of a running Ray cluster. `interleave`: jobs on one machine take turns, so that one computes
-    while another one communicates (not with `address`). Raises BadInput, Unreachable.
+    of a running Ray cluster. `interleave`: jobs on one machine take turns, so that `cpu_tokens` of
+    them compute while another one communicates (not with `address`). Raises BadInput, Unreachable.
 
     >>> with motet.Cluster(machines=4) as cluster:
     ...     jobs = [cluster.submit("mlr", "digits", l2=l2) for l2 in (0.0, 0.01)]
@@ -90,9 +90,13 @@ class Cluster:
         *,
         address: str | None = None,
         interleave: bool = False,
+        cpu_tokens: int = 1,
     ) -> None:
         require_whole("machines", machines)
-        self._cluster = _cluster(machines, address, interleaves=interleave)
+        require_whole("cpu_tokens", cpu_tokens)
+        if cpu_tokens > 1 and not interleave:
+            raise BadInput(f"cpu_tokens={cpu_tokens}: jobs only take turns with interleave=True")
+        self._cluster = _cluster(machines, address, cpu_tokens if interleave else 0)
         self._is_closed = False
         self._threads = ThreadPoolExecutor(thread_name_prefix="motet-job")
         self._jobs: WeakSet[TrainingJob] = WeakSet()
@@ -263,10 +267,11 @@ class Cluster:
             self._cluster.preload(path)
 
 
-def _cluster(machines: int, address: str | None, *, interleaves: bool) -> LocalCluster | RayCluster:
+def _cluster(machines: int, address: str | None, tokens: int) -> LocalCluster | RayCluster:
+    """`tokens`: how many jobs of a machine compute at a time; 0: they do not take turns."""
     if address is None:
-        return LocalCluster(machines, interleaves=interleaves)
-    if interleaves:
+        return LocalCluster(machines, interleaves=tokens > 0, cpu_tokens=max(tokens, 1))
+    if tokens:
         raise BadInput("interleave=True: only on this machine so far; leave out address")
     if not isinstance(address, str):
         raise BadInput(f"address={address!r:.60}: give HOST:PORT of a running Ray cluster")

@@ -45,6 +45,27 @@ for _ in range(200):
         path.write_text(str(int(path.read_text()) + 1))
 """
 
+CLAIMER = """
+import sys
+from pathlib import Path
+from motet.runtime.arbiter.arbiter_gate import ArbiterGate
+from motet.runtime.core.subtask import SubtaskKind
+
+def claimed(places):
+    for place in places:
+        try:
+            place.touch(exist_ok=False)
+            return place
+        except FileExistsError:
+            pass
+    sys.exit("more COMPs at a time than tokens")
+
+gate, places = ArbiterGate(Path(sys.argv[1])), [Path(each) for each in sys.argv[2:]]
+for _ in range(100):
+    with gate.enter(SubtaskKind.COMP):
+        claimed(places).unlink()
+"""
+
 
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[Path]:
@@ -58,8 +79,8 @@ def patient_address(tmp_path: Path) -> Iterator[Path]:
     yield from arbiter_at(tmp_path / "patient", limit_s=1e6)
 
 
-def arbiter_at(address: Path, limit_s: float) -> Iterator[Path]:
-    ensure_arbiter(address, limit_s=limit_s)
+def arbiter_at(address: Path, limit_s: float, cpus: int = 1) -> Iterator[Path]:
+    ensure_arbiter(address, cpus, limit_s)
     yield address
     for each in arbiters(address):
         each.kill()
@@ -113,6 +134,21 @@ def test_one_process_computes_at_a_time(address: Path, tmp_path: Path) -> None:
     assert count.read_text() == "800"
 
 
+def test_as_many_processes_compute_at_a_time_as_there_are_cpu_tokens(tmp_path: Path) -> None:
+    for address in arbiter_at(tmp_path / "arbiter", limit_s=1e6, cpus=2):
+        first = [holder(address, SubtaskKind.COMP) for _ in range(2)]  # Both hold a token.
+        for each in first[1:]:
+            each.communicate()
+        neighbour = holder(address, SubtaskKind.PUSH)
+        places = [str(tmp_path / f"place-{number}") for number in range(2)]
+        alone = [start(CLAIMER, str(address), places[0]) for _ in range(3)]
+        assert [each.wait() for each in alone] == [0] * 3, "one token is held"
+        first[0].communicate()
+        both = [start(CLAIMER, str(address), *places) for _ in range(4)]
+        assert [each.wait() for each in both] == [0] * 4
+        neighbour.communicate()
+
+
 def test_computing_and_communicating_exclude_each_other_not(address: Path) -> None:
     gate = ArbiterGate(address)
     computing = holder(address, SubtaskKind.COMP)
@@ -121,9 +157,15 @@ def test_computing_and_communicating_exclude_each_other_not(address: Path) -> No
     computing.wait()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_token_of_a_killed_process_is_free(patient_address: Path, kind: SubtaskKind) -> None:
-    neighbour, *others = holders(patient_address, kind)
+@pytest.mark.parametrize(
+    ("kind", "place"), [(SubtaskKind.COMP, 0), (SubtaskKind.PUSH, 0), (SubtaskKind.PUSH, 1)]
+)
+def test_the_token_of_a_killed_process_is_free(
+    patient_address: Path, kind: SubtaskKind, place: int
+) -> None:
+    """The CPU token, the primary and the secondary network token."""
+    others = holders(patient_address, kind)
+    neighbour = others.pop(place)
     waiting = start(HOLDER, str(patient_address), kind.value)
     neighbour.kill()
     neighbour.wait()

@@ -131,6 +131,16 @@ def test_a_job_that_never_ends_its_subtask_delays_a_neighbour_by_the_limit_once(
     assert_as_alone(faulty.results[0])
 
 
+def test_with_two_cpu_tokens_a_job_computes_beside_one_that_never_ends(tmp_path: Path) -> None:
+    with LocalCluster(1, interleaves=True, cpu_tokens=2, subtask_limit_s=NEVER_S) as machine:
+        faulty = FaultyJob(machine, Faulty("endless loop", str(tmp_path)))
+        train_neighbour(machine, tmp_path)
+        assert faulty.process.is_running()
+        faulty.process.kill()
+        faulty.end()
+    assert_as_alone(faulty.results[0])
+
+
 @pytest.mark.parametrize("fault", ["crash", "out of memory"])
 def test_the_token_of_a_job_that_crashes_is_free_at_once(
     patient_machine: LocalCluster, tmp_path: Path, fault: str, little_memory: str

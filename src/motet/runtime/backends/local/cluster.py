@@ -42,14 +42,15 @@ class LocalCluster:
         template: TemplateProcess | None = None,
         *,
         interleaves: bool = False,
+        cpu_tokens: int = 1,
         subtask_limit_s: float = SUBTASK_LIMIT_S,
     ) -> None:
         """`template`: one that was started before; the cluster ends it. `interleaves`: jobs take
-        turns on every machine, subtask by subtask (`motet.runtime.arbiter`), each of them for at
-        most `subtask_limit_s` while others wait."""
+        turns on every machine, subtask by subtask (`motet.runtime.arbiter`), `cpu_tokens` of them
+        compute at a time, each for at most `subtask_limit_s` while others wait."""
         self._arbiters = TemporaryDirectory(prefix="motet-arbiters-") if interleaves else None
         self._machines = tuple(Machine(number, f"m{number}") for number in range(machines))
-        self._subtask_limit_s = subtask_limit_s
+        self._cpu_tokens, self._subtask_limit_s = cpu_tokens, subtask_limit_s
         self._template = TemplateClient(template)
 
     @property
@@ -105,7 +106,8 @@ class LocalCluster:
         return SharedMachine(
             Path(self._arbiters.name) / f"m{machine}",
             job_label(request.job, request.secret),
-            limit_s=self._subtask_limit_s,
+            self._cpu_tokens,
+            self._subtask_limit_s,
         )
 
     def __enter__(self) -> Self:
