@@ -4,14 +4,14 @@ Three clusterings (k-means) of 256 MB each in a group of 384 MB, taking turns (`
 fixed share is the same for all jobs; those with which the kernel kills a job do not count. Time:
 mean seconds of an epoch over all jobs without the first four, in which `auto` looks for its share.
 Target: `auto` at most the time of the best fixed share (the source: 16 % shorter, Harmony, section
-4.4.8).
+4.4.8). `--part pulls`: what a PULL in pieces of 2 MB costs, which jobs with `--spill` make.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from motet.domain.arrays import Array
 from motet.domain.errors import BadInput, MotetError
 from motet.interfaces.training_job import TrainingJob
 from support.figures import Figure, parser, report
+from support.pulls_in_pieces import pull_figures
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
@@ -43,9 +44,18 @@ class LimitedRun:
 
 
 def main() -> None:
-    """Shares from the largest down, until the kernel kills; `auto` before and after them."""
-    arguments = parser(__doc__.splitlines()[0]).parse_args()
-    shares = SHARES[:2] if arguments.quick else SHARES
+    """All parts, or one."""
+    arguments = parser(__doc__.splitlines()[0])
+    arguments.add_argument("--part", choices=("shares", "pulls"))
+    given = arguments.parse_args()
+    if given.part != "shares":
+        figures = pull_figures(rounds=20 if given.quick else 100)
+        report("spilling_pulls", "PULL in pieces of 2 MB and as a whole", figures, plot=False)
+    if given.part != "pulls":
+        _report_shares(SHARES[:2] if given.quick else SHARES)
+
+
+def _report_shares(shares: Sequence[float]) -> None:
     features = instances(EACH_MB)
     first = limited_run(features, "auto")
     fixed = {share: limited_run(features, share) for share in shares}
