@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from example_count import examples
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
+from motet.domain.errors import BadInput
 from motet.domain.events import Drained, MachineCame, MachineLeft
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
@@ -29,6 +30,7 @@ MACHINES = ClusterSpec.of([1] * 5, memory_bytes=32 * GIB)
 POLICIES: dict[str, dict[str, Any]] = {
     "harmony": {},
     "paper": {"search": "paper"},
+    "even ends": {"even_ends": 0.05},
     "without reloading": {"reloading": False},
     "isolated": {"grouping": "isolated", "reloading": False},
     "naive": {"grouping": "naive", "naive_groups": 2, "reloading": False},
@@ -154,6 +156,22 @@ def test_complementary_jobs_share_all_machines() -> None:
     assert 6_000 <= end_s <= 6_200
     alone = run(rows, Harmony(grouping="isolated"), cluster=cluster)
     assert alone.holds.sharers.max() == 1
+
+
+@pytest.mark.parametrize("long", [(0, 1), (0, 2), (0, 3)])
+def test_jobs_that_end_together_share_machines_if_ends_count(long: tuple[int, int]) -> None:
+    """Four equal jobs, two of them long: two groups of two have the highest use."""
+    rows = [SubtaskRow(0, 400 if job in long else 80, 4.0, 2.0) for job in range(4)]
+    holds = run(rows, Harmony(even_ends=0.01), cluster=ClusterSpec.uniform(4, 1)).holds
+    first = np.flatnonzero((holds.job == long[0]) & (holds.sharers == 2))[0]
+    assert holds.partner[first] == long[1]
+
+
+@pytest.mark.parametrize("part", [-0.1, 1.0])
+@pytest.mark.parametrize("name", ["fewer_jobs", "even_ends"])
+def test_parts_of_the_use_are_below_1(name: str, part: float) -> None:
+    with pytest.raises(BadInput, match=f"{name}={part}: give a part, from 0 to below 1"):
+        Harmony(**{name: part})  # type: ignore[arg-type]
 
 
 def test_input_goes_to_disk_where_memory_does_not_suffice() -> None:

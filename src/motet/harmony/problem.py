@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -84,7 +84,8 @@ class Grouping:
 @dataclass(frozen=True, eq=False)
 class GroupingProblem:
     """`machines`: number of equal machines. `machine_memory_bytes`: of each; infinity: no limit.
-    `cpu_weight`: of the CPU in the utilisation that is maximised.
+    `cpu_weight`: of the CPU in the utilisation that is maximised. `iterations_left`: of each job
+    until its predicted end, NaN where unknown; None: ends do not count.
 
     The rows of `costs` are in the order in which jobs are considered: profiled, paused, running.
     """
@@ -93,6 +94,7 @@ class GroupingProblem:
     machines: int
     machine_memory_bytes: float = float("inf")
     cpu_weight: float = CPU_WEIGHT
+    iterations_left: Floats | None = None
 
     def __post_init__(self) -> None:
         if self.machines < 1:
@@ -123,6 +125,16 @@ class GroupingProblem:
 
     def __len__(self) -> int:
         return len(self.costs.comm_s)
+
+    def part(self, rows: Sequence[int], machines: int) -> GroupingProblem:
+        """These jobs alone, in this order, on so many machines."""
+        left = self.iterations_left
+        return replace(
+            self,
+            costs=self.costs.rows(rows),
+            machines=machines,
+            iterations_left=None if left is None else left[list(rows)],
+        )
 
     def times(self, job: int, machines: int) -> SubtaskTimes:
         """The seconds of an iteration of a job on this many machines."""

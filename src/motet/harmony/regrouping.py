@@ -150,9 +150,7 @@ def regroup_part(
     problem: GroupingProblem, rows: Sequence[int], machines: int, search: Search
 ) -> Grouping:
     """A grouping of these jobs alone, in this order, on this many machines."""
-    part = GroupingProblem(
-        problem.costs.rows(rows), machines, problem.machine_memory_bytes, problem.cpu_weight
-    )
+    part = problem.part(rows, machines)
     return Grouping(
         tuple(
             JobGroup(tuple(sorted(rows[place] for place in group.jobs)), group.machines)

@@ -11,7 +11,7 @@ groups get machines: the paper has no such jobs. Profiles are looked at every `c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -28,6 +28,7 @@ from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
 from motet.domain.wait import Wait
 from motet.estimate.colocation.group_time import CPU_WEIGHT, group_iteration_s, utilisation_of
+from motet.harmony.preferences.even_ends import preferring_even_ends
 from motet.harmony.preferences.fewer_jobs import preferring_fewer_jobs
 from motet.harmony.prefixes import paper_grouping
 from motet.harmony.problem import JobGroup
@@ -60,6 +61,8 @@ class Harmony(Policy):
     disk where memory does not suffice, if reading it at `disk_mb_rate` (MB per second, from each
     machine) delays no COMP (false: such groups are excluded). `cpu_weight`: of the CPU in the use
     of machines. `fewer_jobs`: the part of that use that is given up for fewer jobs at a time.
+    `even_ends`: the part that is given up for groups whose jobs end together, by the iterations
+    that they have left (0: ends do not count).
     `check_s`: while jobs are profiled, decide at multiples of this interval.
     """
 
@@ -69,6 +72,7 @@ class Harmony(Policy):
     disk_mb_rate: float = 200.0
     cpu_weight: float = CPU_WEIGHT
     fewer_jobs: float = 0.02
+    even_ends: float = 0.0
     check_s: float = 60.0
     naive_groups: int = 10
     naive_deal: int = 0
@@ -85,8 +89,9 @@ class Harmony(Policy):
             raise BadInput(f"disk_mb_rate={self.disk_mb_rate}: give a number above 0")
         if not 0.5 <= self.cpu_weight <= 1:
             raise BadInput(f"cpu_weight={self.cpu_weight}: must be from 0.5 to 1")
-        if not 0 <= self.fewer_jobs < 1:
-            raise BadInput(f"fewer_jobs={self.fewer_jobs}: give a part, from 0 to below 1")
+        for name in ("fewer_jobs", "even_ends"):
+            if not 0 <= getattr(self, name) < 1:
+                raise BadInput(f"{name}={getattr(self, name)}: give a part, from 0 to below 1")
         if self.naive_groups < 1:
             raise BadInput(f"naive_groups={self.naive_groups}: give at least 1")
 
@@ -100,6 +105,8 @@ class Harmony(Policy):
         machines = _machines_for_groups(snapshot, lone.gpus, rows, slots)
         rules = DataRules(self.reloading, self.disk_mb_rate * _MEGA)
         scene = scene_of(snapshot, rows, subtasks, machines, slots, rules, self.cpu_weight)
+        if self.even_ends:
+            scene = replace(scene, iterations_left=snapshot.wanted_estimates.steps_left[rows])
         schedule = self._schedule(scene, snapshot.jobs.number[rows])
         places = chosen_machines(schedule.groups, scene.held, machines)
         made = _Made(snapshot, rows, lone)
@@ -130,7 +137,8 @@ class Harmony(Policy):
         if self.search == "paper":
             return interleaved_schedule(scene, paper_grouping, paper_grouping)
         searches = (best_grouping, quick_grouping)
-        first, repair = (preferring_fewer_jobs(each, self.fewer_jobs) for each in searches)
+        few = (preferring_fewer_jobs(each, self.fewer_jobs) for each in searches)
+        first, repair = (preferring_even_ends(each, self.even_ends) for each in few)
         return interleaved_schedule(scene, first, repair)
 
 

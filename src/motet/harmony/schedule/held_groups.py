@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from motet.domain.arrays import Bools
+import numpy as np
+
+from motet.domain.arrays import Bools, Floats
 from motet.estimate.colocation.group_time import CPU_WEIGHT, SubtaskTimes
 from motet.harmony.problem import Grouping, GroupingProblem, JobCosts, JobGroup
 
@@ -29,6 +31,7 @@ class Scene:
     """`costs`: of all jobs; without a profile they count as no work. `order`: all jobs, first
     submitted first. `is_profiled`: measured; `is_settled`: profiled, and taken into account by an
     earlier decision. `machines`: numbers of equal machines that groups may have.
+    `iterations_left`: see GroupingProblem.
     """
 
     costs: JobCosts
@@ -39,22 +42,23 @@ class Scene:
     machines: tuple[int, ...]
     machine_memory_bytes: float = float("inf")
     cpu_weight: float = CPU_WEIGHT
+    iterations_left: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.order)
 
     def problem(self, machines: int, more: Sequence[SubtaskTimes] = ()) -> GroupingProblem:
         """All jobs, then `more`, whose times are those on one machine, on this many machines."""
-        costs = self.costs
+        costs, left = self.costs, self.iterations_left
         if more:
-            import numpy as np
-
             divided_s = np.array([each.comp_s for each in more])
             comm_s, none = np.array([each.comm_s for each in more]), np.zeros(len(more))
             extra = JobCosts(divided_s, none, comm_s, none, none, none)
             pairs = zip(costs, extra, strict=True)
             costs = JobCosts(*(np.concatenate(pair) for pair in pairs))
-        return GroupingProblem(costs, machines, self.machine_memory_bytes, self.cpu_weight)
+            left = None if left is None else np.append(left, np.full(len(more), np.nan))
+        limits = self.machine_memory_bytes, self.cpu_weight
+        return GroupingProblem(costs, machines, *limits, left)
 
     @property
     def running(self) -> frozenset[int]:
