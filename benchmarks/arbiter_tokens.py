@@ -62,14 +62,13 @@ def turns_under_load(address: Path, seconds: float) -> list[Turn]:
         return [Turn(*turn) for pipe in pipes for turn in pipe.recv()]
 
 
-def idle_part(turns: Sequence[Turn]) -> float:
-    """Of COMP: the time in which the token is free although a job waits for it."""
+def idle_ns(turns: Sequence[Turn]) -> list[int]:
+    """Between each two COMPs: how long the token was free although a job waited for it."""
     ordered = sorted(turns, key=lambda turn: turn.began_ns)
-    idle_ns = sum(
+    return [
         max(turn.began_ns - max(before.ended_ns, turn.asked_ns), 0)
         for before, turn in pairwise(ordered)
-    )
-    return idle_ns / sum(turn.ended_ns - turn.began_ns for turn in turns)
+    ]
 
 
 @contextmanager
@@ -130,13 +129,14 @@ def main() -> None:
         free_us = free_token_us(free, 2_000 if given.quick else 20_000)
         ensure_arbiter(loaded)
         turns = turns_under_load(loaded, 3.0 if given.quick else 15.0)
-    idle = idle_part(turns)
+    gaps_ns = idle_ns(turns)
+    idle = sum(gaps_ns) / sum(turn.ended_ns - turn.began_ns for turn in turns)
     figures = [
         Figure("a free token", f"{free_us:.1f} us", "", free_us, MOST_FREE_US, False),
         Figure(
             f"CPU token idle while one of {JOBS} jobs waits",
             f"{idle:.2%} of COMP",
-            f"{len(turns)} COMPs",
+            f"median {statistics.median(gaps_ns) / 1e3:.0f} us",
             idle,
             MOST_IDLE,
             False,
