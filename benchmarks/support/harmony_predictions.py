@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 
 from motet.estimate.colocation.group_time import SubtaskTimes, bound_of, group_iteration_s
@@ -13,12 +15,18 @@ from support.figures import Figure
 from support.host_cluster import HostMachines
 from support.testbed_jobs import JobKind, Measured, Together, Usage, measured_together
 
-PREDICTIONS = "eq. 4.1, alone", "eq. 4.1, in group", "one core, alone", "one core, in group"
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "support"))
+from subtask_simulation import Step, ends_of_iterations
+
+QUEUES = "queues, in group"
+PREDICTIONS = "eq. 4.1, alone", "eq. 4.1, in group", "one core, alone", "one core, in group", QUEUES
 """From the steps of each job alone, or from those that it had in the group; for a machine with one
-core, with the CPU time outside of COMP."""
+core, with the CPU time outside of COMP. QUEUES: of the time from one mini-batch to the next, by a
+simulation in which the jobs queue for both resources, and have the time between their epochs."""
 OF_THE_MODEL = "one core, in group"
 """What Motet predicts with on machines with one core."""
 MOST_MEDIAN = 0.05
+EPOCHS = 100
 
 
 @dataclass(frozen=True)
@@ -57,17 +65,23 @@ class Bed:
 @dataclass(frozen=True)
 class GroupPrediction:
     """Of one group: seconds in which the slowest job ends a mini-batch, as measured and by each of
-    PREDICTIONS; what limits the group; fractions of the hosts' CPU in use."""
+    PREDICTIONS, and from one to the next (`period_s`); what limits the group; the fraction of the
+    hosts' CPU in use."""
 
     group: str
     predicted_s: Mapping[str, float]
     measured_s: float
-    bound: str = ""
-    cpu: float = 0.0
+    period_s: float
+    bound: str
+    cpu: float
+
+    def measured_for(self, name: str) -> float:
+        """What a prediction is of."""
+        return self.period_s if name == QUEUES else self.measured_s
 
     def error(self, name: str) -> float:
         """Of a prediction, relative to what was measured; above 0: predicted too long."""
-        return self.predicted_s[name] / self.measured_s - 1
+        return self.predicted_s[name] / self.measured_for(name) - 1
 
 
 def predictions(bed: Bed, jobs: Sequence[JobKind], sizes: Sequence[int]) -> list[GroupPrediction]:
@@ -99,8 +113,39 @@ def prediction(
         times = [each.times for each in measured]
         found[f"eq. 4.1, {where}"] = group_iteration_s([_without_outside(each) for each in times])
         found[f"one core, {where}"] = group_iteration_s(times)
+    found[QUEUES] = queued_period_s(whole)
+    longest_s, period_s = (
+        max(getattr(each, kind) for each in whole) for kind in ("iteration_s", "period_s")
+    )
     bound = bound_of([each.times for each in whole]).value
-    return GroupPrediction(name, found, max(each.iteration_s for each in whole), bound, cpu)
+    return GroupPrediction(name, found, longest_s, period_s, bound, cpu)
+
+
+def queued_period_s(jobs: Sequence[Measured]) -> float:
+    """Of the slowest job, from one mini-batch to the next, while all of them train: PULL, COMP and
+    PUSH of each mini-batch and PULL and COMP of the evaluation queue for the CPU and the network.
+    CPU time outside of COMP is a part of COMP; between epochs a job uses neither."""
+    ends = ends_of_iterations([_steps(place, job) for place, job in enumerate(jobs)], EPOCHS)
+    until_us = min(of_job[-1] for of_job in ends)
+    periods_s = []
+    for job, of_job in zip(jobs, ends, strict=True):
+        seen = [end for end in of_job if until_us // 10 <= end <= until_us]
+        epoch_us = (seen[-1] - seen[0]) / (len(seen) - 1)
+        periods_s.append(epoch_us / job.per_epoch / 1e6)
+    return max(periods_s)
+
+
+def _steps(place: int, job: Measured) -> list[Step]:
+    """Of an epoch, in microseconds."""
+    count, evaluation = job.per_epoch, job.evaluation
+    comp_s = job.times.comp_s - evaluation.comp_s / count
+    comm_s = job.times.comm_s - evaluation.comm_s / count
+    longer = job.times.cpu_s / job.times.comp_s
+    between_s = max(job.period_s - job.iteration_s, 0.0) * count
+    batch = [("network", comm_s / 2), ("cpu", comp_s * longer), ("network", comm_s / 2)]
+    end = [("network", evaluation.comm_s), ("cpu", evaluation.comp_s * longer)]
+    steps = [*batch * count, *end, (f"between epochs of {place}", between_s)]
+    return [(name, round(seconds * 1e6)) for name, seconds in steps if seconds > 0]
 
 
 def prediction_figures(found: Sequence[GroupPrediction]) -> list[Figure]:
@@ -109,8 +154,8 @@ def prediction_figures(found: Sequence[GroupPrediction]) -> list[Figure]:
         Figure(
             f"{one.group}, {name}",
             f"{one.predicted_s[name]:.3f} s",
-            f"{one.measured_s:.3f} s, cpu {one.cpu:.0%}",
-            one.predicted_s[name] / one.measured_s,
+            f"{one.measured_for(name):.3f} s, cpu {one.cpu:.0%}",
+            one.predicted_s[name] / one.measured_for(name),
         )
         for one in found
         for name in PREDICTIONS

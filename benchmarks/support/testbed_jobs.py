@@ -92,23 +92,32 @@ class EpochLog(TrainObserver):
         outside_s = max(sum(one.cpu_s for one in found) / cpus - comp_s, 0.0)
         times = SubtaskTimes(comp_s / batches, comm_s / batches, outside_s / batches)
         later = batches - len(found[0].batch_s)
+        cycle_s = sum(one.cycle_s for one in found) / batches
         return Measured(
             times,
-            sum(one.cycle_s for one in found) / batches,
-            (whole[-1][0] - whole[0][0]) / later if later else float("nan"),
+            SubtaskTimes(
+                sum(one.evaluation_comp_s for one in found) / len(found),
+                sum(one.evaluation_comm_s for one in found) / len(found),
+            ),
+            cycle_s,
+            (whole[-1][0] - whole[0][0]) / later if later else cycle_s,
             batches,
+            batches // len(found),
         )
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Of a mini-batch, means over `batches`: its steps, all of it until the slowest worker has
-    ended, and the time until the next one ends, which the controller is a part of."""
+    """Of a mini-batch, means over `batches`: its steps with its part of the evaluations, all of it
+    until the slowest worker has ended, and the time until the next one ends, which the controller
+    is a part of. `evaluation`: of an epoch, which has so many mini-batches (`per_epoch`)."""
 
     times: SubtaskTimes
+    evaluation: SubtaskTimes
     iteration_s: float
     period_s: float
     batches: int
+    per_epoch: int
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from motet.estimate.colocation.group_time import SubtaskTimes
 from motet.estimate.colocation.subtask_profile import SubtaskProfile
 from motet.harmony.problem import GroupingProblem
 from motet.runtime.core.reporting.reports import EpochReport
-from support.harmony_predictions import PREDICTIONS, prediction
+from support.harmony_predictions import PREDICTIONS, QUEUES, prediction, queued_period_s
 from support.testbed_jobs import EpochLog, Measured
 
 
@@ -78,10 +78,27 @@ def test_groups_by_chance_have_all_jobs_and_machines() -> None:
     assert [group.machines for group in found.groups] == [3, 3, 2]
 
 
+def measured(times: SubtaskTimes, iteration_s: float, period_s: float) -> Measured:
+    return Measured(times, SubtaskTimes(0.0, 0.0), iteration_s, period_s, 9, 1)
+
+
 def test_an_error_is_relative_to_the_slowest_job_of_the_group() -> None:
-    alone = [Measured(SubtaskTimes(0.3, 0.4, 0.2), 0.7, 0.7, 9) for _ in range(2)]
-    whole = [Measured(SubtaskTimes(0.4, 0.4, 0.3), each_s, 1.3, 9) for each_s in (0.8, 1.25)]
+    alone = [measured(SubtaskTimes(0.3, 0.4, 0.2), 0.7, 0.7) for _ in range(2)]
+    whole = [measured(SubtaskTimes(0.4, 0.4, 0.3), each_s, 1.3) for each_s in (0.8, 1.25)]
     found = prediction("a+b", alone, whole, 0.9)
-    errors = [found.error(name) for name in PREDICTIONS]
+    errors = [found.error(name) for name in PREDICTIONS[:4]]
     assert errors == pytest.approx([0.8 / 1.25 - 1, 0.8 / 1.25 - 1, 1 / 1.25 - 1, 1.4 / 1.25 - 1])
+    assert found.error(QUEUES) == pytest.approx(found.predicted_s[QUEUES] / 1.3 - 1)
     assert found.bound == "cpu"
+
+
+def test_a_job_that_waits_for_nobody_has_its_own_period() -> None:
+    """PULL 0.1, COMP 0.3, PUSH 0.1, twice; evaluation 0.2 + 0.2; 0.4 s until the next epoch."""
+    times = SubtaskTimes(0.3 + 0.2 / 2, 0.2 + 0.2 / 2)
+    job = Measured(times, SubtaskTimes(0.2, 0.2), 0.7, 0.9, 8, 2)
+    assert queued_period_s([job]) == pytest.approx(0.9)
+
+
+def test_jobs_that_use_the_cpu_up_take_turns_and_hide_the_time_between_epochs() -> None:
+    jobs = [measured(SubtaskTimes(0.4, 0.1, 0.1), 0.5, 0.6) for _ in range(3)]
+    assert queued_period_s(jobs) == pytest.approx(3 * 0.5, rel=1e-3)

@@ -1,4 +1,4 @@
-"""A discrete simulation of jobs that share one CPU token and one network token, in integer time."""
+"""A discrete simulation of jobs that share tokens, one of each name, in integer time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 Step = tuple[str, int]
-"""The token that a subtask holds ("cpu" or "network"), and for how long."""
+"""The token that a subtask holds (such as "cpu" or "network"), and for how long."""
 
 
 @dataclass
@@ -19,7 +19,7 @@ class _Token:
 
 def ends_of_iterations(jobs: Sequence[Sequence[Step]], iterations: int) -> list[list[int]]:
     """`[job][iteration]`: when it ends, with first-in-first-out tokens; all jobs begin at 0."""
-    tokens = {"cpu": _Token(), "network": _Token()}
+    tokens = {name: _Token() for steps in jobs for name, _ in steps}
     place, ends = [0] * len(jobs), [[] for _ in jobs]
     running: list[tuple[int, int, int]] = []
     for job in range(len(jobs)):
