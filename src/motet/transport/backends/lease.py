@@ -9,6 +9,8 @@ from motet.transport.backends.copying import gather, scatter
 from motet.transport.backends.segment import Region
 from motet.transport.framing import MAX_REFERENCES, Reference
 
+FEW, SMALL_BYTES = 8, 1 << 15
+
 
 class Lease:
     """Stages buffers outside the arena in a region of it; buffers inside are lent in place.
@@ -35,8 +37,10 @@ class Lease:
         return self._staged_payload.reference(size_bytes)
 
     def targets(self, into: Sequence[memoryview], size_bytes: int) -> list[Reference]:
-        """See PayloadLease. One reference per destination if all of them are in the arena."""
-        if len(into) < MAX_REFERENCES:
+        """See PayloadLease. One reference per destination if all of them are in the arena, unless
+        they are many and small: then one copy more takes less time than their references."""
+        is_scattered = len(into) > FEW and size_bytes < len(into) * SMALL_BYTES
+        if len(into) < MAX_REFERENCES and not is_scattered:
             found = [self._arena.find(view) for view in into if len(view)]
             references = [reference for reference in found if reference is not None]
             if len(references) == len(found):
