@@ -255,6 +255,12 @@ class ReferenceAgent:
     def pull(self, tensor: int, into: NDArray[Any]) -> _Answer:
         return self._ask("pull", tensor, into=into)
 
+    def flush(self) -> None:
+        """Nothing is kept."""
+
+    def prioritise(self, tensors: Sequence[int]) -> None:
+        """Answers are not ordered."""
+
     def state(self) -> Sequence[Mapping[str, NDArray[np.generic]]]:
         return self._ask("state").result()
 

@@ -135,6 +135,7 @@ def test_a_large_model_moves_in_several_groups(
     pool: AggregatorPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(migration, "GROUP_BYTES", 1 << 18)
+    monkeypatch.setattr(migration, "BYTES_PER_S", 0)
     training = replace(TRAINING, shapes=((1 << 15,),) * 6, steps=6, workers=1)
 
     def move() -> None:
@@ -159,3 +160,25 @@ def test_tensors_that_have_moved_already_are_left_out(pool: AggregatorPool) -> N
     with pytest.raises(NotFound):
         pool.aggregators[0].move(1, tensors, pool.peer(2))
     agent.close()
+
+
+def test_a_replica_at_the_target_becomes_the_tensor(pool: AggregatorPool) -> None:
+    """Nothing is copied: the memory is the replica's."""
+    target = pool.aggregators[1]
+
+    def move() -> None:
+        pool.aggregators[0].replicate(1, pool.table.on(0), pool.peer(1))
+        replicas.extend(target.tenant(1).replicas[n].value_array() for n in pool.table.on(0))
+        pool.aggregators[0].move(1, pool.table.on(0), pool.peer(1))
+
+    replicas: list[np.ndarray] = []
+    with ThreadPoolExecutor(1) as threads:
+        moving = OnceInStep(threads, 2, move)
+        found = TRAINING.run(pool.table, moving)
+        assert moving.future is not None
+        moving.future.result(60)
+    values, state = TRAINING.with_torch()
+    assert all(same(own, values) and same_state(own_state, state) for own, own_state in found)
+    slots = target.tenant(1).tensors.slots
+    served = [slots[n].value_array() for n in pool.table.on(0)]
+    assert all(map(np.shares_memory, served, replicas))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.aggregation.tensors.job_tensors import Effects, JobTensors
+from motet.aggregation.tensors.slot_computation import Computation, apply, sum_up
 from motet.aggregation.tensors.step_gradients import WorkerGradient
 from motet.aggregation.tensors.tensor_slot import STEPS_AHEAD, TensorSlot
 from motet.aggregation.wire.tensor_spec import OptimizerSpec, TensorSpec
@@ -35,12 +37,13 @@ class Computed:
     def carry_out(self, effects: Effects) -> None:
         for call in effects.calls:
             call()
-        for work in effects.works:
-            slot = self.tensors.slots[work.tensor]
-            slot.sum_up(work)
-            slot.apply(work)
-            self.steps.append((work.tensor, work.step))
-            self.carry_out(self.tensors.completed(work))
+        if effects.works:
+            slots = self.tensors.slots
+            found = [Computation(slots[work.tensor], work) for work in effects.works]
+            sum_up(found)
+            apply(found)
+            self.steps += [(work.tensor, work.step) for work in effects.works]
+            self.carry_out(self.tensors.completed(effects.works))
 
     def push(self, rank: int, step: int, number: int, ordinal: int, name: object) -> None:
         gradient = torch.full((2,), gradient_of(rank, step, number, ordinal))
@@ -49,7 +52,7 @@ class Computed:
             self.released[name] += 1
 
         contribution = WorkerGradient(ordinal, gradient, release)
-        self.carry_out(self.tensors.push(rank, step, number, contribution))
+        self.carry_out(self.tensors.push(rank, step, [number], [contribution]))
 
     def finish(self, rank: int, step: int, counts: tuple[int, int]) -> None:
         self.carry_out(self.tensors.finish(FinishStep(rank, step, (0, 1), counts)))
@@ -126,14 +129,17 @@ def test_a_replica_repeats_what_its_tensor_did(at: int, is_repeated: list[bool])
         for rank in (0, 1):
             effects = job.tensors.finish(FinishStep(rank, step, (0, 1), (1, 0)))
         for work in effects.works:
-            slot = job.tensors.slots[work.tensor]
-            mean = slot.sum_up(work)
-            slot.apply(work)
+            found = [Computation(job.tensors.slots[work.tensor], work)]
+            (mean,) = sum_up(found)
+            apply(found)
             if work.tensor == 0 and step > at:
                 for _ in range(1 + is_repeated[step]):
                     array = None if mean is None else mean.numpy()
-                    replica.replay(step, work.end, array, sums=work.sums)
-            job.tensors.completed(work)
+                    again = replica.replayed(step, work.end, array, sums=work.sums)
+                    if again is not None:
+                        apply([Computation(replica, again)])
+                        replica.complete(again)
+            job.tensors.completed([work])
         if step == at:
             replica.load(job.tensors.slots[0].image())
     slot = job.tensors.slots[0]
@@ -164,3 +170,43 @@ def test_a_mean_is_final() -> None:
     assert job.released["too late"] == 1
     with pytest.raises(BadMessage, match="too early"):
         job.push(0, 4 + STEPS_AHEAD, 0, 1, "early")
+
+
+def test_a_tensor_that_is_to_leave_stays_until_its_step_ends() -> None:
+    """The answers to the pulls after this step say where it is."""
+    job = Computed(2)
+    events: list[str] = []
+    job.carry_out(job.tensors.hold(0, lambda: events.append("left"), between_steps=True, version=1))
+    job.carry_out(job.tensors.await_versions([0], 1, lambda: events.append("pulled")))
+    for rank in (0, 1):
+        assert events == []
+        job.push(rank, 1, 0, 1, rank)
+        job.finish(rank, 1, (1, 0))
+    assert events == ["left", "pulled"]
+
+
+def test_a_tensor_of_an_idle_job_can_leave_at_once() -> None:
+    job = Computed(1)
+    events: list[int] = []
+    for number in (0, 1):
+        leave = partial(events.append, number)
+        job.carry_out(job.tensors.hold(number, leave, between_steps=True, version=1))
+    job.push(0, 1, 1, 1, None)
+    job.carry_out(job.tensors.hasten([0, 1]))
+    assert events == [0]
+    job.finish(0, 1, (0, 1))
+    assert events == [0, 1]
+
+
+def test_a_job_is_quiet_while_its_workers_compute() -> None:
+    job = Computed(2)
+    events: list[str] = []
+    job.carry_out(job.tensors.when_quiet(lambda: events.append("at once")))
+    assert events == ["at once"]
+    job.push(0, 1, 0, 1, None)
+    job.carry_out(job.tensors.when_quiet(lambda: events.append("after the step")))
+    job.push(1, 1, 0, 1, None)
+    job.finish(0, 1, (1, 0))
+    assert len(events) == 1
+    job.finish(1, 1, (1, 0))
+    assert events == ["at once", "after the step"]

@@ -47,7 +47,8 @@ class GradientService(Protocol):
     def push(self, tensor: int, gradient: NDArray[Any]) -> None:
         """Begin to send this worker's gradient of the current step; the memory must stay
         unchanged until the next version of the tensor is pulled. A second push of the tensor in
-        one step replaces the first (accumulated gradients)."""
+        one step replaces the first (accumulated gradients). The gradient of a float32 tensor may
+        be bfloat16 (uint16), and the memory for its mean too: half of the bytes travel."""
         ...
 
     def mean(self, tensor: int, into: NDArray[Any]) -> Pending:
@@ -66,6 +67,15 @@ class GradientService(Protocol):
 
     def pull(self, tensor: int, into: NDArray[Any]) -> Pending:
         """Receive the current version of a tensor."""
+        ...
+
+    def flush(self) -> None:
+        """Send requests that were kept to be sent with others; waiting for one sends them too."""
+        ...
+
+    def prioritise(self, tensors: Sequence[int]) -> None:
+        """The order in which the program needs new values: those of the first tensors are computed
+        and sent first. At first it is the order of the tensors' numbers."""
         ...
 
     def state(self) -> Sequence[Mapping[str, NDArray[np.generic]]]:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from motet.aggregation.agent.collected_requests import (
+    PULL_BATCH_BYTES,
+    PUSH_BATCH_BYTES,
+    AnswerKind,
+    BatchAnswer,
+    PushedGradient,
+    TensorBatch,
+)
 from motet.aggregation.agent.registration import initial_values, registered
 from motet.aggregation.agent.routes import RouteSource
 from motet.aggregation.agent.tensor_calls import Message, TensorCalls, TensorOperation
@@ -27,45 +35,6 @@ from motet.domain.errors import BadInput
 from motet.runtime.wire.codec import encode
 from motet.transport import Reply
 
-PUSH_BATCH_BYTES = 1 << 18
-PULL_BATCH_BYTES = 1 << 20
-
-
-class _Pushed(NamedTuple):
-    """The latest gradient of a tensor. `ordinal`: which push of its step it was."""
-
-    step: int
-    ordinal: int
-    gradient: NDArray[Any]
-
-
-@dataclass(eq=False)
-class _Batch:
-    """Small tensors that travel together."""
-
-    tensors: dict[int, NDArray[Any]] = field(default_factory=dict)
-    size_bytes: int = 0
-
-    def add(self, tensor: int, array: NDArray[Any]) -> None:
-        if tensor not in self.tensors:
-            self.size_bytes += array.nbytes
-        self.tensors[tensor] = array
-
-
-class _PendingAnswer:
-    """Implements Pending."""
-
-    def __init__(self, agent: NumpyAgent) -> None:
-        self._agent = agent
-        self.operation: TensorOperation | None = None
-
-    def wait(self, timeout_s: float | None = None) -> None:
-        """See Pending."""
-        if self.operation is None:
-            self._agent.flush()
-        assert self.operation is not None
-        self._agent.settle(self.operation, timeout_s)
-
 
 class NumpyAgent:
     """Implements GradientService for NumPy arrays."""
@@ -77,12 +46,13 @@ class NumpyAgent:
         self._source = source
         self._calls = TensorCalls(source, rank, self._send_again)
         self._specs: Sequence[TensorSpec] = ()
+        self._order: tuple[int, ...] = ()
         self._step = 1
-        self._pushed: dict[int, _Pushed] = {}
+        self._pushed: dict[int, PushedGradient] = {}
         self._is_mean_known: set[int] = set()
         self._finished: FinishStep | None = None
-        self._push_batch = _Batch()
-        self._waiting: dict[AggregatorRequest, tuple[_Batch, list[_PendingAnswer]]] = {}
+        self._push_batch = TensorBatch()
+        self._waiting: dict[AnswerKind, tuple[TensorBatch, BatchAnswer]] = {}
         self._open_pulls: list[TensorOperation] = []
         self._broadcasts = 0
 
@@ -102,6 +72,7 @@ class NumpyAgent:
         if len(values) != len(tensors) and optimizer.kind != "none":
             raise BadInput(f"{len(values)} values for {len(tensors)} tensors")
         self._specs = tuple(tensors)
+        self._order = tuple(range(len(self._specs)))
         self._calls.open(self._source.routes(self._specs))
         found = registered(self._calls, self._specs, optimizer, self.rank, self.workers)
         if optimizer.kind == "none":
@@ -170,12 +141,16 @@ class NumpyAgent:
             raise BadInput(f"tensor {tensor}: its mean of step {self._step} was asked for already")
         before = self._pushed.get(tensor)
         ordinal = before.ordinal + 1 if before is not None and before.step == self._step else 1
-        self._pushed[tensor] = _Pushed(self._step, ordinal, gradient)
+        self._pushed[tensor] = PushedGradient(self._step, ordinal, gradient)
+        is_halved = self._is_halved(tensor, gradient)
+        if is_halved != self._push_batch.is_halved:
+            self._flush_pushes()
+            self._push_batch.is_halved = is_halved
         self._push_batch.add(tensor, gradient)
         if self._push_batch.size_bytes >= PUSH_BATCH_BYTES:
             self._flush_pushes()
 
-    def mean(self, tensor: int, into: NDArray[Any]) -> _PendingAnswer:
+    def mean(self, tensor: int, into: NDArray[Any]) -> BatchAnswer:
         """See GradientService."""
         self._is_mean_known.add(tensor)
         self._flush_pushes()
@@ -186,7 +161,7 @@ class NumpyAgent:
         self.flush()
         self._settle_pulls()
         self._calls.look()
-        tensors = tuple(range(len(self._specs)))
+        tensors = self._order
         counts = tuple(self._count(tensor) for tensor in tensors)
         self._finished = FinishStep(
             self.rank, self._step, tensors, counts, is_applied, tuple(map(dict, groups)) or None
@@ -197,9 +172,14 @@ class NumpyAgent:
         self._is_mean_known.clear()
         return self._step - 1
 
-    def pull(self, tensor: int, into: NDArray[Any]) -> _PendingAnswer:
+    def pull(self, tensor: int, into: NDArray[Any]) -> BatchAnswer:
         """See GradientService."""
         return self._add_waiting(AggregatorRequest.PULL, tensor, into)
+
+    def prioritise(self, tensors: Sequence[int]) -> None:
+        """See GradientService."""
+        first = dict.fromkeys(tensors)
+        self._order = (*first, *(n for n in range(len(self._specs)) if n not in first))
 
     def settle(self, operation: TensorOperation, timeout_s: float | None = None) -> None:
         """Wait for an operation's answers."""
@@ -208,13 +188,13 @@ class NumpyAgent:
     def flush(self) -> None:
         """Send what was collected."""
         self._flush_pushes()
-        for kind in list(self._waiting):
-            self._flush_waiting(kind)
+        for key in list(self._waiting):
+            self._flush_waiting(key)
 
     # -- sending ---------------------------------------------------------------------------------
 
     def _flush_pushes(self) -> None:
-        batch, self._push_batch = self._push_batch, _Batch()
+        batch, self._push_batch = self._push_batch, TensorBatch()
         if batch.tensors:
             self._send_pushes(tuple(batch.tensors))
 
@@ -222,10 +202,11 @@ class NumpyAgent:
         """All of one step."""
         pushed = {tensor: self._pushed[tensor] for tensor in tensors}
         step = pushed[tensors[0]].step
+        is_halved = self._is_halved(tensors[0], pushed[tensors[0]].gradient)
 
         def message(found: tuple[int, ...]) -> Message:
             counts = tuple(pushed[tensor].ordinal for tensor in found)
-            head = PushGradients(self.rank, step, found, counts).encode()
+            head = PushGradients(self.rank, step, found, counts, is_halved).encode()
             return Message(head, [pushed[tensor].gradient for tensor in found])
 
         operation = TensorOperation(AggregatorRequest.PUSH, tensors, message)
@@ -234,9 +215,10 @@ class NumpyAgent:
     def _send_finish(self, tensors: tuple[int, ...]) -> None:
         finished = self._finished
         assert finished is not None
+        counted = dict(zip(finished.tensors, finished.counts, strict=True))
 
         def message(found: tuple[int, ...]) -> Message:
-            counts = tuple(finished.counts[tensor] for tensor in found)
+            counts = tuple(counted[tensor] for tensor in found)
             return Message(
                 FinishStep(
                     finished.rank,
@@ -256,37 +238,42 @@ class NumpyAgent:
         for step in (self._step - 1, self._step):
             pushed = [n for n in tensors if n in self._pushed and self._pushed[n].step == step]
             pushed = [n for n in pushed if n not in self._push_batch.tensors]
-            if pushed:
-                self._send_pushes(tuple(pushed))
+            for is_halved in (False, True):
+                same = [
+                    n for n in pushed if self._is_halved(n, self._pushed[n].gradient) == is_halved
+                ]
+                if same:
+                    self._send_pushes(tuple(same))
         if self._finished is not None:
             self._send_finish(tuple(tensors))
 
-    def _add_waiting(
-        self, kind: AggregatorRequest, tensor: int, into: NDArray[Any]
-    ) -> _PendingAnswer:
-        batch, pending = self._waiting.setdefault(kind, (_Batch(), []))
-        if tensor in batch.tensors:
-            self._flush_waiting(kind)
-            return self._add_waiting(kind, tensor, into)
-        answer = _PendingAnswer(self)
+    def _add_waiting(self, kind: AggregatorRequest, tensor: int, into: NDArray[Any]) -> BatchAnswer:
+        key = kind, self._is_halved(tensor, into)
+        found = self._waiting.get(key)
+        if found is not None and tensor in found[0].tensors:
+            self._flush_waiting(key)
+            found = None
+        if found is None:
+            found = self._waiting[key] = TensorBatch(key[1]), BatchAnswer(self)
+        batch, answer = found
         batch.add(tensor, into)
-        pending.append(answer)
         if batch.size_bytes >= PULL_BATCH_BYTES:
-            self._flush_waiting(kind)
+            self._flush_waiting(key)
         return answer
 
-    def _flush_waiting(self, kind: AggregatorRequest) -> None:
-        batch, pending = self._waiting.pop(kind)
-        request = PullValues if kind == AggregatorRequest.PULL else PullMeans
+    def _flush_waiting(self, key: AnswerKind) -> None:
+        batch, answer = self._waiting.pop(key)
+        kind, is_halved = key
+        is_pull = kind == AggregatorRequest.PULL
+        request = PullValues if is_pull else partial(PullMeans, is_halved=is_halved)
         operation = self._operation(request, kind, tuple(batch.tensors), None, batch.tensors)
-        for answer in pending:
-            answer.operation = operation
+        answer.operation = operation
         self._open_pulls.append(operation)
         self._calls.submit(operation)
 
     def _operation(
         self,
-        request: type[WorkerRequest],
+        request: Callable[..., WorkerRequest],
         kind: AggregatorRequest,
         tensors: tuple[int, ...],
         on_reply: Any = None,
@@ -317,6 +304,10 @@ class NumpyAgent:
     def _ask(self, operation: TensorOperation) -> None:
         self._calls.submit(operation)
         self._calls.settle(operation)
+
+    def _is_halved(self, tensor: int, array: NDArray[Any]) -> bool:
+        """Whether a tensor of float32 travels as bfloat16."""
+        return array.dtype == np.uint16 and self._specs[tensor].dtype == "float32"
 
     def _count(self, tensor: int) -> int:
         """How often a tensor was pushed in this step."""

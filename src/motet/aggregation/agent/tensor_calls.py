@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -22,8 +22,9 @@ from motet.transport import Arena, Buffer, Call, Connection, Endpoint, Reply
 
 LOST_AFTER_S = 60.0
 """How long to look for a lost Aggregator or for what replaces it."""
-LOOK_EVERY_S = 0.5
-"""How often a waiting thread looks at the answers that it does not wait for."""
+FIRST_LOOK_S, LOOK_EVERY_S = 0.002, 0.5
+"""When a waiting thread looks at the answers that it does not wait for: soon, since one of them may
+say that a tensor has moved, and then ever more seldom."""
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.5
 
 
@@ -74,6 +75,7 @@ class TensorCalls:
         self._routes: TensorRoutes | None = None
         self._job = 0
         self._endpoints: list[Endpoint] = []
+        self._splits: dict[tuple[int, ...], list[tuple[Endpoint, tuple[int, ...]]]] = {}
         self._connections: dict[Endpoint, Connection] = {}
         self._unawaited: list[TensorOperation] = []
 
@@ -82,6 +84,7 @@ class TensorCalls:
         self._routes = routes
         self._job = routes.job
         self._endpoints = [routes.endpoint_of(n) for n in range(len(routes.aggregator_of))]
+        self._splits.clear()
 
     def endpoint_of(self, tensor: int) -> Endpoint:
         """Where a tensor is, as far as known."""
@@ -96,10 +99,12 @@ class TensorCalls:
     def settle(self, operation: TensorOperation, timeout_s: float | None = None) -> None:
         """Return once all parts are answered. Raises what went wrong, or TimeoutError."""
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        slice_s = FIRST_LOOK_S
         while operation.parts:
             part = operation.parts[0]
             if not part.call.is_done:
-                self._look_while_waiting(part.call, deadline_s)
+                self._look_while_waiting(part.call, slice_s, deadline_s)
+                slice_s = min(2 * slice_s, LOOK_EVERY_S)
             else:
                 operation.parts.remove(part)
                 self._conclude(operation, part)
@@ -119,8 +124,7 @@ class TensorCalls:
             self._connections.popitem()[1].close()
         self.arena.close()
 
-    def _look_while_waiting(self, call: Call, deadline_s: float | None) -> None:
-        slice_s = LOOK_EVERY_S
+    def _look_while_waiting(self, call: Call, slice_s: float, deadline_s: float | None) -> None:
         if deadline_s is not None:
             slice_s = min(slice_s, deadline_s - time.monotonic())
         try:
@@ -152,21 +156,31 @@ class TensorCalls:
             operation.on_reply(part.tensors, reply)
 
     def _send(self, operation: TensorOperation, tensors: Sequence[int]) -> None:
-        for endpoint, found in self._by_endpoint(tensors).items():
-            message = operation.message(tuple(found))
+        for endpoint, found in self._by_endpoint(tuple(tensors)):
+            message = operation.message(found)
             try:
                 call = self._connection(endpoint).submit(operation.kind, *message)
             except Unreachable as error:
                 self._replace(endpoint, error)
                 self._send(operation, found)
             else:
-                operation.parts.append(_Part(tuple(found), endpoint, call))
+                operation.parts.append(_Part(found, endpoint, call))
 
-    def _by_endpoint(self, tensors: Iterable[int]) -> dict[Endpoint, list[int]]:
-        found: dict[Endpoint, list[int]] = defaultdict(list)
-        for tensor in tensors:
-            found[self._endpoints[tensor]].append(tensor)
-        return found
+    def _by_endpoint(self, tensors: tuple[int, ...]) -> list[tuple[Endpoint, tuple[int, ...]]]:
+        """The tensors at each Aggregator. Steps repeat the same questions."""
+        known = self._splits.get(tensors)
+        if known is None:
+            found: dict[Endpoint, list[int]] = defaultdict(list)
+            for tensor in tensors:
+                found[self._endpoints[tensor]].append(tensor)
+            known = [(endpoint, tuple(numbers)) for endpoint, numbers in found.items()]
+            self._splits[tensors] = known
+        return known
+
+    def _place(self, tensor: int, endpoint: Endpoint) -> None:
+        if self._endpoints[tensor] != endpoint:
+            self._endpoints[tensor] = endpoint
+            self._splits.clear()
 
     def _connection(self, endpoint: Endpoint) -> Connection:
         assert self._routes is not None
@@ -183,7 +197,7 @@ class TensorCalls:
     def _learn(self, locations: Locations, asked: Endpoint) -> None:
         for tensor, encoded in locations.items():
             if encoded and 0 <= tensor < len(self._endpoints):
-                self._endpoints[tensor] = Endpoint.decode(encoded)
+                self._place(tensor, Endpoint.decode(encoded))
         lost = [n for n in locations if not locations[n] and self._endpoints[n] == asked]
         if lost:
             self._look_up(lost, asked)
@@ -194,7 +208,7 @@ class TensorCalls:
         time.sleep(_SHORTEST_PAUSE_S)  # The source is asked again if it is not up to date.
         self._routes = self._source.refresh(self._routes)
         for tensor in tensors:
-            self._endpoints[tensor] = self._routes.endpoint_of(tensor)
+            self._place(tensor, self._routes.endpoint_of(tensor))
 
     def _replace(self, endpoint: Endpoint, error: Unreachable) -> None:
         """After a connection broke: find the Aggregators of its tensors, and send again."""
@@ -222,7 +236,7 @@ class TensorCalls:
         assert self._routes is not None
         self._routes = self._source.refresh(self._routes)
         for tensor in lost:
-            self._endpoints[tensor] = self._routes.endpoint_of(tensor)
+            self._place(tensor, self._routes.endpoint_of(tensor))
         try:
             for endpoint in {self._endpoints[tensor] for tensor in lost}:
                 self._connection(endpoint)

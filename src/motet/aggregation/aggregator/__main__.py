@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 
 from motet.domain.errors import BadInput, MotetError
 from motet.transport import read_secret
+
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 def run_aggregator(arguments: list[str] | None = None) -> int:
@@ -56,6 +59,7 @@ def _serve(options: argparse.Namespace) -> None:
     aggregator = Aggregator(secret, options.host, options.port)
     if options.endpoint_file is not None:
         _write(options.endpoint_file, aggregator.endpoint.encode())
+    _collect_seldom()
     print(aggregator.endpoint.encode(), flush=True)  # noqa: T201 - for the starting process
     if options.end_with_input:
         threading.Thread(target=_wait_for_end, args=(ended,), daemon=True).start()
@@ -68,6 +72,14 @@ def _write(path: Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(text + "\n", encoding="utf-8")
     temporary.replace(path)
+
+
+def _collect_seldom() -> None:
+    """A step makes and frees some objects per tensor, which are in no cycles; looking for cycles
+    among all objects of PyTorch takes longer than the step of a small model."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
 
 
 def _wait_for_end(ended: threading.Event) -> None:

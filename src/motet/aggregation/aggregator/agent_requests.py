@@ -6,10 +6,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
-import numpy as np
-
 from motet.aggregation.aggregator.tenant import Tenant
-from motet.aggregation.tensors.gradient_memory import tensor_over
+from motet.aggregation.tensors.gradient_memory import size_bytes as size_bytes_of
+from motet.aggregation.tensors.gradient_memory import tensors_over
 from motet.aggregation.tensors.job_tensors import Effects
 from motet.aggregation.tensors.step_gradients import Release, WorkerGradient
 from motet.aggregation.wire.job_requests import (
@@ -83,9 +82,7 @@ def _put_values(services: Services, tenant: Tenant, request: Request) -> None:
         for image in images:
             if image.value is None:
                 raise BadMessage(f"tensor {image.tensor} came without a value")
-            more = tenant.tensors.put_value(image.tensor, image.value.reshape(-1).data)
-            effects.works += more.works
-            effects.calls += more.calls
+            effects.add(tenant.tensors.put_value(image.tensor, image.value.reshape(-1).data))
     services.loaded(tenant, [image.tensor for image in images])
     request.reply()
     services.carry_out(tenant, effects)
@@ -98,27 +95,27 @@ def _push(services: Services, tenant: Tenant, request: Request) -> None:
             return
         tenant.require_alive()
         slots = [tenant.tensors.slots[n] for n in message.tensors]
-        sizes = [slot.size_bytes for slot in slots]
+        specs = [slot.spec for slot in slots]
+        size_bytes = sum([slot.size_bytes for slot in slots])
+        if message.is_halved:
+            specs = [spec.on_the_wire(is_halved=True) for spec in specs]
+            size_bytes = sum(map(size_bytes_of, specs))
         payload = request.payload
-        if sum(sizes) != len(payload):
+        if size_bytes != len(payload):
             raise BadMessage(
                 f"job {tenant.access.job}, rank {message.rank}: {len(payload)} bytes of gradients "
-                f"for tensors of {sum(sizes)}"
+                f"for tensors of {size_bytes}"
             )
         for slot in slots:
             slot.require_open(message.step)
-        tenant.hold(len(payload))
-        release = _after(len(slots), lambda: _consumed(tenant, request, len(payload)))
-        effects = Effects()
-        offset = 0
-        for slot, size, count in zip(slots, sizes, message.counts, strict=True):
-            gradient = tensor_over(payload[offset : offset + size], slot.spec)
-            offset += size
-            more = tenant.tensors.push(
-                message.rank, message.step, slot.number, WorkerGradient(count, gradient, release)
-            )
-            effects.works += more.works
-            effects.calls += more.calls
+        tenant.hold(size_bytes)
+        release = _after(len(slots), lambda: _consumed(tenant, request, size_bytes))
+        tensors = tensors_over(payload, specs)
+        gradients = [
+            WorkerGradient(count, tensor, release)
+            for count, tensor in zip(message.counts, tensors, strict=True)
+        ]
+        effects = tenant.tensors.push(message.rank, message.step, message.tensors, gradients)
     services.carry_out(tenant, effects)
 
 
@@ -160,11 +157,7 @@ def _mean(services: Services, tenant: Tenant, request: Request) -> None:
         if tenant.elsewhere(message.tensors):
             return None
         slots = [tenant.tensors.slots[n] for n in message.tensors]
-        means = [slot.mean(message.step) for slot in slots]
-        return [
-            np.zeros(slot.size_bytes, np.uint8) if mean is None else mean
-            for slot, mean in zip(slots, means, strict=True)
-        ]
+        return [slot.mean(message.step, is_halved=message.is_halved) for slot in slots]
 
     with tenant.lock:
         if _is_elsewhere(tenant, message.tensors, request):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 
 from motet.aggregation.aggregator.agent_requests import AGENT_HANDLERS
 from motet.aggregation.aggregator.answer_thread import AnswerThread
-from motet.aggregation.aggregator.cycle.compute_loop import ComputeLoop
+from motet.aggregation.aggregator.cycle.compute_loop import ComputeLoop, shared_cost
 from motet.aggregation.aggregator.migration import WORKERS_KNOW_S, Migration
 from motet.aggregation.aggregator.peer_handlers import PEER_HANDLERS
 from motet.aggregation.aggregator.peers import PeerConnections
@@ -20,6 +21,7 @@ from motet.aggregation.aggregator.replication import Replication
 from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.aggregator.tenants import Tenants
 from motet.aggregation.tensors.job_tensors import Effects
+from motet.aggregation.tensors.slot_computation import Computation, apply, sum_up
 from motet.aggregation.tensors.tensor_slot import ScratchMemory, SlotWork
 from motet.aggregation.wire.aggregator_control import CycleShare, JobAccess, JobMeasurement
 from motet.aggregation.wire.message_kinds import LAST_OF_AGENTS
@@ -49,9 +51,11 @@ class Aggregator:
         self._tenants = Tenants(pool_secret)
         self._scratch = ScratchMemory()
         self._peers = PeerConnections(pool_secret)
-        self._replication = Replication(self._peers)
-        self._migration = Migration(self._peers, self.own_endpoint, self.carry_out, workers_know_s)
         self._answers = AnswerThread()
+        self._replication = Replication(self._peers, self.carry_out, self._answers)
+        self._migration = Migration(
+            self._peers, self._replication, self.own_endpoint, self.carry_out, workers_know_s
+        )
         self._loop = ComputeLoop(self._aggregate)
         self._server = Server(
             self._handle,
@@ -99,7 +103,7 @@ class Aggregator:
 
     def replicate(self, job: int, tensors: Sequence[int], peer: str) -> None:
         """See AggregatorControl."""
-        self._replication.begin(self._tenants.tenant(job), tensors, peer, self.carry_out)
+        self._replication.begin(self._tenants.tenant(job), tensors, peer)
 
     def promote(self, job: int, tensors: Sequence[int]) -> None:
         """See AggregatorControl."""
@@ -162,34 +166,35 @@ class Aggregator:
 
     # -- work ------------------------------------------------------------------------------------
 
-    def _aggregate(self, tenant: Tenant, work: SlotWork) -> None:
+    def _aggregate(self, tenant: Tenant, works: Sequence[SlotWork]) -> None:
         """Compute on the thread for it; a failure is that of the job alone."""
         with tenant.lock:
-            slot = tenant.tensors.slots.get(work.tensor)
-        if slot is None or tenant.failure is not None:
+            slots = tenant.tensors.slots
+            found = [Computation(slots[w.tensor], w) for w in works if w.tensor in slots]
+        if not found or tenant.failure is not None:
             return
         began_ns = time.thread_time_ns()
         try:
-            mean = slot.sum_up(work, self._scratch)
-            once_replicated = self._replication.step(tenant, work, mean)
-            slot.apply(work)
+            means = sum_up(found, self._scratch)
+            once_replicated = self._replication.step(tenant, [each.work for each in found], means)
+            apply(found)
         except Exception as error:
-            self._end(tenant, _failure(tenant, work, error))
+            self._end(tenant, _failure(tenant, works, error))
             return
-        cpu_ns = time.thread_time_ns() - began_ns
-
-        def complete() -> None:
-            with tenant.lock:
-                if tenant.tensors.slots.get(work.tensor) is not slot:
-                    return
-                tenant.meter.computed(work.tensor, cpu_ns, is_end=work.end is not None)
-                effects = tenant.tensors.completed(work)
-            self.carry_out(tenant, effects)
-
+        complete = partial(self._complete, tenant, found, time.thread_time_ns() - began_ns)
         if once_replicated is None:
             complete()
         else:
             once_replicated(complete)
+
+    def _complete(self, tenant: Tenant, found: Sequence[Computation], cpu_ns: int) -> None:
+        with tenant.lock:
+            slots = tenant.tensors.slots
+            for work, share_ns in shared_cost([each.work for each in found], cpu_ns):
+                tenant.meter.computed(work.tensor, share_ns, is_end=work.end is not None)
+            here = [work for slot, work in found if slots.get(work.tensor) is slot]
+            effects = tenant.tensors.completed(here)
+        self.carry_out(tenant, effects)
 
     def _end(self, tenant: Tenant, failure: MotetError) -> None:
         """Answer everything that waits, and free the memory."""
@@ -242,8 +247,9 @@ class Aggregator:
             carry_out()
 
 
-def _failure(tenant: Tenant, work: SlotWork, error: Exception) -> JobFailed:
+def _failure(tenant: Tenant, works: Sequence[SlotWork], error: Exception) -> JobFailed:
+    tensors = ", ".join(str(work.tensor) for work in works)
     return JobFailed(
-        f"job {tenant.access.job}, tensor {work.tensor}, step {work.step}: aggregation failed: "
+        f"job {tenant.access.job}, tensor {tensors}, step {works[0].step}: aggregation failed: "
         f"{type(error).__name__}: {error}"
     )

@@ -1,34 +1,50 @@
-"""Migration: tensors go to another Aggregator between two steps, a few at a time, without a pause.
+"""Migration: tensors go to another Aggregator between two steps, a few in each, without a pause.
 
 Old and new Aggregator (the seed, section 4.3.2): MIGRATE_INIT prepares the new one, which keeps
-gradients from then on but applies none. Between two steps of a tensor the old one stops serving it:
-answers to pulls carry the new location, everything else is sent there. TENSOR_COPY then brings
-value and state; the new one goes on with it. The old value can be pulled until all workers have
-taken part in a step at the new place.
+gradients from then on but applies none. When a step of the tensors ends, the old one stops serving
+them: answers to pulls carry the new location, so that the next gradients go there. TENSOR_COPY
+brings value and state while the workers compute; the new one goes on with them. The old value can
+be pulled until all workers have taken part in a step at the new place.
 
-Departure: tensors travel in groups, each as soon as the one before is complete, so that a worker
-that comes early waits for the copy of one group instead of the model's.
+Departure: tensors travel in groups, one in each step, so that none takes much longer: beside the
+copy, the new Aggregator has to map the memory of the workers. If gradients came before their copy,
+the next group is smaller. Where the new Aggregator has the replica of a tensor, the replica becomes
+the tensor.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
 from motet.aggregation.aggregator.peers import PeerConnections
-from motet.aggregation.aggregator.replication import copy_message
+from motet.aggregation.aggregator.replication import (
+    COPY_BYTES,
+    CarryOut,
+    Replication,
+    copy_message,
+    tensor_groups,
+)
 from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.tensors.job_tensors import Effects
 from motet.aggregation.wire.job_requests import groups_as_json
+from motet.aggregation.wire.message_kinds import CopyStatus
 from motet.aggregation.wire.peer_requests import AwaitWorkers, ExpectTensors, KeepBroadcast
 from motet.domain.errors import MotetError, NotFound
 
-GROUP_BYTES = 16 << 20
+GROUP_BYTES = 8 << 20
+"""Values and states that depart in a step, which takes some ms longer."""
+BYTES_PER_S = 25 << 20
+"""A long step takes more: models leave at this rate at least."""
+SMALLEST_SHARE = 0.25
+"""Of these sizes, after copies for which workers had to wait."""
 WORKERS_KNOW_S = 10.0
 """An idle job takes part in no step: the migration is complete after a while without it."""
-
-CarryOut = Callable[[Tenant, Effects], None]
+_IDLE_ITERATIONS = 4
+"""A job whose step takes so many times longer than usual is idle: its tensors depart at once."""
 
 
 class Migration:
@@ -37,6 +53,7 @@ class Migration:
     def __init__(
         self,
         peers: PeerConnections,
+        replication: Replication,
         own_endpoint: Callable[[], str],
         carry_out: CarryOut,
         workers_know_s: float,
@@ -44,6 +61,7 @@ class Migration:
         """`workers_know_s`: how long to wait for a step at the new place."""
         self._workers_know_s = workers_know_s
         self._peers = peers
+        self._replication = replication
         self._own_endpoint = own_endpoint
         self._carry_out = carry_out
 
@@ -57,43 +75,80 @@ class Migration:
             self._move_all(tenant, numbers, peer)
 
     def _move_all(self, tenant: Tenant, numbers: Sequence[int], peer: str) -> None:
-        for group in self._groups(tenant, numbers):
-            self._move_group(tenant, group, peer)
-        if numbers:
-            self._await_workers(tenant, numbers, peer)
+        left, share = list(numbers), 1.0
+        try:
+            while left:
+                iteration_s = tenant.meter.iteration_ns / 1e9
+                group_bytes = share * max(GROUP_BYTES, BYTES_PER_S * iteration_s)
+                group = next(tensor_groups(tenant, left, group_bytes))
+                left = left[len(group) :]
+                is_awaited = self._move_group(tenant, group, peer)
+                share = max(share / 2, SMALLEST_SHARE) if is_awaited else min(2 * share, 1.0)
+            if numbers:
+                self._await_workers(tenant, numbers, peer)
+        finally:
+            with tenant.lock:
+                for number in tenant.departed.keys() - tenant.uncopied:
+                    del tenant.departed[number]
 
-    def _groups(self, tenant: Tenant, numbers: Sequence[int]) -> Iterator[list[int]]:
-        """Whole tensors, at least one, of GROUP_BYTES at most if possible."""
-        with tenant.lock:
-            missing = [n for n in numbers if n not in tenant.tensors.slots]
-            if missing:
-                raise NotFound(f"tensor {missing[0]} of job {tenant.access.job} is not here")
-            sizes = {n: tenant.tensors.slots[n].size_bytes for n in numbers}
-        group: list[int] = []
-        for number in numbers:
-            if group and sum(sizes[n] for n in group) + sizes[number] > GROUP_BYTES:
-                yield group
-                group = []
-            group.append(number)
-        if group:
-            yield group
-
-    def _move_group(self, tenant: Tenant, group: Sequence[int], peer: str) -> None:
+    def _move_group(self, tenant: Tenant, group: Sequence[int], peer: str) -> bool:
+        """Returns whether workers had to wait for the copies."""
         self._peers.ask(peer, self._expectation(tenant, group))
         left = {number: threading.Event() for number in group}
+        with tenant.lock:
+            slots = tenant.tensors.slots
+            step = max((slots[n].version for n in group if n in slots), default=0) + 1
         for number, event in left.items():
+            depart = self._departure(tenant, number, peer, event)
             with tenant.lock:
-                effects = tenant.tensors.hold(
-                    number, self._departure(tenant, number, peer, event), between_steps=True
-                )
+                if number not in tenant.tensors.slots:
+                    event.set()
+                    continue
+                effects = tenant.tensors.hold(number, depart, between_steps=True, version=step)
             self._carry_out(tenant, effects)
-        for position, number in enumerate(group):
-            left[number].wait()
+        self._await_departure(tenant, left)
+        self._replication.await_quiet(tenant)
+        return self._copy_all(tenant, group, peer)
+
+    def _await_departure(self, tenant: Tenant, left: dict[int, threading.Event]) -> None:
+        """At the end of the step, or soon if there is none."""
+        patience_s = self._workers_know_s
+        if tenant.meter.iteration_ns:
+            patience_s = min(patience_s, _IDLE_ITERATIONS * tenant.meter.iteration_ns / 1e9)
+        deadline_s = time.monotonic() + patience_s
+        if not all(event.wait(max(deadline_s - time.monotonic(), 0)) for event in left.values()):
+            with tenant.lock:
+                effects = tenant.tensors.hasten(left)
+            self._carry_out(tenant, effects)
+        for event in left.values():
+            event.wait()
+
+    def _copy_all(self, tenant: Tenant, group: Sequence[int], peer: str) -> bool:
+        is_awaited = False
+        rest = list(group)
+        for part in self._parts(tenant, group):
             try:
-                self._copy(tenant, number, peer)
+                is_awaited |= self._copy(tenant, part, peer)
             except MotetError:
-                self._take_back(tenant, group[position:])
+                self._take_back(tenant, rest)
                 raise
+            rest = rest[len(part) :]
+        return is_awaited
+
+    @staticmethod
+    def _parts(tenant: Tenant, group: Sequence[int]) -> list[list[int]]:
+        """What one message copies."""
+        parts: list[list[int]] = []
+        size_bytes = 0
+        for number in group:
+            slot = tenant.departed.get(number)
+            added = 0 if slot is None else slot.memory_bytes
+            if not parts or size_bytes + added > COPY_BYTES:
+                parts.append([])
+                size_bytes = 0
+            parts[-1].append(number)
+            size_bytes += added
+        return parts
 
     def _departure(
         self, tenant: Tenant, number: int, peer: str, left: threading.Event
@@ -127,31 +182,47 @@ class Migration:
                 () if tensors.workers is None else tensors.workers.changes,
             )
 
-    def _copy(self, tenant: Tenant, number: int, peer: str) -> None:
+    def _copy(self, tenant: Tenant, part: Sequence[int], peer: str) -> bool:
+        """Returns whether workers waited for it. The last copies become replicas here, unless
+        there is one elsewhere; a replica at the peer becomes the tensor itself."""
         with tenant.lock:
-            slot = tenant.departed.get(number)
-            if slot is None:
-                raise NotFound(f"tensor {number} of job {tenant.access.job} is not here any more")
-            replica = tenant.replica_at.get(number, "")
-            is_kept = replica in ("", peer)  # The replica there becomes the tensor itself.
-            if is_kept:
-                replica, tenant.replicas[number] = self._own_endpoint(), slot
-            message, buffers = copy_message(tenant, slot, is_replica=False, replica=replica)
+            if any(n not in tenant.departed for n in part):
+                raise NotFound(f"a tensor of job {tenant.access.job} is not here any more")
+            slots = {n: tenant.departed[n] for n in part}
+            at_peer = {n for n in part if tenant.replica_at.get(n) == peer}
+            places = {n: place for n, place in tenant.replica_at.items() if place != peer}
+            kept = {n: slot for n, slot in slots.items() if n not in places}
+            tenant.replicas |= kept
+            replicas = [places.get(n, self._own_endpoint()) for n in part]
+            message, buffers = copy_message(
+                tenant, list(slots.values()), replicas, are_replicas=False, without_arrays=at_peer
+            )
+        self._keep_broadcast(tenant, part, peer)
+        try:
+            status = self._peers.ask(peer, message, buffers).status
+        except MotetError as error:
+            with tenant.lock:
+                for number in kept:
+                    tenant.replicas.pop(number, None)
+                if not (at_peer and isinstance(error, NotFound)):
+                    raise
+                for number in at_peer:  # The peer has lost it: copy the tensor instead.
+                    tenant.replica_at.pop(number, None)
+            return self._copy(tenant, part, peer)
+        with tenant.lock:
+            for number in part:
+                tenant.replica_at.pop(number, None)
+            tenant.uncopied.difference_update(part)
+            tenant.copied.notify_all()
+        return status == CopyStatus.AWAITED
+
+    def _keep_broadcast(self, tenant: Tenant, part: Sequence[int], peer: str) -> None:
+        """Joint copies are made at the Aggregator of the first tensor."""
+        with tenant.lock:
             (step, index), payload = tenant.broadcasts.last_number, tenant.broadcasts.last_payload
-        if number == 0 and (step, index) != (0, 0):
+        if 0 in part and (step, index) != (0, 0):
             kept = KeepBroadcast(tenant.access.job, step, index)
             self._peers.ask(peer, kept, [payload] if payload else [])
-        try:
-            self._peers.ask(peer, message, buffers)
-        except MotetError:
-            if is_kept:
-                with tenant.lock:
-                    tenant.replicas.pop(number, None)
-            raise
-        with tenant.lock:
-            tenant.replica_at.pop(number, None)
-            tenant.uncopied.discard(number)
-            tenant.copied.notify_all()
 
     def _take_back(self, tenant: Tenant, numbers: Sequence[int]) -> None:
         """The peer has died before the copies were complete."""
@@ -167,13 +238,7 @@ class Migration:
 
     def _await_workers(self, tenant: Tenant, numbers: Sequence[int], peer: str) -> None:
         with tenant.lock:
-            version = min((tenant.departed[n].version for n in numbers), default=0)
-        message = AwaitWorkers(tenant.access.job, tuple(numbers), version + 1)
-        try:
+            versions = [tenant.departed[n].version for n in numbers if n in tenant.departed]
+        message = AwaitWorkers(tenant.access.job, tuple(numbers), max(versions, default=0) + 1)
+        with suppress(TimeoutError):
             self._peers.ask(peer, message, timeout_s=self._workers_know_s)
-        except TimeoutError:
-            pass
-        finally:
-            with tenant.lock:
-                for number in numbers:
-                    tenant.departed.pop(number, None)

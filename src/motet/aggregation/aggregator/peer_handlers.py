@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -11,24 +11,27 @@ import numpy as np
 
 from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.tensors.job_tensors import Effects
+from motet.aggregation.tensors.slot_computation import Computation, apply
 from motet.aggregation.tensors.step_gradients import StepEnd
 from motet.aggregation.tensors.tensor_slot import TensorSlot
 from motet.aggregation.tensors.worker_sets import WorkerSets
+from motet.aggregation.wire.message_kinds import CopyStatus
 from motet.aggregation.wire.peer_requests import (
     ApplyStep,
     AwaitCopy,
     AwaitWorkers,
-    CopyTensor,
+    CopyTensors,
     DropReplica,
     ExpectTensors,
     KeepBroadcast,
     PeerMessage,
 )
-from motet.aggregation.wire.tensor_image import decode_images
+from motet.aggregation.wire.tensor_image import TensorImage, decode_images
 from motet.aggregation.wire.tensor_spec import OptimizerKind, OptimizerSpec
 from motet.aggregation.wire.worker_requests import checked_options, decoded_json
 from motet.domain.errors import NotFound, Unreachable
 from motet.runtime.wire.codec import decode
+from motet.runtime.wire.errors import BadMessage
 from motet.transport import Request
 
 M = TypeVar("M", bound=PeerMessage)
@@ -73,7 +76,7 @@ def _expect(services: PeerServices, tenant: Tenant, m: ExpectTensors, request: R
     for number, spec in zip(m.numbers, m.specs, strict=True):
         slot = TensorSlot(number, spec, optimizer)
         slot.is_busy = slot.is_arriving = True
-        if optimizer.kind != "none":
+        if not slot.is_sums_only and number not in tenant.replicas:
             slot.prepare()
         new.append(slot)
     with tenant.lock:
@@ -110,28 +113,65 @@ def _await_copy(services: PeerServices, tenant: Tenant, m: AwaitCopy, request: R
     threading.Thread(target=wait, name="motet-await-copy", daemon=True).start()
 
 
-def _copy(services: PeerServices, tenant: Tenant, m: CopyTensor, request: Request) -> None:
-    (image,) = decode_images(m.image.encode(), request.payload)
+def _copy(services: PeerServices, tenant: Tenant, m: CopyTensors, request: Request) -> None:
+    images = decode_images(m.images.encode(), request.payload)
     optimizer = _optimizer(m.optimizer, m.groups)
-    effects = Effects()
     with tenant.lock:
         _learn(tenant, optimizer, m.workers)
-        if m.is_replica:
-            slot = TensorSlot(m.number, m.spec, optimizer)
+    if m.are_replicas:
+        for spec, image in zip(m.specs, images, strict=True):
+            slot = TensorSlot(image.tensor, spec, optimizer)
             slot.load(image)
-            tenant.replicas[m.number] = slot
-        else:
-            arriving = tenant.tensors.slots.get(m.number)
-            if arriving is None or not arriving.is_arriving:
-                raise NotFound(f"tensor {m.number} of job {m.job} is not expected here")
-            arriving.load(image)
-            arriving.is_arriving = False
-            tenant.replicas.pop(m.number, None)
-            if m.replica and m.replica != services.own_endpoint():
-                tenant.replica_at[m.number] = m.replica
-            effects = tenant.tensors.adopt(arriving)
-    request.reply()
+            tenant.replicas[image.tensor] = slot
+        request.reply()
+        return
+    arriving = [_arriving(tenant, image) for image in images]
+    for slot, image in zip(arriving, images, strict=True):
+        if not _is_of_replica(slot, image):
+            slot.load(image)
+    effects, is_awaited = _arrived(services, tenant, arriving, m.replicas)
+    request.reply(CopyStatus.AWAITED if is_awaited else CopyStatus.IN_TIME)
     services.carry_out(tenant, effects)
+
+
+def _arriving(tenant: Tenant, image: TensorImage) -> TensorSlot:
+    """The expected tensor, with the contents of its replica if there are no others."""
+    with tenant.lock:
+        slot = tenant.tensors.slots.get(image.tensor)
+        if slot is None or not slot.is_arriving:
+            raise NotFound(f"tensor {image.tensor} of job {tenant.access.job} is not expected here")
+        if _is_of_replica(slot, image):
+            replica = tenant.replicas.get(image.tensor)
+            if replica is None or replica.version != image.version:
+                raise NotFound(
+                    f"tensor {image.tensor} of job {tenant.access.job} has no equal replica here"
+                )
+            slot.take_over(replica)
+    return slot
+
+
+def _is_of_replica(slot: TensorSlot, image: TensorImage) -> bool:
+    """Whether the tensor came without arrays because its replica is here."""
+    return image.value is None and image.version >= 0 and not slot.is_sums_only
+
+
+def _arrived(
+    services: PeerServices, tenant: Tenant, arriving: Sequence[TensorSlot], replicas: Sequence[str]
+) -> tuple[Effects, bool]:
+    """Serve these tensors; returns also whether workers have waited for it."""
+    effects, is_awaited = Effects(), False
+    with tenant.lock:
+        slots = tenant.tensors.slots
+        if any(slots.get(slot.number) is not slot for slot in arriving):
+            raise NotFound(f"a tensor of job {tenant.access.job} is not expected here any more")
+        for slot, replica in zip(arriving, replicas, strict=True):
+            slot.is_arriving = False
+            tenant.replicas.pop(slot.number, None)
+            if replica and replica != services.own_endpoint():
+                tenant.replica_at[slot.number] = replica
+            is_awaited |= slot.has_gradients()
+            effects.add(tenant.tensors.adopt(slot))
+    return effects, is_awaited
 
 
 def _await_workers(
@@ -144,14 +184,35 @@ def _await_workers(
 
 
 def _apply(services: PeerServices, tenant: Tenant, m: ApplyStep, request: Request) -> None:
-    options = checked_options(decoded_json(m.options.encode())) if m.options else None
-    end = StepEnd(m.is_applied, options) if m.ends else None
-    mean = np.frombuffer(request.payload, np.uint8) if m.has_mean else None
-    slot = tenant.replicas.get(m.number)
-    if slot is None:
-        raise NotFound(f"tensor {m.number} of job {m.job} has no replica here")
-    slot.replay(m.step, end, mean, sums=m.sums)
+    ends = _ends(m)
+    payload = request.payload
+    offset = 0
+    computations = []
+    for number, has_mean, end in zip(m.numbers, m.has_mean, ends, strict=True):
+        slot = tenant.replicas.get(number)
+        if slot is None:
+            raise NotFound(f"tensor {number} of job {m.job} has no replica here")
+        mean = None
+        if has_mean:
+            mean = np.frombuffer(payload[offset : offset + slot.size_bytes], np.uint8)
+            offset += slot.size_bytes
+        work = slot.replayed(m.step, end, mean, sums=m.sums)
+        if work is not None and end is not None:
+            computations.append(Computation(slot, work))
+    apply(computations)
+    for slot, work in computations:
+        slot.complete(work)
     request.reply()
+
+
+def _ends(m: ApplyStep) -> list[StepEnd | None]:
+    """By tensor."""
+    if not m.ends:
+        return [None] * len(m.numbers)
+    groups = [checked_options(each) for each in decoded_json(m.options.encode())]
+    if any(place >= len(groups) for place in m.option_of):
+        raise BadMessage(f"options of {len(groups)} parameter groups, not {max(m.option_of) + 1}")
+    return [StepEnd(m.is_applied, None if place < 0 else groups[place]) for place in m.option_of]
 
 
 def _drop_replica(services: PeerServices, tenant: Tenant, m: DropReplica, request: Request) -> None:
@@ -171,7 +232,7 @@ def _keep_broadcast(
 _HANDLERS: tuple[PeerHandler[Any], ...] = (
     PeerHandler(ExpectTensors, _expect),
     PeerHandler(AwaitCopy, _await_copy),
-    PeerHandler(CopyTensor, _copy),
+    PeerHandler(CopyTensors, _copy),
     PeerHandler(AwaitWorkers, _await_workers),
     PeerHandler(ApplyStep, _apply),
     PeerHandler(DropReplica, _drop_replica),

@@ -10,7 +10,7 @@ from motet.aggregation.wire.client_names import pool_member_name
 from motet.aggregation.wire.peer_requests import PeerMessage
 from motet.domain.errors import MotetError
 from motet.runtime.wire.codec import encode
-from motet.transport import Arena, Buffer, Call, Connection, Endpoint
+from motet.transport import Arena, Buffer, Call, Connection, Endpoint, Reply
 
 WhenDone = Callable[["MotetError | None"], None]
 
@@ -33,10 +33,10 @@ class PeerConnections:
         message: PeerMessage,
         buffers: Sequence[Buffer] = (),
         timeout_s: float | None = None,
-    ) -> None:
+    ) -> Reply:
         """Send and wait. Raises Unreachable, TimeoutError, or the peer's error."""
         try:
-            self._submit(peer, message, buffers).wait(timeout_s)
+            return self._submit(peer, message, buffers).wait(timeout_s)
         except MotetError:
             self._drop_if_broken(peer)
             raise

@@ -4,65 +4,114 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 
+from motet.aggregation.aggregator.answer_thread import AnswerThread
 from motet.aggregation.aggregator.peers import PeerConnections
 from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.tensors.gradient_memory import TorchTensor, array_over
 from motet.aggregation.tensors.job_tensors import Effects
 from motet.aggregation.tensors.tensor_slot import SlotWork, TensorSlot
 from motet.aggregation.wire.job_requests import groups_as_json
-from motet.aggregation.wire.peer_requests import ApplyStep, CopyTensor, DropReplica, KeepBroadcast
-from motet.aggregation.wire.tensor_image import encode_images
+from motet.aggregation.wire.peer_requests import (
+    ApplyStep,
+    CopyTensors,
+    DropReplica,
+    KeepBroadcast,
+)
+from motet.aggregation.wire.tensor_image import TensorImage, encode_images
+from motet.aggregation.wire.tensor_spec import GroupOptions
 from motet.domain.arrays import Array
 from motet.domain.errors import MotetError, NotFound
 
+COPY_BYTES = 4 << 20
+"""Values and states that one message copies, unless a tensor is larger."""
+QUIET_WITHIN_S = 0.1
+"""A job that is never quiet is copied after this time all the same."""
+
+CarryOut = Callable[[Tenant, Effects], None]
+
 
 def copy_message(
-    tenant: Tenant, slot: TensorSlot, *, is_replica: bool, replica: str = ""
-) -> tuple[CopyTensor, list[Array]]:
-    """A whole tensor, with views of its arrays; call it with the job's lock."""
+    tenant: Tenant,
+    slots: Sequence[TensorSlot],
+    replicas: Sequence[str],
+    *,
+    are_replicas: bool,
+    without_arrays: Collection[int] = (),
+) -> tuple[CopyTensors, list[Array]]:
+    """Whole tensors, with views of their arrays; call it with the job's lock."""
     optimizer, workers = tenant.tensors.optimizer, tenant.tensors.workers
     assert optimizer is not None
-    image, buffers = encode_images([slot.image()])
-    message = CopyTensor(
+    images, buffers = encode_images(
+        [
+            TensorImage(slot.number, slot.version, None)
+            if slot.number in without_arrays
+            else slot.image()
+            for slot in slots
+        ]
+    )
+    message = CopyTensors(
         tenant.access.job,
-        slot.number,
-        slot.spec,
+        tuple(slot.number for slot in slots),
+        tuple(slot.spec for slot in slots),
         optimizer.kind,
         groups_as_json(optimizer),
         () if workers is None else workers.changes,
-        image.decode(),
-        is_replica,
-        replica,
+        images.decode(),
+        are_replicas,
+        tuple(replicas),
     )
     return message, buffers
+
+
+def tensor_groups(
+    tenant: Tenant, numbers: Sequence[int], limit_bytes: float
+) -> Iterator[list[int]]:
+    """Whole tensors, at least one, with values and states of so many bytes at most if possible.
+    Raises NotFound."""
+    with tenant.lock:
+        slots = tenant.tensors.slots
+        missing = [n for n in numbers if n not in slots]
+        if missing:
+            raise NotFound(f"tensor {missing[0]} of job {tenant.access.job} is not here")
+        sizes = {n: slots[n].memory_bytes for n in numbers}
+    group: list[int] = []
+    size_bytes = 0
+    for number in numbers:
+        if group and size_bytes + sizes[number] > limit_bytes:
+            yield group
+            group, size_bytes = [], 0
+        group.append(number)
+        size_bytes += sizes[number]
+    if group:
+        yield group
 
 
 class Replication:
     """The sending end."""
 
-    def __init__(self, peers: PeerConnections) -> None:
+    def __init__(self, peers: PeerConnections, carry_out: CarryOut, answers: AnswerThread) -> None:
         self._peers = peers
+        self._carry_out = carry_out
+        self._answers = answers
 
-    def begin(
-        self,
-        tenant: Tenant,
-        numbers: Sequence[int],
-        peer: str,
-        carry_out: Callable[[Tenant, Effects], None],
-    ) -> None:
-        """Copy tensors to a peer, one after the other; returns once it has all. Raises NotFound,
-        Unreachable."""
-        for number in numbers:
-            idle = threading.Event()
-            with tenant.lock:
-                if number not in tenant.tensors.slots:
-                    raise NotFound(f"tensor {number} of job {tenant.access.job} is not here")
-                effects = tenant.tensors.hold(number, idle.set, between_steps=False)
-            carry_out(tenant, effects)
-            idle.wait()
-            self._copy(tenant, number, peer, carry_out)
+    def begin(self, tenant: Tenant, numbers: Sequence[int], peer: str) -> None:
+        """Copy tensors to a peer, some after the other, while the workers compute; returns once it
+        has all. Raises NotFound, Unreachable."""
+        for group in tensor_groups(tenant, numbers, COPY_BYTES):
+            self.await_quiet(tenant)
+            self._copy(tenant, group, peer)
+
+    def await_quiet(self, tenant: Tenant) -> None:
+        """Return when the workers compute: copies take no time of a step then."""
+        quiet = threading.Event()
+        with tenant.lock:
+            effects = tenant.tensors.when_quiet(partial(self._answers.run, quiet.set))
+        self._carry_out(tenant, effects)
+        quiet.wait(QUIET_WITHIN_S)
 
     def refresh(self, tenant: Tenant, numbers: Sequence[int]) -> None:
         """Send the replicas of tensors their contents again."""
@@ -72,44 +121,49 @@ class Replication:
                 slot = tenant.tensors.slots.get(number)
                 if peer is None or slot is None:
                     continue
-                message, buffers = copy_message(tenant, slot, is_replica=True)
+                message, buffers = copy_message(tenant, [slot], [""], are_replicas=True)
             try:
                 self._peers.ask(peer, message, buffers)
             except MotetError:
                 self._lose(tenant, number, peer)
 
     def step(
-        self, tenant: Tenant, work: SlotWork, mean: TorchTensor | None
+        self, tenant: Tenant, works: Sequence[SlotWork], means: Sequence[TorchTensor | None]
     ) -> Callable[[Callable[[], None]], None] | None:
-        """Pass a step on. Returns how to continue once the replica has it; None: no replica.
+        """Pass a step on. Returns how to continue once the replicas have it; None: no replica.
 
-        What it returns is called after this Aggregator's own update; both run at the same time.
+        What it returns is called after this Aggregator's own update; all run at the same time.
         """
+        parts: dict[str, list[tuple[SlotWork, TorchTensor | None]]] = defaultdict(list)
         with tenant.lock:
-            peer = tenant.replica_at.get(work.tensor)
-        if peer is None:
+            for work, mean in zip(works, means, strict=True):
+                peer = tenant.replica_at.get(work.tensor)
+                if peer is not None:
+                    parts[peer].append((work, mean))
+        if not parts:
             return None
-        end = work.end
-        options = "" if end is None or end.options is None else json.dumps(dict(end.options))
-        message = ApplyStep(
-            tenant.access.job,
-            work.tensor,
-            work.step,
-            work.sums,
-            mean is not None,
-            end is not None,
-            end is not None and end.is_applied,
-            options,
-        )
-        meeting = _Meeting()
+        meeting = _Meeting(len(parts))
+        for peer, part in parts.items():
+            self._send_step(tenant, peer, part, meeting)
+        return meeting.then
+
+    def _send_step(
+        self,
+        tenant: Tenant,
+        peer: str,
+        part: Sequence[tuple[SlotWork, TorchTensor | None]],
+        meeting: _Meeting,
+    ) -> None:
+        message = step_message(tenant.access.job, part)
 
         def answered(error: MotetError | None) -> None:
             if error is not None:
-                self._lose(tenant, work.tensor, peer)
+                for work, _ in part:
+                    self._lose(tenant, work.tensor, peer)
             meeting.arrive()
 
-        self._peers.send(peer, message, [] if mean is None else [array_over(mean)], answered)
-        return meeting.then
+        buffers = [array_over(mean) for _, mean in part if mean is not None]
+        self._peers.send(peer, message, buffers, answered)
 
     def keep_broadcast(self, tenant: Tenant, call: Callable[[], None]) -> None:
         """Call once the replica of the first tensor has the latest joint copy."""
@@ -122,30 +176,40 @@ class Replication:
         message = KeepBroadcast(tenant.access.job, step, index)
         self._peers.send(peer, message, [payload] if payload else [], lambda error: call())
 
-    def _copy(
-        self,
-        tenant: Tenant,
-        number: int,
-        peer: str,
-        carry_out: Callable[[Tenant, Effects], None],
-    ) -> None:
-        with tenant.lock:
-            slot = tenant.tensors.slots.get(number)
-            if slot is None:
-                raise NotFound(f"tensor {number} of job {tenant.access.job} was moved meanwhile")
-            message, buffers = copy_message(tenant, slot, is_replica=True)
+    def _copy(self, tenant: Tenant, group: Sequence[int], peer: str) -> None:
+        held: dict[int, threading.Event] = {}
         try:
+            self._hold(tenant, group, held)
+            with tenant.lock:
+                slots = [tenant.tensors.slots[n] for n in group if n in tenant.tensors.slots]
+                if len(slots) < len(group):
+                    raise NotFound(f"a tensor of job {tenant.access.job} was moved meanwhile")
+                nowhere = [""] * len(slots)
+                message, buffers = copy_message(tenant, slots, nowhere, are_replicas=True)
             self._peers.ask(peer, message, buffers)
             with tenant.lock:
-                former = tenant.replica_at.get(number, peer)
-                tenant.replica_at[number] = peer
-            if former != peer:
-                dropped = DropReplica(tenant.access.job, number)
-                self._peers.send(former, dropped, [], lambda error: None)
+                former = {n: tenant.replica_at.get(n, peer) for n in group}
+                tenant.replica_at |= dict.fromkeys(group, peer)
+            for number, place in former.items():
+                if place != peer:
+                    dropped = DropReplica(tenant.access.job, number)
+                    self._peers.send(place, dropped, [], lambda error: None)
         finally:
             with tenant.lock:
-                effects = tenant.tensors.resume(number)
-            carry_out(tenant, effects)
+                effects = tenant.tensors.resume([n for n in held if n in tenant.tensors.slots])
+            self._carry_out(tenant, effects)
+
+    def _hold(self, tenant: Tenant, group: Sequence[int], held: dict[int, threading.Event]) -> None:
+        """Return when nothing is computed for these tensors, until they are resumed."""
+        for number in group:
+            with tenant.lock:
+                if number not in tenant.tensors.slots:
+                    raise NotFound(f"tensor {number} of job {tenant.access.job} is not here")
+                held[number] = threading.Event()
+                effects = tenant.tensors.hold(number, held[number].set, between_steps=False)
+            self._carry_out(tenant, effects)
+        for idle in held.values():
+            idle.wait()
 
     @staticmethod
     def _lose(tenant: Tenant, number: int, peer: str) -> None:
@@ -155,24 +219,52 @@ class Replication:
                 del tenant.replica_at[number]
 
 
-class _Meeting:
-    """Calls on after both the replica and this Aggregator are done."""
+def step_message(job: int, part: Sequence[tuple[SlotWork, TorchTensor | None]]) -> ApplyStep:
+    """What replicas do in a step; all works are alike."""
+    first = part[0][0]
+    options: list[GroupOptions] = []
+    places: dict[int, int] = {}
+    option_of = []
+    for work, _ in part:
+        found = None if work.end is None else work.end.options
+        if found is None:
+            option_of.append(-1)
+            continue
+        place = places.setdefault(id(found), len(options))
+        if place == len(options):
+            options.append(found)
+        option_of.append(place)
+    return ApplyStep(
+        job,
+        tuple(work.tensor for work, _ in part),
+        first.step,
+        first.sums,
+        tuple(mean is not None for _, mean in part),
+        first.end is not None,
+        first.is_applied,
+        json.dumps([dict(each) for each in options], separators=(",", ":")),
+        tuple(option_of),
+    )
 
-    def __init__(self) -> None:
+
+class _Meeting:
+    """Calls on after all replicas and this Aggregator are done."""
+
+    def __init__(self, replicas: int) -> None:
         self._lock = threading.Lock()
-        self._has_arrived = False
+        self._missing = replicas
         self._call: Callable[[], None] | None = None
 
     def arrive(self) -> None:
         with self._lock:
-            self._has_arrived = True
-            call = self._call
+            self._missing -= 1
+            call = None if self._missing else self._call
         if call is not None:
             call()
 
     def then(self, call: Callable[[], None]) -> None:
         with self._lock:
             self._call = call
-            has_arrived = self._has_arrived
-        if has_arrived:
+            is_last = not self._missing
+        if is_last:
             call()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,9 +16,11 @@ from motet.domain.errors import BadInput
 TorchTensor: TypeAlias = Any
 """A torch.Tensor: types are checked the same where PyTorch is not installed."""
 
-_TORCH = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16}
+TorchType: TypeAlias = Any
+"""A torch.dtype."""
+
+TORCH_TYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16}
 _NUMPY = {"float32": np.float32, "float64": np.float64, "bfloat16": np.uint16}
-_ALIGNMENT = 16
 
 
 def size_bytes(spec: TensorSpec) -> int:
@@ -29,13 +32,30 @@ def size_bytes(spec: TensorSpec) -> int:
     return math.prod(spec.shape) * np.dtype(_NUMPY[spec.dtype]).itemsize
 
 
-def tensor_over(data: memoryview | Bytes, spec: TensorSpec) -> TorchTensor:
-    """A tensor that shares its memory with writable bytes, or copies them if they lie unaligned."""
-    values = np.frombuffer(data, np.uint8)
-    if values.ctypes.data % _ALIGNMENT:
+def tensor_over(data: memoryview | Bytes, dtype: str) -> TorchTensor:
+    """A flat tensor that shares its memory with writable bytes, or copies them if they lie
+    unaligned."""
+    values = np.frombuffer(data, _NUMPY[dtype])
+    if not (values.flags.aligned and values.flags.writeable):  # Empty ones are not writable.
         values = values.copy()
-    tensor = torch.from_numpy(values.view(_NUMPY[spec.dtype])).view(_TORCH[spec.dtype])
-    return tensor.reshape(spec.shape)
+    tensor = torch.from_numpy(values)
+    return tensor.view(torch.bfloat16) if dtype == "bfloat16" else tensor
+
+
+def tensors_over(data: memoryview, specs: Sequence[TensorSpec]) -> Sequence[TorchTensor]:
+    """Flat tensors that lie one after the other in bytes of their joint size."""
+    dtypes = {spec.dtype for spec in specs}
+    if len(dtypes) == 1:
+        whole = tensor_over(data, *dtypes)
+        sizes = [math.prod(spec.shape) for spec in specs]
+        split: Sequence[TorchTensor] = (whole,) if len(sizes) == 1 else whole.split(sizes)
+        return split
+    found, offset = [], 0
+    for spec in specs:
+        end = offset + size_bytes(spec)
+        found.append(tensor_over(data[offset:end], spec.dtype))
+        offset = end
+    return found
 
 
 def tensor_from(array: Array, spec_dtype: str) -> TorchTensor:

@@ -1,20 +1,20 @@
 """All tensors of one job on an Aggregator, and the requests that wait for them. Pure state.
 
 Not thread-safe; what its methods return is to be done without the job's lock: `Effects.works` are
-computed (`TensorSlot.compute`, then `complete`), `Effects.calls` answer requests.
+computed (`slot_computation`, then `completed`), `Effects.calls` answer requests.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from motet.aggregation.tensors.step_gradients import StepEnd, WorkerGradient
 from motet.aggregation.tensors.tensor_optimizer import check_options
 from motet.aggregation.tensors.tensor_slot import NO_VALUES, SlotWork, TensorSlot
+from motet.aggregation.tensors.waiting_requests import WaitingRequests
 from motet.aggregation.tensors.worker_sets import WorkerSets
 from motet.aggregation.wire.tensor_spec import OPTIONS, OptimizerSpec, TensorSpec
 from motet.aggregation.wire.worker_requests import FinishStep
@@ -29,13 +29,19 @@ class Effects:
     works: list[SlotWork] = field(default_factory=list)
     calls: list[Callable[[], None]] = field(default_factory=list)
 
+    def add(self, more: Effects) -> None:
+        """What follows from another event too."""
+        self.works += more.works
+        self.calls += more.calls
 
-@dataclass(eq=False)
-class _Waiting:
-    """A request that is answered once all its tensors are at a version, or have their mean."""
 
-    missing: int
-    respond: Callable[[], None]
+@dataclass(frozen=True)
+class _Hold:
+    """A call for when nothing is computed for a tensor; see `JobTensors.hold`."""
+
+    call: Callable[[], None]
+    between_steps: bool
+    version: int
 
 
 class JobTensors:
@@ -45,9 +51,10 @@ class JobTensors:
         self.slots: dict[int, TensorSlot] = {}
         self.workers: WorkerSets | None = None
         self.optimizer: OptimizerSpec | None = None
-        self._version_waits: dict[int, list[tuple[int, _Waiting]]] = defaultdict(list)
-        self._holds: dict[int, tuple[bool, Callable[[], None]]] = {}
-        self._mean_waits: dict[int, list[tuple[int, _Waiting]]] = defaultdict(list)
+        self._version_waits = WaitingRequests()
+        self._holds: dict[int, _Hold] = {}
+        self._quiet_calls: list[Callable[[], None]] = []
+        self._mean_waits = WaitingRequests()
 
     # -- registration ----------------------------------------------------------------------------
 
@@ -111,28 +118,31 @@ class JobTensors:
 
     # -- steps -----------------------------------------------------------------------------------
 
-    def push(self, rank: int, step: int, number: int, contribution: WorkerGradient) -> Effects:
-        """A gradient of a worker."""
+    def push(
+        self, rank: int, step: int, numbers: Sequence[int], gradients: Sequence[WorkerGradient]
+    ) -> Effects:
+        """Gradients of a worker."""
+        if rank not in self._ranks(step):
+            return Effects(calls=[each.release for each in gradients])
         effects = Effects()
-        if rank in self._ranks(step):
-            effects.calls += self.slots[number].push(rank, step, contribution)
-        else:
-            effects.calls.append(contribution.release)
-        return self._progress([number], effects)
+        for number, gradient in zip(numbers, gradients, strict=True):
+            effects.calls += self.slots[number].push(rank, step, gradient)
+        return self._progress(self._complete(numbers, step), effects)
 
     def finish(self, request: FinishStep) -> Effects:
         """The end of a worker's step for some tensors. Raises BadMessage."""
         groups = 0 if self.optimizer is None else len(self.optimizer.groups)
         if request.groups is not None and len(request.groups) != groups:
             raise BadMessage(f"options of {len(request.groups)} parameter groups, not {groups}")
-        if request.rank not in self._ranks(request.step):
+        rank, step = request.rank, request.step
+        if rank not in self._ranks(step):
             return Effects()
         is_applied = request.is_applied and not self.is_sums_only
+        ends = [StepEnd(is_applied, options) for options in request.groups or [None] * groups]
         for number, count in zip(request.tensors, request.counts, strict=True):
             slot = self.slots[number]
-            options = None if request.groups is None else request.groups[slot.spec.group]
-            slot.finish(request.rank, request.step, count, StepEnd(is_applied, options))
-        return self._progress(request.tensors)
+            slot.finish(rank, step, count, ends[slot.spec.group])
+        return self._progress(self._complete(request.tensors, step))
 
     def finalise(self, rank: int, step: int, numbers: Sequence[int], counts: Sequence[int]) -> None:
         """What a worker has pushed for these tensors is its gradient of the step."""
@@ -145,7 +155,7 @@ class JobTensors:
     ) -> Effects:
         """Respond once all tensors have at least this version."""
         missing = [n for n in numbers if self.slots[n].version < max(version, 0)]
-        return self._await(missing, self._version_waits, version, respond)
+        return _await(missing, self._version_waits, version, respond)
 
     def await_means(
         self, numbers: Sequence[int], step: int, respond: Callable[[], None]
@@ -155,21 +165,38 @@ class JobTensors:
             if self.slots[number].version >= step:
                 raise BadMessage(f"the means of step {step} are gone: all workers have ended it")
         missing = [n for n in numbers if not self.slots[n].has_mean(step)]
-        effects = self._await(missing, self._mean_waits, step, respond)
+        effects = _await(missing, self._mean_waits, step, respond)
         return self._progress(missing, effects)
 
-    def hold(self, number: int, call: Callable[[], None], *, between_steps: bool) -> Effects:
+    def hold(
+        self, number: int, call: Callable[[], None], *, between_steps: bool, version: int = 0
+    ) -> Effects:
         """Call once nothing is computed for a tensor, and nothing is until `resume`.
 
-        `between_steps`: and nothing of its next step has arrived.
+        `between_steps`: and nothing of its next step has arrived. `version`: and not before the
+        tensor has it.
         """
-        self._holds[number] = (between_steps, call)
+        self._holds[number] = _Hold(call, between_steps, version)
         return self._progress([number])
 
-    def resume(self, number: int) -> Effects:
-        """End a hold."""
-        self.slots[number].is_busy = False
-        return self._progress([number])
+    def hasten(self, numbers: Iterable[int]) -> Effects:
+        """Do not wait for a version before holds of these tensors."""
+        held = [n for n in numbers if n in self._holds]
+        for number in held:
+            self._holds[number] = replace(self._holds[number], version=0)
+        return self._progress(held)
+
+    def when_quiet(self, call: Callable[[], None]) -> Effects:
+        """Call once no gradient waits and nothing is computed: the workers compute."""
+        self._quiet_calls.append(call)
+        return self._progress(())
+
+    def resume(self, numbers: Sequence[int]) -> Effects:
+        """End holds, also of what was not held yet."""
+        for number in numbers:
+            if self._holds.pop(number, None) is None:
+                self.slots[number].is_busy = False
+        return self._progress(numbers)
 
     def adopt(self, slot: TensorSlot) -> Effects:
         """A tensor whose state is known: a promoted replica, or one that came back."""
@@ -177,21 +204,21 @@ class JobTensors:
         self.slots[slot.number] = slot
         return self._progress([slot.number])
 
-    def completed(self, work: SlotWork) -> Effects:
-        """A computation is done: requests that waited for it can be answered."""
-        effects = Effects(calls=list(self.slots[work.tensor].complete(work)))
-        return self._progress([work.tensor], effects)
+    def completed(self, works: Sequence[SlotWork]) -> Effects:
+        """Computations are done: requests that waited for them can be answered."""
+        effects = Effects()
+        for work in works:
+            effects.calls += self.slots[work.tensor].complete(work)
+        return self._progress([work.tensor for work in works], effects)
 
     def remove(self, number: int) -> tuple[TensorSlot, Effects]:
         """Take a tensor away; requests that wait for it are answered (and look for it)."""
         slot = self.slots.pop(number)
         effects = Effects(calls=list(slot.drop()))
         if number in self._holds:
-            effects.calls.append(self._holds.pop(number)[1])
+            effects.calls.append(self._holds.pop(number).call)
         for waits in (self._version_waits, self._mean_waits):
-            for _, waiting in waits.pop(number, ()):
-                effects.calls.append(waiting.respond)
-                waiting.missing = 0
+            effects.calls += waits.remove(number)
         return slot, effects
 
     @property
@@ -206,59 +233,52 @@ class JobTensors:
 
     # -- progress --------------------------------------------------------------------------------
 
+    def _complete(self, numbers: Sequence[int], step: int) -> list[int]:
+        """Of tensors of which something has arrived, those that may be computed now."""
+        workers, waits, slots = len(self._ranks(step)), self._mean_waits, self.slots
+        return [n for n in numbers if slots[n].may_progress(workers) or n in waits]
+
     def _progress(self, numbers: Iterable[int], effects: Effects | None = None) -> Effects:
         effects = effects or Effects()
+        ranks_step, ranks = 0, self._ranks(0)
         for number in numbers:
             slot = self.slots[number]
-            self._wake(self._version_waits, number, slot.version, effects)
             step = slot.version + 1
-            self._begin_hold(slot, effects)
-            if slot.has_mean(step):
-                self._wake(self._mean_waits, number, step, effects)
-            is_wanted = any(wanted == step for wanted, _ in self._mean_waits.get(number, ()))
-            work = slot.next_work(self._ranks(step), is_mean_wanted=is_wanted)
+            if step != ranks_step:
+                ranks_step, ranks = step, self._ranks(step)
+            if number in self._version_waits:
+                effects.calls += self._version_waits.wake(number, slot.version)
+            if number in self._holds:
+                self._begin_hold(slot, effects)
+            is_mean_wanted = False
+            if number in self._mean_waits:
+                if slot.has_mean(step):
+                    effects.calls += self._mean_waits.wake(number, step)
+                is_mean_wanted = self._mean_waits.is_wanted(number, step)
+            work = slot.next_work(ranks, is_mean_wanted=is_mean_wanted)
             if work is not None:
                 effects.works.append(work)
+        if self._quiet_calls and self._is_quiet():
+            effects.calls += self._quiet_calls
+            self._quiet_calls = []
         return effects
 
+    def _is_quiet(self) -> bool:
+        return not any(
+            slot.is_busy or slot.has_gradients()
+            for slot in self.slots.values()
+            if not slot.is_arriving
+        )
+
     def _begin_hold(self, slot: TensorSlot, effects: Effects) -> None:
-        between_steps, call = self._holds.get(slot.number, (False, None))
-        if call is None or slot.is_busy or (between_steps and slot.has_gradients()):
+        hold = self._holds[slot.number]
+        if slot.is_busy or slot.version < hold.version:
+            return
+        if hold.between_steps and slot.has_gradients():
             return
         del self._holds[slot.number]
         slot.is_busy = True
-        effects.calls.insert(0, call)
-
-    def _await(
-        self,
-        missing: Sequence[int],
-        waits: dict[int, list[tuple[int, _Waiting]]],
-        target: int,
-        respond: Callable[[], None],
-    ) -> Effects:
-        if not missing:
-            return Effects(calls=[respond])
-        waiting = _Waiting(len(missing), respond)
-        for number in missing:
-            waits[number].append((target, waiting))
-        return Effects()
-
-    def _wake(
-        self,
-        waits: dict[int, list[tuple[int, _Waiting]]],
-        number: int,
-        reached: int,
-        effects: Effects,
-    ) -> None:
-        entries = waits.get(number)
-        if not entries:
-            return
-        waits[number] = [entry for entry in entries if entry[0] > reached]
-        for target, waiting in entries:
-            if target <= reached and waiting.missing:
-                waiting.missing -= 1
-                if not waiting.missing:
-                    effects.calls.append(waiting.respond)
+        effects.calls.insert(0, hold.call)
 
     def _ranks(self, step: int) -> tuple[int, ...]:
         return () if self.workers is None else self.workers.at(step)
@@ -277,3 +297,12 @@ class JobTensors:
             check_options(optimizer.kind, group)
         if self.optimizer is not None and self.optimizer.kind != optimizer.kind:
             raise BadInput(f"this worker uses {optimizer.kind}, another one {self.optimizer.kind}")
+
+
+def _await(
+    missing: Sequence[int], waits: WaitingRequests, target: int, respond: Callable[[], None]
+) -> Effects:
+    if not missing:
+        return Effects(calls=[respond])
+    waits.add(missing, target, respond)
+    return Effects()

@@ -7,7 +7,7 @@ the end of the step says which push counts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from motet.aggregation.tensors.gradient_memory import TorchTensor
@@ -33,19 +33,21 @@ class StepEnd:
     options: GroupOptions | None = None
 
 
-@dataclass(eq=False)
 class StepGradients:
     """One tensor in one step. `final`: by rank, which push counts (0: none; zeros).
 
-    `mean`: of all workers, once it is known. `is_summed`: whether it is, also where no worker
-    has pushed (then `mean` stays None).
+    `ends`: by rank. `mean`: of all workers, once it is known. `is_summed`: whether it is, also
+    where no worker has pushed (then `mean` stays None).
     """
 
-    contributions: dict[int, WorkerGradient] = field(default_factory=dict)
-    final: dict[int, int] = field(default_factory=dict)
-    ends: dict[int, StepEnd] = field(default_factory=dict)
-    mean: TorchTensor | None = None
-    is_summed: bool = False
+    __slots__ = ("contributions", "ends", "final", "is_summed", "mean")
+
+    def __init__(self) -> None:
+        self.contributions: dict[int, WorkerGradient] = {}
+        self.final: dict[int, int] = {}
+        self.ends: dict[int, StepEnd] = {}
+        self.mean: TorchTensor | None = None
+        self.is_summed = False
 
     def push(self, rank: int, contribution: WorkerGradient) -> Release | None:
         """Keep a gradient; returns the release of what is not needed: this one or an older one.
@@ -62,17 +64,13 @@ class StepGradients:
         """The worker's push of this count is its gradient of the step."""
         self.final.setdefault(rank, count)
 
-    def finish(self, rank: int, end: StepEnd) -> None:
-        """The worker has ended the step; `finalise` comes with it."""
-        self.ends.setdefault(rank, end)
-
     def can_sum(self, ranks: Sequence[int]) -> bool:
         """Whether everything is there that the sum consists of."""
         return not self.is_summed and all(self._has(rank) for rank in ranks)
 
     def is_finished(self, ranks: Sequence[int]) -> bool:
         """Whether all workers have ended the step."""
-        return all(rank in self.ends for rank in ranks)
+        return len(self.ends) >= len(ranks) and all(rank in self.ends for rank in ranks)
 
     def gradients(self, ranks: Sequence[int]) -> list[TorchTensor]:
         """What is added up, in the order of ranks."""

@@ -1,13 +1,15 @@
-"""torch.optim on one tensor: the same operations in the same order, so the same bits.
+"""torch.optim on tensors: the same operations in the same order, so the same bits.
 
 The functions of torch.optim are called instead of its classes: those load PyTorch's compiler on
-first use, which takes seconds.
+first use, which takes seconds. With `foreach` one call steps many tensors; on the CPU it runs the
+same kernels, tensor by tensor. Only with bfloat16 it rounds differently.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch.optim.adam import adam
@@ -15,7 +17,12 @@ from torch.optim.adamw import adamw
 from torch.optim.sgd import sgd
 
 from motet.aggregation.tensors.gradient_memory import TorchTensor, array_over, tensor_from
-from motet.aggregation.wire.tensor_spec import OPTIONS, GroupOptions, OptimizerKind
+from motet.aggregation.wire.tensor_spec import (
+    OPTIONS,
+    GroupOptions,
+    OptimizerKind,
+    TensorSpec,
+)
 from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
 
@@ -47,70 +54,123 @@ DEFAULTS: Mapping[OptimizerKind, Mapping[str, Any]] = {
     },
 }
 """torch.optim's."""
+EXACT_TOGETHER = (torch.float32, torch.float64)
+_COUNTER = "step"
+"""The only part of a state that is a number."""
 _FUNCTIONS: Mapping[str, Any] = {"adam": adam, "adamw": adamw}
 
 
 class TensorOptimizer:
-    """The optimizer of one tensor."""
+    """The optimizer of one tensor; `step_together` runs it. All memory is flat."""
 
     def __init__(
-        self, kind: OptimizerKind, value: TorchTensor, options: GroupOptions, dtype: str
+        self, kind: OptimizerKind, value: TorchTensor, options: GroupOptions, spec: TensorSpec
     ) -> None:
         """`options`: until a step brings others."""
-        self._kind = kind
-        self._value = value
-        self._dtype = dtype
-        self._options = dict(DEFAULTS[kind]) | _relevant(kind, options)
-        self._state: dict[str, TorchTensor] = {}
-
-    def step(self, gradient: TorchTensor, options: GroupOptions | None) -> None:
-        """Apply the mean gradient of a step."""
-        if options is not None:
-            self._options |= _relevant(self._kind, options)
-        if self._kind == "sgd":
-            self._sgd_step(gradient)
-        else:
-            self._adam_step(gradient)
+        self.kind = kind
+        self.value = value
+        self.options: Mapping[str, Any] = dict(DEFAULTS[kind]) | _relevant(kind, options)
+        self.tensors: dict[str, TorchTensor] = {}
+        self._spec = spec
 
     def state(self) -> dict[str, Array]:
         """By torch.optim's names, as views; empty before the first step."""
-        return {name: array_over(value) for name, value in self._state.items()}
+        shape = self._spec.shape
+        return {
+            name: array_over(value).reshape(() if name == _COUNTER else shape)
+            for name, value in self.tensors.items()
+        }
 
     def load(self, state: Mapping[str, Array]) -> None:
         """Replace the state by a copy of this one."""
-        self._state = {name: tensor_from(array, self._dtype) for name, array in state.items()}
+        self.tensors = {
+            name: tensor_from(array if name == _COUNTER else array.reshape(-1), self._spec.dtype)
+            for name, array in state.items()
+        }
 
-    def _sgd_step(self, gradient: TorchTensor) -> None:
-        buffers = [self._state.get("momentum_buffer")]
-        sgd([self._value], [gradient], buffers, foreach=False, fused=False, **self._options)
-        if self._options["momentum"]:
-            self._state["momentum_buffer"] = buffers[0]
 
-    def _adam_step(self, gradient: TorchTensor) -> None:
-        options = dict(self._options)
-        state = self._state
+class OptimizerStep(NamedTuple):
+    """The step of one tensor. `options`: None: those of the step before."""
+
+    optimizer: TensorOptimizer
+    gradient: TorchTensor
+    options: GroupOptions | None
+
+
+def step_together(steps: Sequence[OptimizerStep]) -> None:
+    """Apply mean gradients to tensors of one job; the gradients may be overwritten."""
+    for options, members in _by_options(steps):
+        kind = members[0].optimizer.kind
+        (_sgd_step if kind == "sgd" else _adam_step)(kind, members, options)
+
+
+def _by_options(
+    steps: Sequence[OptimizerStep],
+) -> list[tuple[Mapping[str, Any], list[OptimizerStep]]]:
+    """Tensors with equal options, which share one object from then on."""
+    merged: dict[tuple[int, int], Mapping[str, Any]] = {}
+    known: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    groups: dict[int, list[OptimizerStep]] = defaultdict(list)
+    for step in steps:
+        optimizer, new = step.optimizer, step.options
+        key = (id(optimizer.options), id(new))
+        found = merged.get(key)
+        if found is None:
+            found = {**optimizer.options, **_relevant(optimizer.kind, new or {})}
+            found = known.setdefault(tuple(found.items()), found)
+            merged[key] = found
+        groups[id(found)].append(step)
+        optimizer.options = found
+    return [(members[0].optimizer.options, members) for members in groups.values()]
+
+
+def _sgd_step(kind: str, steps: Sequence[OptimizerStep], options: Mapping[str, Any]) -> None:
+    del kind
+    states = [step.optimizer.tensors for step in steps]
+    buffers = [state.get("momentum_buffer") for state in states]
+    sgd(
+        [step.optimizer.value for step in steps],
+        [step.gradient for step in steps],
+        buffers,
+        foreach=_is_together(steps),
+        fused=False,
+        **options,
+    )
+    if options["momentum"]:
+        for state, buffer in zip(states, buffers, strict=True):
+            state["momentum_buffer"] = buffer
+
+
+def _adam_step(kind: str, steps: Sequence[OptimizerStep], options: Mapping[str, Any]) -> None:
+    states = [step.optimizer.tensors for step in steps]
+    for step, state in zip(steps, states, strict=True):
         if not state:
             state["step"] = torch.tensor(0.0, dtype=torch.float32)
-            state["exp_avg"] = torch.zeros_like(self._value)
-            state["exp_avg_sq"] = torch.zeros_like(self._value)
+            state["exp_avg"] = torch.zeros_like(step.optimizer.value)
+            state["exp_avg_sq"] = torch.zeros_like(step.optimizer.value)
         if options["amsgrad"] and "max_exp_avg_sq" not in state:
-            state["max_exp_avg_sq"] = torch.zeros_like(self._value)
-        beta1, beta2 = options.pop("betas")
-        if not options.get("decoupled_weight_decay"):
-            options.pop("decoupled_weight_decay", None)
-        _FUNCTIONS[self._kind](
-            [self._value],
-            [gradient],
-            [state["exp_avg"]],
-            [state["exp_avg_sq"]],
-            [state["max_exp_avg_sq"]] if options["amsgrad"] else [],
-            [state["step"]],
-            foreach=False,
-            fused=False,
-            beta1=beta1,
-            beta2=beta2,
-            **options,
-        )
+            state["max_exp_avg_sq"] = torch.zeros_like(step.optimizer.value)
+    others = {name: value for name, value in options.items() if name != "betas"}
+    if not others.get("decoupled_weight_decay"):
+        others.pop("decoupled_weight_decay", None)
+    beta1, beta2 = options["betas"]
+    _FUNCTIONS[kind](
+        [step.optimizer.value for step in steps],
+        [step.gradient for step in steps],
+        [state["exp_avg"] for state in states],
+        [state["exp_avg_sq"] for state in states],
+        [state["max_exp_avg_sq"] for state in states] if options["amsgrad"] else [],
+        [state["step"] for state in states],
+        foreach=_is_together(steps),
+        fused=False,
+        beta1=beta1,
+        beta2=beta2,
+        **others,
+    )
+
+
+def _is_together(steps: Sequence[OptimizerStep]) -> bool:
+    return len(steps) > 1 and all(step.optimizer.value.dtype in EXACT_TOGETHER for step in steps)
 
 
 def check_options(kind: OptimizerKind, options: GroupOptions) -> None:

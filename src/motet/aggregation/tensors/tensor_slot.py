@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from motet.aggregation.tensors.gradient_memory import (
+    TORCH_TYPES,
     TorchTensor,
     array_over,
     size_bytes,
@@ -32,33 +33,50 @@ STEPS_AHEAD = 1 << 16
 this one may have to catch up with ends of steps, however many. A step beyond is an error."""
 
 
-@dataclass(frozen=True)
-class SlotWork:
-    """What is to be computed for a tensor: a step's mean (`sums`), then its end (`ends`)."""
+class SlotWork(NamedTuple):
+    """What is to be computed for a tensor: a step's mean (`sums`), then its end (`end`)."""
 
     tensor: int
     step: int
     sums: bool
     end: StepEnd | None
     ranks: tuple[int, ...]
+    size_bytes: int = 0
+
+    @property
+    def is_applied(self) -> bool:
+        """Whether the optimizer runs."""
+        return self.end is not None and self.end.is_applied
+
+    def is_like(self, other: SlotWork) -> bool:
+        """Whether both can be computed together."""
+        return (
+            self.step == other.step
+            and self.sums == other.sums
+            and self.ranks == other.ranks
+            and (self.end is None) == (other.end is None)
+            and self.is_applied == other.is_applied
+        )
 
 
 class TensorSlot:
-    """A tensor. Not thread-safe: only `compute` runs outside of the job's lock."""
+    """A tensor. Not thread-safe: only `slot_computation` runs outside of the job's lock."""
 
     def __init__(self, number: int, spec: TensorSpec, optimizer: OptimizerSpec) -> None:
         """Raises BadInput for a specification that cannot be served."""
         self.number = number
         self.spec = spec
         self.size_bytes = size_bytes(spec)
+        self.torch_dtype = TORCH_TYPES[spec.dtype]
         self.version = 0 if optimizer.kind == "none" else NO_VALUES
         self.is_busy = False
         self.is_arriving = False
         self._kind = optimizer.kind
         self._first_options = optimizer.groups[spec.group]
         self._steps: dict[int, StepGradients] = {}
+        self.optimizer: TensorOptimizer | None = None
         self._value: TorchTensor | None = None
-        self._optimizer: TensorOptimizer | None = None
+        self._array: Array | None = None
         self._own_mean: TorchTensor | None = None
 
     # -- contents --------------------------------------------------------------------------------
@@ -69,41 +87,52 @@ class TensorSlot:
             raise BadMessage(
                 f"{value.nbytes} bytes for tensor {self.spec.name!r} of {self.size_bytes}"
             )
-        source = tensor_over(value.reshape(-1).view("u1"), self.spec)
+        source = tensor_over(value.reshape(-1).view("u1"), self.spec.dtype)
         if self._value is None:
             self._value = torch.empty_like(source)
         self._value.copy_(source)
-        if self._optimizer is None:
-            self._optimizer = TensorOptimizer(
-                self._kind, self._value, self._first_options, self.spec.dtype
+        self._array = array_over(self._value)
+        if self.optimizer is None:
+            self.optimizer = TensorOptimizer(
+                self._kind, self._value, self._first_options, self.spec
             )
         self.version = version
 
     def prepare(self) -> None:
         """Touch memory for a value that will be `put`: new pages take longer than the copy."""
-        self._value = tensor_over(np.zeros(self.size_bytes, np.uint8), self.spec)
+        self._value = tensor_over(np.full(self.size_bytes, 1, np.uint8), self.spec.dtype)
+
+    @property
+    def is_sums_only(self) -> bool:
+        """Whether there is no value, only means."""
+        return self._kind == "none"
 
     def value_array(self) -> Array:
-        """A view of the value (bfloat16 as uint16)."""
-        assert self._value is not None
-        return array_over(self._value)
+        """A flat view of the value (bfloat16 as uint16)."""
+        assert self._array is not None
+        return self._array
 
     def state(self) -> dict[str, Array]:
         """Views of the optimizer's state, by torch.optim's names."""
-        return {} if self._optimizer is None else self._optimizer.state()
+        return {} if self.optimizer is None else self.optimizer.state()
 
     def image(self) -> TensorImage:
         """Everything at this version, as views; `load` is its inverse."""
-        value = None if self._value is None else self.value_array()
+        value = None if self._array is None else self._array.reshape(self.spec.shape)
         return TensorImage(self.number, self.version, value, self.state())
 
     def load(self, image: TensorImage) -> None:
         """Replace value and state by a copy."""
         if image.value is not None:
             self.put(image.value, image.version)
-            assert self._optimizer is not None
-            self._optimizer.load(image.state)
+            assert self.optimizer is not None
+            self.optimizer.load(image.state)
         self.version = image.version
+
+    def take_over(self, replica: TensorSlot) -> None:
+        """Continue with the contents of a replica."""
+        self._value, self._array, self.optimizer = replica._value, replica._array, replica.optimizer
+        self.version = replica.version
 
     @property
     def memory_bytes(self) -> int:
@@ -122,7 +151,7 @@ class TensorSlot:
 
     def push(self, rank: int, step: int, contribution: WorkerGradient) -> list[Release]:
         """Keep a gradient, exactly once; returns what can be released. Raises BadMessage."""
-        found = self._step(step)
+        found = self._steps.get(step) or self._step(step)
         if found is None:
             return [contribution.release]
         if self.is_busy and step == self.version + 1:
@@ -143,21 +172,30 @@ class TensorSlot:
 
     def finish(self, rank: int, step: int, count: int, end: StepEnd) -> None:
         """The worker has ended the step. Raises BadMessage."""
-        found = self._step(step)
+        found = self._steps.get(step) or self._step(step)
         if found is not None:
-            found.finalise(rank, count)
-            found.finish(rank, end)
-            self._end_earlier(rank, step)
+            found.final.setdefault(rank, count)
+            found.ends.setdefault(rank, end)
+            if len(self._steps) > 1:
+                self._end_earlier(rank, step)
+
+    def may_progress(self, workers: int) -> bool:
+        """Whether a computation may be possible: so many workers have ended the next step."""
+        found = self._steps.get(self.version + 1)
+        return found is not None and len(found.ends) >= workers
 
     def has_mean(self, step: int) -> bool:
         """Whether the mean of a step is known."""
         found = self._steps.get(step)
         return found is not None and found.is_summed
 
-    def mean(self, step: int) -> Array | None:
-        """A view of the mean; None: zeros, since no worker pushed."""
+    def mean(self, step: int, *, is_halved: bool = False) -> Array:
+        """A view of the mean, or zeros, if no worker pushed; in bfloat16, if it is halved."""
         mean = self._steps[step].mean
-        return None if mean is None else array_over(mean)
+        spec = self.spec.on_the_wire(is_halved=is_halved)
+        if mean is None:
+            return np.zeros(size_bytes(spec), np.uint8)
+        return array_over(mean if spec is self.spec else mean.to(torch.bfloat16))
 
     def has_gradients(self) -> bool:
         """Whether anything of a later step has arrived."""
@@ -172,50 +210,55 @@ class TensorSlot:
         if self.is_busy or found is None or not ranks or self.version == NO_VALUES:
             return None
         end = found.end(ranks) if found.is_finished(ranks) else None
-        sums = found.can_sum(ranks) and (is_mean_wanted or (end is not None and end.is_applied))
-        if end is not None and end.is_applied and not (sums or found.is_summed):
+        if end is None and not is_mean_wanted:
+            return None
+        is_applied = end is not None and end.is_applied
+        sums = (is_mean_wanted or is_applied) and found.can_sum(ranks)
+        if is_applied and not (sums or found.is_summed):
             return None
         if end is None and not sums:
             return None
         self.is_busy = True
-        return SlotWork(self.number, step, sums, end, tuple(ranks))
+        return SlotWork(self.number, step, sums, end, tuple(ranks), self.size_bytes)
 
-    def sum_up(self, work: SlotWork, scratch: ScratchMemory | None = None) -> TorchTensor | None:
-        """Compute the mean if the work has to; returns it (None: none, or zeros).
+    def gradients(self, work: SlotWork) -> list[TorchTensor]:
+        """What is added up, in the order of ranks."""
+        return self._steps[work.step].gradients(work.ranks)
 
-        `scratch`: memory for a mean that is not needed after `apply`.
-        """
-        found = self._steps[work.step]
-        if not work.sums:
-            return None
-        gradients = found.gradients(work.ranks)
-        found.mean = _mean(gradients, len(work.ranks), self._mean_memory(work, scratch))
-        return found.mean
+    def mean_memory(self, work: SlotWork, scratch: ScratchMemory | None = None) -> TorchTensor:
+        """Where the mean goes. `scratch`: for one that is not needed after the step."""
+        if work.end is not None and scratch is not None:
+            return scratch.tensor(self.spec, self.size_bytes)
+        if self._own_mean is None:
+            self._own_mean = tensor_over(np.empty(self.size_bytes, np.uint8), self.spec.dtype)
+        return self._own_mean
 
-    def apply(self, work: SlotWork) -> None:
-        """Run the optimizer if the work has to."""
-        mean = self._steps[work.step].mean
-        if work.end is not None and work.end.is_applied and mean is not None:
-            assert self._optimizer is not None
-            self._optimizer.step(mean, work.end.options)
+    def mean_is(self, work: SlotWork, mean: TorchTensor | None) -> None:
+        """The mean was computed; None: zeros."""
+        self._steps[work.step].mean = mean
 
-    def replay(self, step: int, end: StepEnd | None, mean: Array | None, *, sums: bool) -> None:
-        """Do what the tensor's own Aggregator did; for a replica. Repetitions change nothing."""
+    def mean_of(self, work: SlotWork) -> TorchTensor | None:
+        """The mean that the step applies."""
+        return self._steps[work.step].mean
+
+    def replayed(
+        self, step: int, end: StepEnd | None, mean: Array | None, *, sums: bool
+    ) -> SlotWork | None:
+        """What a replica has to compute to follow its tensor; None: nothing. Its own mean is a
+        copy of `mean`. Repetitions change nothing."""
         found = self._step(step)
         if found is None or (end is None and found.is_summed):
-            return
+            return None
+        work = SlotWork(self.number, step, False, end, (), self.size_bytes)
         if sums:
             found.is_summed = True
             if mean is not None:
-                work = SlotWork(self.number, step, sums, None, ())
-                found.mean = self._mean_memory(work, None)
-                found.mean.copy_(tensor_over(mean.reshape(-1).view("u1"), self.spec))
-        if end is not None:
-            self.apply(SlotWork(self.number, step, False, end, ()))
-            self.complete(SlotWork(self.number, step, False, end, ()))
+                found.mean = self.mean_memory(work)
+                found.mean.copy_(tensor_over(mean.reshape(-1).view("u1"), self.spec.dtype))
+        return work
 
     def complete(self, work: SlotWork) -> list[Release]:
-        """The results of `compute` count; returns what can be released."""
+        """The results of a computation count; returns what can be released."""
         self.is_busy = False
         found = self._steps[work.step]
         found.is_summed = found.is_summed or work.sums
@@ -231,25 +274,21 @@ class TensorSlot:
         self._steps.clear()
         return releases
 
-    def _mean_memory(self, work: SlotWork, scratch: ScratchMemory | None) -> TorchTensor:
-        if work.end is not None and scratch is not None:
-            return scratch.tensor(self.spec, self.size_bytes)
-        if self._own_mean is None:
-            self._own_mean = tensor_over(np.empty(self.size_bytes, np.uint8), self.spec)
-        return self._own_mean
-
     def _step(self, step: int) -> StepGradients | None:
         """None: the step has been done. Raises BadMessage for one too far ahead."""
         if step <= self.version:
             return None
-        self.require_open(step)
-        return self._steps.setdefault(step, StepGradients())
+        found = self._steps.get(step)
+        if found is None:
+            self.require_open(step)
+            found = self._steps[step] = StepGradients()
+        return found
 
     def _end_earlier(self, rank: int, step: int) -> None:
         """A worker in the next step has ended this one, if it went on with the means."""
         before = self._steps.get(step - 1)
         if before is not None and before.is_summed:
-            before.finish(rank, StepEnd(is_applied=False))
+            before.ends.setdefault(rank, StepEnd(is_applied=False))
 
 
 class ScratchMemory:
@@ -262,20 +301,7 @@ class ScratchMemory:
         """Valid until the next call."""
         if len(self._memory) < wanted_bytes:
             self._memory = np.empty(wanted_bytes, np.uint8)
-        return tensor_over(self._memory[:wanted_bytes], spec)
-
-
-def _mean(gradients: Sequence[TorchTensor], workers: int, total: TorchTensor) -> TorchTensor | None:
-    """Added up in order, then divided: for two workers the bits of an all-reduce."""
-    if not gradients:
-        return None
-    if len(gradients) == 1:
-        total.copy_(gradients[0])
-    else:
-        torch.add(*gradients[:2], out=total)
-    for gradient in gradients[2:]:
-        total.add_(gradient)
-    return total if workers == 1 else total.div_(workers)
+        return tensor_over(self._memory[:wanted_bytes], spec.dtype)
 
 
 def _joined(first: Release, second: Release) -> Release:

@@ -43,3 +43,10 @@ class TensorStatus(IntEnum):
 
     OK = 0
     MOVED = 1
+
+
+class CopyStatus(IntEnum):
+    """Reply statuses of a copy. AWAITED: workers had sent gradients of these tensors already."""
+
+    IN_TIME = 0
+    AWAITED = 1

@@ -32,23 +32,24 @@ class ExpectTensors:
 
 
 @dataclass(frozen=True)
-class CopyTensor:
-    """TENSOR_COPY: a tensor, whose arrays are the payload. `image`: their description.
+class CopyTensors:
+    """TENSOR_COPY: tensors, whose arrays are the payload. `images`: their description.
 
-    `is_replica`: the receiver keeps it as a replica. `replica`: of the tensor itself, which the
-    receiver keeps up to date from now on; empty: none.
+    `are_replicas`: the receiver keeps them as replicas. `replicas`: of each tensor itself, which
+    the receiver keeps up to date from now on; empty: none. A tensor of which the receiver has a
+    replica comes without arrays, since the replica is equal. Status of the reply: `CopyStatus`.
     """
 
     kind: ClassVar[AggregatorRequest] = AggregatorRequest.COPY
     job: int
-    number: int
-    spec: TensorSpec
+    numbers: tuple[int, ...]
+    specs: tuple[TensorSpec, ...]
     optimizer: OptimizerKind
     groups: str
     workers: tuple[WorkerChange, ...]
-    image: str
-    is_replica: bool
-    replica: str
+    images: str
+    are_replicas: bool
+    replicas: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -72,21 +73,23 @@ class AwaitCopy:
 
 @dataclass(frozen=True)
 class ApplyStep:
-    """A replica does what the tensor's Aggregator did. The payload is the mean, if `has_mean`.
+    """Replicas do what the Aggregator of their tensors did. The payload: their means, in order.
 
-    `sums`: the mean of the step is known with it. `ends`: the step ends; `options`: of the
-    tensor's parameter group, as JSON ("": as before).
+    `sums`: the means of the step are known with it; `has_mean`: by tensor. `ends`: the step ends;
+    `options`: of the parameter groups, as a JSON list; `option_of`: by tensor, the place in it, or
+    -1: as before.
     """
 
     kind: ClassVar[AggregatorRequest] = AggregatorRequest.APPLY
     job: int
-    number: int
+    numbers: tuple[int, ...]
     step: int
     sums: bool
-    has_mean: bool
+    has_mean: tuple[bool, ...]
     ends: bool
     is_applied: bool
     options: str
+    option_of: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -109,5 +112,5 @@ class KeepBroadcast:
 
 
 PeerMessage: TypeAlias = (
-    ExpectTensors | CopyTensor | AwaitWorkers | AwaitCopy | ApplyStep | DropReplica | KeepBroadcast
+    ExpectTensors | CopyTensors | AwaitWorkers | AwaitCopy | ApplyStep | DropReplica | KeepBroadcast
 )

@@ -40,6 +40,12 @@ class TensorSpec:
         """Size of its values."""
         return prod(self.shape) * _ELEMENT_BYTES.get(self.dtype, 4)
 
+    def on_the_wire(self, *, is_halved: bool) -> TensorSpec:
+        """The tensor as it travels: in bfloat16 instead of float32, if it is halved."""
+        if not is_halved or self.dtype != "float32":
+            return self
+        return TensorSpec(self.name, self.shape, "bfloat16", self.group)
+
 
 @dataclass(frozen=True)
 class OptimizerSpec:

@@ -19,6 +19,7 @@ from motet.runtime.wire.errors import BadMessage
 
 _HEAD = struct.Struct("<iqII")
 _ENTRY_BYTES = 8
+_HALVED = b"\x01"
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,25 @@ class WorkerRequest:
 
 
 @dataclass(frozen=True)
-class PushGradients(WorkerRequest):
+class HalvableRequest(WorkerRequest):
+    """`is_halved`: tensors of float32 travel as bfloat16."""
+
+    is_halved: bool = False
+
+    def encode_extra(self) -> bytes:
+        """One byte, if they are halved."""
+        return _HALVED if self.is_halved else b""
+
+    @classmethod
+    def decode_extra(cls, data: bytes) -> dict[str, Any]:
+        """See WorkerRequest."""
+        if data not in (b"", _HALVED):
+            raise BadMessage(f"{cls.__name__}: {data[:20]!r} names no type of numbers")
+        return {"is_halved": data == _HALVED}
+
+
+@dataclass(frozen=True)
+class PushGradients(HalvableRequest):
     """Gradients; answered when they are used, so that their memory is not copied."""
 
     kind = AggregatorRequest.PUSH
@@ -105,7 +124,7 @@ class PullValues(WorkerRequest):
 
 
 @dataclass(frozen=True)
-class PullMeans(WorkerRequest):
+class PullMeans(HalvableRequest):
     """Means of the step's gradients; the worker's own are final with it."""
 
     kind = AggregatorRequest.MEAN

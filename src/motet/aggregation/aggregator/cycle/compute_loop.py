@@ -1,30 +1,50 @@
-"""The thread that aggregates: it takes the work of all jobs in the order of the cycle."""
+"""The thread that aggregates: it takes the work of all jobs in the order of the cycle.
+
+Work on small tensors of one step is done together, up to a size that takes no longer than a tensor
+of a usual size: other jobs wait for no more than before.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from motet.aggregation.aggregator.cycle.cycle_schedule import CycleSchedule
 from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.tensors.tensor_slot import SlotWork
 from motet.aggregation.wire.aggregator_control import CycleShare
 
+SMALL_BYTES = 1 << 18
+TOGETHER_BYTES = 1 << 20
+_WEIGHT_OF_ANY = 1 << 14
 
-class TenantWork(NamedTuple):
-    """Work on a tensor of a job."""
+
+@dataclass(eq=False)
+class TenantWork:
+    """Work on one tensor of a job, or on several small ones."""
 
     tenant: Tenant
-    work: SlotWork
+    works: list[SlotWork]
+    size_bytes: int
+    cost_ns: int
+
+    def joins(self, work: SlotWork) -> bool:
+        """Whether more work can be done with this."""
+        return (
+            work.size_bytes <= SMALL_BYTES
+            and self.size_bytes + work.size_bytes <= TOGETHER_BYTES
+            and self.works[0].size_bytes <= SMALL_BYTES
+            and self.works[0].is_like(work)
+        )
 
 
 class ComputeLoop:
-    """Runs `compute(tenant, work)`, one at a time. Thread-safe."""
+    """Runs `compute(tenant, works)`, one at a time. Thread-safe."""
 
-    def __init__(self, compute: Callable[[Tenant, SlotWork], None]) -> None:
+    def __init__(self, compute: Callable[[Tenant, Sequence[SlotWork]], None]) -> None:
         self._compute = compute
         self._schedule = CycleSchedule()
         self._changed = threading.Condition()
@@ -37,10 +57,21 @@ class ComputeLoop:
     def submit(self, tenant: Tenant, works: Sequence[SlotWork]) -> None:
         """Compute soon."""
         job = tenant.access.job
+        now_ns = time.monotonic_ns()
         with self._changed:
+            queue = self._queues.setdefault(job, deque())
+            step = 0
             for work in works:
-                self._schedule.arrived(job, work.step, time.monotonic_ns())
-                self._queues.setdefault(job, deque()).append(TenantWork(tenant, work))
+                if work.step != step:
+                    step = work.step
+                    self._schedule.arrived(job, step, now_ns)
+                cost_ns = self._costs_ns.get((job, work.tensor), 0)
+                if queue and queue[-1].tenant is tenant and queue[-1].joins(work):
+                    queue[-1].works.append(work)
+                    queue[-1].size_bytes += work.size_bytes
+                    queue[-1].cost_ns += cost_ns
+                else:
+                    queue.append(TenantWork(tenant, [work], work.size_bytes, cost_ns))
             self._changed.notify()
 
     def set_cycle(self, cycle_ns: int, shares: Sequence[CycleShare]) -> None:
@@ -62,21 +93,19 @@ class ComputeLoop:
             if found is None:
                 return
             began_ns = time.monotonic_ns()
-            self._compute(*found)
+            self._compute(found.tenant, found.works)
             cost_ns = time.monotonic_ns() - began_ns
             job = found.tenant.access.job
             with self._changed:
-                self._costs_ns[job, found.work.tensor] = cost_ns
+                for work, share_ns in shared_cost(found.works, cost_ns):
+                    self._costs_ns[job, work.tensor] = share_ns
                 self._schedule.ran(job, cost_ns)
 
     def _next(self) -> TenantWork | None:
         """Wait for work that may run; None: closed."""
         with self._changed:
             while not self._is_closed:
-                ready = {
-                    job: self._costs_ns.get((job, queue[0].work.tensor), 0)
-                    for job, queue in self._queues.items()
-                }
+                ready = {job: queue[0].cost_ns for job, queue in self._queues.items()}
                 choice = self._schedule.choose(ready, time.monotonic_ns())
                 for job in self._schedule.take_postponed():
                     self._queues[job][0].tenant.meter.late += 1
@@ -95,3 +124,11 @@ class ComputeLoop:
         if queue:  # Behind the other jobs that are ready.
             self._queues[job] = queue
         return found
+
+
+def shared_cost(works: Sequence[SlotWork], cost_ns: int) -> Iterator[tuple[SlotWork, int]]:
+    """Each tensor's part of what the work took: by size, and a constant for each."""
+    weights = [work.size_bytes + _WEIGHT_OF_ANY for work in works]
+    total = sum(weights)
+    for work, weight in zip(works, weights, strict=True):
+        yield work, cost_ns * weight // total
