@@ -149,10 +149,15 @@ class Trained:
     mode: str = ""
 
 
-def train_over_ddp(worker: Worker, training: Training, *, is_synced: bool = True) -> Trained:
-    """With DistributedDataParallel over the default process group."""
+def train_over_ddp(
+    worker: Worker, training: Training, *, is_synced: bool = True, is_halved: bool = False
+) -> Trained:
+    """With DistributedDataParallel over the default process group. `is_halved`: gradients are
+    rounded to bfloat16 in each worker and added in float32."""
     model = training.initial_model(worker.rank)
     wrapped = nn.parallel.DistributedDataParallel(model)
+    if is_halved:
+        wrapped.register_comm_hook(None, _added_halves)
     optimizer = training.optimizer_of(model)
     no_sync = nullcontext if is_synced else wrapped.no_sync
     losses = training.run(wrapped, optimizer, worker.rank, worker.workers, no_sync)
@@ -160,15 +165,33 @@ def train_over_ddp(worker: Worker, training: Training, *, is_synced: bool = True
 
 
 def train_attached(
-    worker: Worker, training: Training, mode: str = "auto", *, is_synced: bool = True
+    worker: Worker,
+    training: Training,
+    mode: str = "auto",
+    *,
+    is_synced: bool = True,
+    **options: Any,
 ) -> Trained:
-    """Attached to Aggregators."""
+    """Attached to Aggregators. `options`: of `attach`."""
     model = training.initial_model(worker.rank)
     optimizer = training.optimizer_of(model)
-    with attach(model, optimizer, service=worker.service(), mode=mode) as attachment:
+    with attach(
+        model,
+        optimizer,
+        service=worker.service(),
+        mode=mode,
+        **options,  # type: ignore[arg-type]
+    ) as attachment:
         no_sync = nullcontext if is_synced else attachment.no_sync
         losses = training.run(model, optimizer, worker.rank, worker.workers, no_sync)
         return _trained(losses, model, optimizer, attachment.mode)
+
+
+def _added_halves(_, bucket):  # type: ignore[no-untyped-def]  # PyTorch checks annotations.
+    rounded = bucket.buffer().to(torch.bfloat16).to(torch.float32)
+    work = torch.distributed.all_reduce(rounded, async_op=True)
+    workers = torch.distributed.get_world_size()
+    return work.get_future().then(lambda each: each.value()[0].div_(workers))
 
 
 def _trained(

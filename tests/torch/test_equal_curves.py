@@ -83,3 +83,35 @@ def test_one_worker_and_four_train_as_with_ddp(one_or_four: WorkerProcesses) -> 
         attached = one_or_four.run(train_attached, training)
         for one, other in zip(over_ddp, attached, strict=True):
             assert _differences(one, other, tolerance) == []
+
+
+@pytest.mark.parametrize("mode", ["auto", "aggregators"])
+@pytest.mark.parametrize("name", ["cnn", "transformer"])
+def test_values_that_arrive_during_the_forward_pass_train_as_with_ddp_to_the_bit(
+    pair: WorkerProcesses, name: str, mode: str
+) -> None:
+    over_ddp = pair.run(train_over_ddp, TRAININGS[name])
+    attached = pair.run(train_attached, TRAININGS[name], mode, overlap=True)
+    for one, other in zip(over_ddp, attached, strict=True):
+        assert other.mode == "aggregators"
+        assert _differences(one, other) == []
+
+
+def test_compressed_gradients_are_rounded_and_nothing_else_is(pair: WorkerProcesses) -> None:
+    training = TRAININGS["momentum"]
+    rounded = pair.run(train_over_ddp, training, is_halved=True)
+    attached = pair.run(train_attached, training, "aggregators", compression="bfloat16")
+    exact = pair.run(train_over_ddp, training)
+    for one, other, third in zip(rounded, attached, exact, strict=True):
+        assert _differences(one, other) == []
+        assert _differences(third, other) != []
+
+
+def test_compressed_means_are_equal_in_all_workers(pair: WorkerProcesses) -> None:
+    attached = pair.run(train_attached, TRAININGS["clipped"], "auto", compression="bfloat16")
+    first, second = attached
+    assert first.mode == "averaged"
+    assert differences(first.model, second.model) == []
+    exact = pair.run(train_over_ddp, TRAININGS["clipped"])
+    assert differences(exact[0].model, first.model) != []
+    assert differences(exact[0].model, first.model, tolerance=0.02) == []

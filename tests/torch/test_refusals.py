@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from motet.domain.errors import BadInput
-from motet.torch.refusals import refuse_what_cannot_work
+from motet.torch import attach
+from motet.torch.refusals import refuse_overlap, refuse_what_cannot_work
 
 SGD, ADAM = torch.optim.SGD, torch.optim.Adam
 
@@ -85,3 +86,25 @@ def test_optimizers_that_cannot_step_are_refused_with_a_remedy(
 )
 def test_other_optimizers_step_in_the_workers(make: Callable[[nn.Module], Any], mode: str) -> None:
     _attached(nn.Linear(2, 2, dtype=torch.bfloat16), make, mode)
+
+
+class OptimizedModule(nn.Module):
+    """The name of what torch.compile returns; the class itself takes seconds to load."""
+
+
+@pytest.mark.parametrize(
+    ("model", "mode", "message"),
+    [
+        (nn.Linear(1, 1), "averaged", "computes them itself, so leave it out"),
+        (OptimizedModule(), "auto", "a compiled model .*attach the model that is not compiled"),
+    ],
+)
+def test_overlap_is_refused_where_it_cannot_work(model: nn.Module, mode: str, message: str) -> None:
+    with pytest.raises(BadInput, match=f"overlap=True: .*{message}"):
+        refuse_overlap(model, mode)
+
+
+def test_an_unknown_compression_is_an_error() -> None:
+    model = nn.Linear(1, 1)
+    with pytest.raises(BadInput, match="compression='int8'; it is 'bfloat16' or None"):
+        attach(model, _sgd(model), compression="int8")  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from motet.torch.flags import Flags
 from motet.torch.gradient_watch import GradientWatch
 from motet.torch.optimizer_options import group_options, optimizer_kind
 from motet.torch.own_hook import OwnHook
-from motet.torch.refusals import refuse_what_cannot_work
+from motet.torch.refusals import refuse_overlap, refuse_what_cannot_work
 from motet.torch.remote_optimizer import RemoteOptimizer
 from motet.torch.slots import Slot, slots_of
 
@@ -35,6 +35,8 @@ def attach(
     service: GradientService | None = None,
     mode: Literal["auto", "averaged", "aggregators"] = "auto",
     loss_limit: float | None = None,
+    overlap: bool = False,
+    compression: Literal["bfloat16"] | None = None,
 ) -> Attachment:
     """Train `model` with the other workers of the job. All workers call it, with equal models.
 
@@ -49,18 +51,32 @@ def attach(
 
     `loss_limit`: the share of its speed that the job must not lose to others of the pool; None: as
     its job file, its queue or the pool says. Only without `service`.
+    `overlap`: while the optimizer runs on the Aggregators, `step()` returns before the new values
+    of the parameters are there, and the first use of each one waits for it. `compression`:
+    gradients of float32, and their means, travel as bfloat16; sums and parameters are exact.
 
     Raises BadInput: what cannot work, before anything is sent.
     """
     optimizers = (optimizer,) if isinstance(optimizer, torch.optim.Optimizer) else (*optimizer,)
     refuse_what_cannot_work(model, optimizers, mode)
+    if compression not in (None, "bfloat16"):
+        raise BadInput(f"compression={compression!r}; it is 'bfloat16' or None")
+    if overlap:
+        refuse_overlap(model, mode)
     if any(getattr(each, _MARK, False) for each in optimizers):
         raise BadInput("the optimizer is attached already; close that attachment first")
     if service is None:
         service = service_of_environment(loss_limit=loss_limit)
     elif loss_limit is not None:
         raise BadInput("loss_limit: of the environment's pool; leave out service, or loss_limit")
-    return Attachment(model, optimizers, service, mode)
+    return Attachment(
+        model,
+        optimizers,
+        service,
+        mode,
+        overlap=overlap,
+        is_compressed=compression is not None,
+    )
 
 
 class Attachment:
@@ -72,11 +88,17 @@ class Attachment:
         optimizers: Sequence[torch.optim.Optimizer],
         service: GradientService,
         mode: str,
+        *,
+        overlap: bool = False,
+        is_compressed: bool = False,
     ) -> None:
         """Use `attach`."""
+        self._overlap = overlap
         self.service = service
         self._model, self._optimizers = model, optimizers
         self._slots = slots_of(model, optimizers)
+        for slot in self._slots if is_compressed else ():
+            slot.compress()
         self._flags = Flags(len(self._slots))
         can_hand_over = len(optimizers) == 1 and optimizer_kind(optimizers[0]) != "none"
         self._is_remote_possible = can_hand_over and mode != "averaged"
@@ -162,7 +184,9 @@ class Attachment:
         return AveragedGradients(self.service, self._slots, self._flags, self._options, watch)
 
     def _remote(self) -> RemoteOptimizer:
-        return RemoteOptimizer(self.service, self._slots, self._flags, self._optimizers[0])
+        return RemoteOptimizer(
+            self.service, self._slots, self._flags, self._optimizers[0], overlap=self._overlap
+        )
 
     def _options(self) -> tuple[GroupOptions, ...]:
         return group_options(self._optimizers)

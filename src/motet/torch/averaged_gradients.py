@@ -96,8 +96,8 @@ class AveragedGradients:
 
     def _mean(self, number: int) -> Pending:
         if number not in self._means:
-            like = self._slots[number].parameter
-            self._means[number] = torch.empty(like.shape, dtype=like.dtype)
+            slot = self._slots[number]
+            self._means[number] = torch.empty(slot.parameter.shape, dtype=slot.wire_dtype)
         return self._service.mean(number, array_of(self._means[number]))
 
     @torch.no_grad()

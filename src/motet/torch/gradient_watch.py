@@ -48,7 +48,7 @@ class GradientWatch:
 
     def _is_equal(self, slot: Slot) -> bool:
         mean, found = self._means.get(slot.number), slot.gradient
-        return mean is None or (found is not None and not _differ(mean, found))
+        return mean is None or (found is not None and not _differ(mean.to(found.dtype), found))
 
 
 def _differ(one: torch.Tensor, other: torch.Tensor) -> bool:

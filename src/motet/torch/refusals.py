@@ -29,6 +29,20 @@ def refuse_what_cannot_work(
         _refuse_on_aggregators(optimizers)
 
 
+def refuse_overlap(model: torch.nn.Module, mode: str) -> None:
+    """Raise BadInput where the first use of a parameter cannot be seen, or nothing overlaps."""
+    if mode == "averaged":
+        raise BadInput(
+            "overlap=True: values come from Aggregators that run the optimizer; in mode='averaged' "
+            "each worker computes them itself, so leave it out"
+        )
+    if isinstance(model, torch.jit.ScriptModule) or type(model).__name__ == "OptimizedModule":
+        raise BadInput(
+            "overlap=True: a compiled model uses its parameters unseen; leave it out, or attach "
+            "the model that is not compiled"
+        )
+
+
 def _refuse_model(model: torch.nn.Module) -> None:
     if isinstance(model, DataParallel | DistributedDataParallel):
         raise BadInput(

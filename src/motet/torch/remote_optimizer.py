@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from motet.aggregation.agent.gradient_service import GradientService, Pending
+from motet.aggregation.agent.gradient_service import GradientService
 from motet.domain.errors import MotetError
 from motet.torch.flags import Flags
 from motet.torch.optimizer_options import arrays_of_state, group_options, state_of_arrays
+from motet.torch.overlap.incoming_values import IncomingValues
 from motet.torch.patience import wait_for
 from motet.torch.slots import Slot
 
@@ -19,7 +20,8 @@ class RemoteOptimizer:
     """The optimizer of a program, run by the Aggregators.
 
     Gradients leave while `backward` runs. `step()` ends the step of the job and returns when the
-    parameters have their new values. The program's optimizer keeps its options and has no state.
+    parameters have their new values; with `overlap` it returns at once, and the first use of each
+    parameter waits for its value. The program's optimizer keeps its options and has no state.
     """
 
     def __init__(
@@ -28,9 +30,13 @@ class RemoteOptimizer:
         slots: Sequence[Slot],
         flags: Flags,
         optimizer: torch.optim.Optimizer,
+        *,
+        overlap: bool = False,
     ) -> None:
         self._service, self._slots, self._flags = service, slots, flags
         self._optimizer = optimizer
+        self._values = IncomingValues(service, [slot for slot in slots if slot.is_stepped])
+        self._overlap = overlap
         self._known = {id(slot.parameter) for slot in slots}
         self._stepped = [slot for slot in slots if slot.is_stepped]
         self._ready = dict.fromkeys((slot.number for slot in slots), 0)
@@ -59,13 +65,14 @@ class RemoteOptimizer:
 
     def before_step(self) -> None:
         """Run the step on the Aggregators; the program's own finds no gradients."""
+        self._values.settle()
         self._refuse_changes()
         self._upload_if_loaded()
         for slot in self._stepped:
             if slot.gradient is not None and slot.number not in self._sent:
                 self._push(slot)
         self._service.finish_step(group_options([self._optimizer]))
-        self._pull()
+        self._values.request(overlap=self._overlap)
         self._count_backwards()
         self._hide_gradients()
 
@@ -98,17 +105,19 @@ class RemoteOptimizer:
 
     def upload(self) -> None:
         """Make parameters and state of rank 0 those of the job. In all workers, between steps."""
+        self._values.settle()
         self.fetch_state()
         self._is_state_local = self._is_value_local = False
         self._flags.value[:] = 1
         values = [slot.current_value() for slot in self._slots]
         states = [arrays_of_state(self._optimizer.state.get(s.parameter, {})) for s in self._slots]
         self._service.load([*values, self._flags.value], [*states, {}])
-        self._pull()
+        self._values.request(overlap=False)
         self.drop_state()
 
     def close(self) -> None:
         """Let the program go on with its own optimizer."""
+        self._values.settle()
         self.fetch_state()
         for slot in self._slots:
             slot.forget_gradient()
@@ -118,14 +127,6 @@ class RemoteOptimizer:
         slot.note_gradient()
         self._service.push(slot.number, slot.outgoing())
         self._sent.add(slot.number)
-
-    def _pull(self) -> None:
-        pending: list[tuple[Slot, Pending]] = [
-            (slot, self._service.pull(slot.number, slot.incoming_value())) for slot in self._stepped
-        ]
-        for slot, each in pending:
-            wait_for(each, f"the new value of {slot.name!r}")
-            slot.value_came()
 
     def _count_backwards(self) -> None:
         for number, count in self._ready.items():

@@ -33,6 +33,12 @@ class Slot:
         self._outgoing: torch.Tensor | None = None
         self._value: torch.Tensor | None = None
         self._value_version = parameter._version
+        self.wire_dtype = parameter.dtype
+
+    def compress(self) -> None:
+        """Let gradients and means of float32 travel as bfloat16."""
+        if self.parameter.dtype == torch.float32:
+            self.wire_dtype = torch.bfloat16
 
     @property
     def spec(self) -> TensorSpec:
@@ -72,7 +78,7 @@ class Slot:
                 f"parameter {self.name!r} has a sparse gradient; Aggregators add dense ones: "
                 "set sparse=False in its nn.Embedding"
             )
-        self._outgoing = found.detach().to(self.parameter.dtype).contiguous()
+        self._outgoing = found.detach().to(self.wire_dtype).contiguous()
         return array_of(self._outgoing)
 
     def incoming_value(self) -> NDArray[Any]:

@@ -1,0 +1,1 @@
+"""New values of parameters that arrive while the program goes on."""
