@@ -9,29 +9,24 @@ is the longest iteration during the move minus the median of its neighbours.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
+import gc
 import os
-import resource
 import socket
 import statistics
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from multiprocessing.connection import Connection as Pipe
-from pathlib import Path
 
 import numpy as np
 import torch
 
 from motet.aggregation.agent.numpy_agent import NumpyAgent
 from motet.aggregation.agent.routes import FixedRoutes
-from motet.aggregation.control.aggregator_process import AggregatorProcess
-from motet.aggregation.control.remote_aggregator import RemoteAggregator
-from motet.aggregation.wire.aggregator_control import JobAccess
 from motet.aggregation.wire.tensor_spec import OptimizerSpec, TensorSpec
-from motet.transport import Endpoint, new_secret, write_secret
+from motet.transport import Endpoint
+from support.aggregation_pool import WARM_UP_STEPS, WORKERS, Pool, both_workers, ms, timed
 from support.figures import Figure, report
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -47,18 +42,13 @@ MODELS: dict[str, Shapes] = {
 }
 """AlexNet: 236 MB, in 16 tensors (17 in the seed's Table 4.2)."""
 OPTIONS = {"lr": 0.01, "momentum": 0.9}
-WORKERS = 2
-QUOTA_BYTES = 8 << 30
+MOST_OF_GLOO = 1.05
+STEPS_PER_MOVE = 50
 
 
 def gradients(shapes: Shapes, rank: int) -> list[np.ndarray]:
     random = np.random.default_rng(rank)
     return [random.standard_normal(shape, np.float32) for shape in shapes]
-
-
-def cpu_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
 
 
 def with_gloo(rank: int, shapes: Shapes, steps: int, port: int, pipe: Pipe) -> None:
@@ -125,87 +115,34 @@ def with_aggregators(
     agent.close()
 
 
-def timed(step: Callable[[], None], steps: int) -> tuple[float, float]:
-    """Median seconds of a step, and CPU seconds of a step."""
-    for _ in range(3):
-        step()
-    seconds = []
-    began_cpu_s = cpu_s()
-    for _ in range(steps):
-        began_s = time.perf_counter()
-        step()
-        seconds.append(time.perf_counter() - began_s)
-    return statistics.median(seconds), (cpu_s() - began_cpu_s) / steps
-
-
-def both_workers(target: Callable[..., None], *arguments: object) -> tuple[float, float]:
-    """The slower worker's step; CPU time of both."""
-    context = multiprocessing.get_context("spawn")
-    pipes = [context.Pipe() for _ in range(WORKERS)]
-    workers = [
-        context.Process(target=target, args=(rank, *arguments, pipes[rank][1]))
-        for rank in range(WORKERS)
-    ]
-    for worker in workers:
-        worker.start()
-    found = [pipe.recv() for pipe, _ in pipes]
-    for worker in workers:
-        worker.join()
-    return max(step_s for step_s, _ in found), sum(cpu for _, cpu in found)
-
-
-class Pool:
-    """Aggregators in processes, with job 1 open."""
-
-    def __init__(self, count: int, stack: ExitStack) -> None:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        pool_secret, self.secret = new_secret(), new_secret()
-        write_secret(folder / "secret", pool_secret)
-        self.processes = [
-            stack.enter_context(AggregatorProcess(folder / "secret")) for _ in range(count)
-        ]
-        self.endpoints = [process.endpoint for process in self.processes]
-        self.controls = [RemoteAggregator(each, pool_secret) for each in self.endpoints]
-        for control in self.controls:
-            stack.callback(control.close)
-            control.open_job(JobAccess(1, "benchmark", self.secret, QUOTA_BYTES))
-
-    def cpu_s(self) -> float:
-        ticks = 0
-        for process in self.processes:
-            fields = (
-                Path(f"/proc/{process.process.pid}/stat").read_text().rpartition(")")[2].split()
-            )
-            ticks += int(fields[11]) + int(fields[12])
-        return ticks / os.sysconf("SC_CLK_TCK")
-
-
 def compare(model: str, steps: int, aggregators: int) -> list[Figure]:
     shapes = MODELS[model]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    gloo_s, gloo_cpu_s = both_workers(with_gloo, shapes, steps, port)
+    gloo = both_workers(with_gloo, shapes, steps, port)
     with ExitStack() as stack:
         pool = Pool(aggregators, stack)
         before_s = pool.cpu_s()
-        own_s, own_cpu_s = both_workers(
-            with_aggregators, shapes, steps, pool.secret, pool.endpoints
-        )
-        pool_cpu_s = (pool.cpu_s() - before_s) / (steps + 3)
+        own = both_workers(with_aggregators, shapes, steps, pool.secret, pool.endpoints)
+        pool_cpu_s = (pool.cpu_s() - before_s) / (steps + WARM_UP_STEPS)
     name = f"{model}, {aggregators} Aggregators"
+    gloo_s, own_s = (max(step_s for step_s, _ in found) for found in (gloo, own))
+    gloo_cpu_s, own_cpu_s = (sum(each_s for _, each_s in found) for found in (gloo, own))
     total_s = own_cpu_s + pool_cpu_s
     return [
-        Figure(f"{name}: step", ms(own_s), ms(gloo_s), own_s / gloo_s),
+        Figure(
+            f"{name}: step", ms(own_s), ms(gloo_s), own_s / gloo_s, MOST_OF_GLOO, at_least=False
+        ),
         Figure(f"{name}: CPU of a step", ms(total_s), ms(gloo_cpu_s), total_s / gloo_cpu_s),
     ]
 
 
-def stall(megabytes: int, compute_s: float, steps: int) -> list[Figure]:
-    """One worker, timed waits for its computation; there and back several times."""
-    shapes: Shapes = ((1 << 18,),) * megabytes
+def stall(shapes: Shapes, name: str, compute_s: float, steps: int) -> list[Figure]:
+    """One worker, timed waits for its computation; there and back several times. The replicas are
+    on a third Aggregator and stay there, so that each move copies everything."""
     with ExitStack() as stack:
-        pool = Pool(2, stack)
+        pool = Pool(3, stack)
         agent = NumpyAgent(FixedRoutes(1, pool.secret, pool.endpoints[:1]), 0, 1)
         stack.callback(agent.close)
         own = [agent.empty(shape, np.float32) for shape in shapes]
@@ -215,7 +152,10 @@ def stall(megabytes: int, compute_s: float, steps: int) -> list[Figure]:
         specs = [TensorSpec(str(n), shape) for n, shape in enumerate(shapes)]
         agent.initialise(specs, OptimizerSpec("sgd", (OPTIONS,)), values)
         every = range(len(shapes))
+        pool.controls[0].replicate(1, every, pool.endpoints[2].encode())
         durations: list[float] = []
+        gc.collect()
+        gc.freeze()  # A collection of this process takes as long as a quarter of a step.
         moves: list[tuple[int, int]] = []
         mover: threading.Thread | None = None
         at = 0
@@ -226,7 +166,7 @@ def stall(megabytes: int, compute_s: float, steps: int) -> list[Figure]:
             moves.append((began, len(durations)))
 
         for step in range(steps):
-            if step % 20 == 10:
+            if step % STEPS_PER_MOVE == STEPS_PER_MOVE // 2:
                 if mover is not None:
                     mover.join()
                 mover = threading.Thread(target=move, args=(at,))
@@ -242,27 +182,41 @@ def stall(megabytes: int, compute_s: float, steps: int) -> list[Figure]:
             durations.append(time.perf_counter() - began_s)
         if mover is not None:
             mover.join()
-    stalls = []
+    return stall_figures(name, durations, moves)
+
+
+def stall_figures(
+    name: str, durations: Sequence[float], moves: Sequence[tuple[int, int]]
+) -> list[Figure]:
+    """Of each move the longest iteration, and of all iterations within moves and without."""
+    stalls, within = [], []
     for began, ended in moves:
         around = durations[max(began - 8, 3) : began] + durations[ended + 1 : ended + 9]
-        stalls.append(max(durations[began : ended + 1]) - statistics.median(around))
+        usual = statistics.median(around)
+        excess = [each - usual for each in durations[began : ended + 1]]
+        stalls.append(max(excess))
+        within += excess
+    moving = {n for began, ended in moves for n in range(began, ended + 1)}
     usual = statistics.median(durations)
-    noise = sorted(durations)[int(0.95 * len(durations))] - usual
+    without = [each - usual for n, each in enumerate(durations) if n > 3 and n not in moving]
     return [
         Figure(
-            f"move of {megabytes} MB and its momentum: stall, median",
+            f"move of {name} and its momentum: stall, median",
             ms(statistics.median(stalls)),
             f"step {ms(usual)}",
             statistics.median(stalls) / 0.010,
             1.0,
             at_least=False,
         ),
-        Figure("  largest of the moves", ms(max(stalls)), f"p95 noise {ms(noise)}"),
+        Figure(f"  largest of {len(moves)} moves", ms(max(stalls))),
+        Figure("  an iteration in a move: median", ms(p(within, 50)), ms(p(without, 50))),
+        Figure("  ... 95 %; others", ms(p(within, 95)), ms(p(without, 95))),
+        Figure("  iterations that a move takes", f"{len(within) / len(moves):.1f}"),
     ]
 
 
-def ms(seconds: float) -> str:
-    return f"{1000 * seconds:.1f} ms"
+def p(values: Sequence[float], percent: int) -> float:
+    return float(np.percentile(values, percent))
 
 
 def main() -> None:
@@ -277,7 +231,8 @@ def main() -> None:
     for model in MODELS if options.model == "all" else [options.model]:
         figures += compare(model, options.steps, options.aggregators)
     if not options.skip_move:
-        figures += stall(100, 0.25, 110)
+        figures += stall(((1 << 18,),) * 100, "100 x 1 MB", 0.25, 9 * STEPS_PER_MOVE)
+        figures += stall(((1 << 21,),) * 12 + ((1 << 20,),), "12 x 8 MB", 0.25, 5 * STEPS_PER_MOVE)
     report("aggregation_step", "Aggregation of one job (2 workers)", figures, plot=False)
 
 

@@ -1,0 +1,89 @@
+"""Aggregators in processes of their own, worker processes, and clocks for both."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from motet.aggregation.control.aggregator_process import AggregatorProcess
+from motet.aggregation.control.remote_aggregator import RemoteAggregator
+from motet.aggregation.wire.aggregator_control import JobAccess
+from motet.transport import new_secret, write_secret
+
+WORKERS = 2
+QUOTA_BYTES = 8 << 30
+WARM_UP_STEPS = 3
+
+
+class Pool:
+    """Aggregators in processes, with job 1 open."""
+
+    def __init__(self, count: int, stack: ExitStack) -> None:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        pool_secret, self.secret = new_secret(), new_secret()
+        write_secret(folder / "secret", pool_secret)
+        self.processes = [
+            stack.enter_context(AggregatorProcess(folder / "secret")) for _ in range(count)
+        ]
+        self.endpoints = [process.endpoint for process in self.processes]
+        self.controls = [RemoteAggregator(each, pool_secret) for each in self.endpoints]
+        for control in self.controls:
+            stack.callback(control.close)
+            control.open_job(JobAccess(1, "benchmark", self.secret, QUOTA_BYTES))
+
+    def cpu_s(self) -> float:
+        """Of all its processes."""
+        ticks = 0
+        for process in self.processes:
+            fields = (
+                Path(f"/proc/{process.process.pid}/stat").read_text().rpartition(")")[2].split()
+            )
+            ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def both_workers(target: Callable[..., None], *arguments: object) -> list[tuple[float, float]]:
+    """What two processes find: each sends the seconds and the CPU seconds of its step."""
+    context = multiprocessing.get_context("spawn")
+    pipes = [context.Pipe() for _ in range(WORKERS)]
+    workers = [
+        context.Process(target=target, args=(rank, *arguments, pipes[rank][1]))
+        for rank in range(WORKERS)
+    ]
+    for worker in workers:
+        worker.start()
+    found = [pipe.recv() for pipe, _ in pipes]
+    for worker in workers:
+        worker.join()
+    return found
+
+
+def timed(step: Callable[[], None], steps: int) -> tuple[float, float]:
+    """Median seconds of a step, and CPU seconds of a step."""
+    for _ in range(WARM_UP_STEPS):
+        step()
+    seconds = []
+    began_cpu_s = cpu_s()
+    for _ in range(steps):
+        began_s = time.perf_counter()
+        step()
+        seconds.append(time.perf_counter() - began_s)
+    return statistics.median(seconds), (cpu_s() - began_cpu_s) / steps
+
+
+def cpu_s() -> float:
+    """Of this process."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def ms(seconds: float) -> str:
+    """As text."""
+    return f"{1000 * seconds:.1f} ms"
