@@ -12,11 +12,15 @@ import httpx
 
 from motet.domain.errors import BadInput, NotFound, Unreachable
 from motet.interfaces.api_access.account_requests import AccountRequests
-from motet.interfaces.api_access.api_requests import TIMEOUT_S, answered_error
+from motet.interfaces.api_access.api_requests import (
+    KEY_HEADER,
+    TIMEOUT_S,
+    AnswerLost,
+    answered_error,
+    patience,
+)
 
 _WAIT_S = 30.0
-_SILENCE_S = 60.0
-"""The server says something every 15 s."""
 _SIMULATION_S = 1300.0
 """The simulation of another client may come first."""
 _COMPILATION_S = 600.0
@@ -60,8 +64,12 @@ class LiveClient(AccountRequests):
         """Submit a job. `key`: a repeated request with the same key returns the same job."""
         if len(key) > _LONGEST_KEY or not (key.isascii() and key.isprintable()):
             raise BadInput(f"--key {key[:20]!r}: give at most {_LONGEST_KEY} characters of ASCII")
-        headers = _JSON_BODY | ({"Idempotency-Key": key} if key else {})
-        return self.ask("POST", "/jobs", content=_body(spec), headers=headers)
+        headers = _JSON_BODY | ({KEY_HEADER: key} if key else {})
+        try:
+            return self.ask("POST", "/jobs", content=_body(spec), headers=headers)
+        except AnswerLost as error:
+            again = f"give --key {key} to submit it once" if key else "see the list of jobs"
+            raise AnswerLost(f"{error}; the job may have been submitted: {again}") from error
 
     def has_snapshot(self, digest: str) -> bool:
         """Whether the server has the archive of a snapshot."""
@@ -77,9 +85,8 @@ class LiveClient(AccountRequests):
 
     def dry_run(self, spec: Mapping[str, Any]) -> dict[str, Any]:
         """When the job would start, and which jobs would end later; nothing is submitted."""
-        return self.ask(
-            "POST", "/dry-run", content=_body(spec), headers=_JSON_BODY, timeout=_SIMULATION_S
-        )
+        content, timeout = _body(spec), patience(_SIMULATION_S)
+        return self.ask("POST", "/dry-run", content=content, headers=_JSON_BODY, timeout=timeout)
 
     def health(self) -> tuple[dict[str, Any], str | None]:
         """The version of the server, and the date of its answer by its own clock."""
@@ -129,9 +136,8 @@ class LiveClient(AccountRequests):
     def changes(self) -> Iterator[None]:
         """Once when this begins, then after changes of jobs or machines, at most twice a second.
         Ends with the server."""
-        timeout = httpx.Timeout(TIMEOUT_S, read=_SILENCE_S)
         try:
-            with self._http.stream("GET", "/events", timeout=timeout) as answer:
+            with self._http.stream("GET", "/events", timeout=patience(TIMEOUT_S)) as answer:
                 if not answer.is_success:
                     answer.read()
                     raise answered_error(answer)
@@ -177,7 +183,7 @@ class LiveClient(AccountRequests):
     def choose_policy(self, policy: str, settings: Mapping[str, str]) -> dict[str, Any]:
         """Put another policy in force; `settings`: its parameters as text."""
         body = {"policy": policy, "settings": dict(settings)}
-        return self.ask("PUT", "/policy", json=body, timeout=_COMPILATION_S)
+        return self.ask("PUT", "/policy", json=body, timeout=patience(_COMPILATION_S))
 
     def what_if(
         self, policy: str, settings: Mapping[str, str], since: str | None = None
@@ -187,7 +193,7 @@ class LiveClient(AccountRequests):
         `since`: ISO 8601 with a zone; None: all jobs.
         """
         body = {"policy": policy, "settings": dict(settings), "since": since}
-        return self.ask("POST", "/whatif", json=body, timeout=_SIMULATION_S)
+        return self.ask("POST", "/whatif", json=body, timeout=patience(_SIMULATION_S))
 
     def usage(self, by: Iterable[str] = (), since: str | None = None) -> dict[str, Any]:
         """Slot-hours, jobs, waits and preemptions: the fields of `motet usage --json`.
@@ -265,9 +271,8 @@ class LiveClient(AccountRequests):
     def wait(self, job: str, timeout_s: float) -> dict[str, Any]:
         """A job as soon as its state is final, or after at most `timeout_s`."""
         wait_s = min(timeout_s, _WAIT_S)
-        return self.ask(
-            "GET", f"{_path(job)}/wait", params={"timeout_s": wait_s}, timeout=wait_s + TIMEOUT_S
-        )
+        query, timeout = {"timeout_s": wait_s}, patience(wait_s + TIMEOUT_S)
+        return self.ask("GET", f"{_path(job)}/wait", params=query, timeout=timeout)
 
     def log_part(self, job: str, *, rank: int, attempt: int, offset: int) -> LogReply:
         """A part of a log from `offset` on. `attempt`: 0 is the last one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,8 +15,11 @@ import pytest
 import motet
 from live_server import LiveServer, running_server
 from motet.domain.errors import AuthenticationFailed, BadInput, NotFound, Unreachable
+from motet.interfaces.api_access.api_requests import AnswerLost
+from motet.interfaces.client import LiveClient
 from motet.interfaces.live_cluster.job_calls import WaitTimedOut
 from motet.interfaces.server_address import ServerAddress
+from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 EXAMPLE = Path(__file__).parents[3] / "examples" / "array_search.py"
@@ -153,6 +157,27 @@ def test_errors_are_those_of_motet(cluster: motet.Client, server: LiveServer) ->
         stranger.machines()
     with motet.Client("http://127.0.0.1:1", "any") as other, pytest.raises(Unreachable):
         other.jobs()
+
+
+def test_a_submission_without_an_answer_is_repeated_with_its_key(
+    cluster: motet.Client, server: LiveServer
+) -> None:
+    """A server that stands still for a while carries out what it was sent meanwhile."""
+    assert server.process is not None
+    stat = Path(f"/proc/{server.process.pid}/stat")
+    spec = {"name": "late", "run": "true", "workdir": "/"}
+    with LiveClient(ServerAddress.find(folder=server.folder), timeout_s=0.2) as hasty:
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            wait_until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
+            with pytest.raises(AnswerLost, match=r"busy or stands still.*give --key late to"):
+                hasty.submit(spec, key="late")
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+    job = cluster.submit(**spec, key="late")
+    rows = cluster.jobs()
+    assert list(rows.index[rows["name"] == "late"]) == [job.id]
+    cluster.wait(job, 60)
 
 
 def test_the_example_searches_by_arrays(server: LiveServer, tmp_path: Path) -> None:

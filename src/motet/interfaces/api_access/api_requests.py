@@ -11,6 +11,7 @@ import httpx
 from motet.domain.errors import AuthenticationFailed, BadInput, MotetError, NotFound, Unreachable
 from motet.interfaces.server_address import ServerAddress
 
+KEY_HEADER = "Idempotency-Key"
 _ERRORS: Mapping[int, type[MotetError]] = {
     400: BadInput,
     401: AuthenticationFailed,
@@ -22,12 +23,34 @@ _ERRORS: Mapping[int, type[MotetError]] = {
     422: BadInput,
     503: Unreachable,
 }
-TIMEOUT_S = 30.0
-"""For every part of an answer, unless the request states another one."""
+TIMEOUT_S = 120.0
+"""For every part of an answer, unless the request states another one. A server on a busy machine
+may need much longer than usual, and it carries out a request whose client has given up."""
+_CONNECT_S = 10.0
+"""The kernel accepts connections, however busy the server is."""
+_KEEP_S = 2.0
+"""For which an idle connection is used again: a server closes it after 5 s."""
+_BROKEN = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
+"""The connection ended before the answer: a server that was idle for seconds closes it, and one
+that is killed does."""
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol)
+
+
+class AnswerLost(Unreachable):
+    """The server may have got the request, and carried it out."""
+
+
+def patience(read_s: float) -> httpx.Timeout:
+    """For every part of an answer so many seconds."""
+    return httpx.Timeout(read_s, connect=min(read_s, _CONNECT_S))
 
 
 class ApiRequests:
-    """`url`: of the server. `timeout_s`: for every part of an answer."""
+    """`url`: of the server. `timeout_s`: for every part of an answer.
+
+    A request that may be repeated (it reads, or has an idempotency key) is sent once more if its
+    connection breaks.
+    """
 
     def __init__(self, address: ServerAddress, timeout_s: float = TIMEOUT_S) -> None:
         self.url, self._address, self._timeout_s = address.url, address, timeout_s
@@ -70,14 +93,28 @@ class ApiRequests:
         return Unreachable(f"what answers at {self.url} is not a server of Motet")
 
     def answer_to(self, method: str, path: str, **arguments: Any) -> httpx.Response:
-        """An answer that is no error."""
+        """An answer that is no error. Raises AnswerLost, Unreachable and what answers mean."""
         try:
-            answer = self._http.request(method, path, **arguments)
+            answer = self._answer(method, path, arguments)
         except httpx.HTTPError as error:
-            raise Unreachable(f"{self.url} does not answer ({error}); {_remedy(error)}") from error
+            kind = Unreachable if isinstance(error, _NOT_SENT) else AnswerLost
+            raise kind(f"{self.url} does not answer ({error}); {_remedy(error)}") from error
         if answer.is_success:
             return answer
         raise answered_error(answer)
+
+    def _answer(self, method: str, path: str, arguments: Mapping[str, Any]) -> httpx.Response:
+        """Raises HTTPError."""
+        try:
+            return self._http.request(method, path, **arguments)
+        except _BROKEN as error:
+            if method != "GET" and KEY_HEADER not in arguments.get("headers", {}):
+                raise
+            broken = error
+        try:
+            return self._http.request(method, path, **arguments)
+        except _NOT_SENT:
+            raise broken from None
 
 
 def answered_error(answer: httpx.Response) -> MotetError:
@@ -88,6 +125,8 @@ def answered_error(answer: httpx.Response) -> MotetError:
 def _remedy(error: httpx.HTTPError) -> str:
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return "name the certificate of its authority, or its own one, with --ca-file"
+    if isinstance(error, httpx.ReadTimeout | httpx.WriteTimeout):
+        return "it is busy or stands still; ask again later"
     if isinstance(error, httpx.RemoteProtocolError):
         return "write https:// if it has a certificate"
     return "start it with 'motet server', or give --server URL"
@@ -99,7 +138,8 @@ def _connection(address: ServerAddress, timeout_s: float) -> httpx.Client:
         return httpx.Client(
             base_url=address.url + "/api/v1",
             headers={"Authorization": f"Bearer {address.token}"},
-            timeout=timeout_s,
+            timeout=patience(timeout_s),
+            limits=httpx.Limits(keepalive_expiry=_KEEP_S),
             trust_env=False,
             verify=address.trusted(),
         )
