@@ -184,6 +184,10 @@ def test_jobs_are_listed_by_queue_user_and_end(cluster: motet.Client) -> None:
 
 def test_users_get_tokens_that_are_shown_once(cluster: motet.Client) -> None:
     cluster.create_user("ann")
+    usual, endless = cluster.create_token("ann"), cluster.create_token("ann", days=None)
+    expiry = cluster.tokens()["expires_at"]
+    assert expiry.notna()[usual.id]
+    assert expiry.isna()[endless.id]
     token = cluster.create_token("ann", label="laptop", days=90)
     assert token.text not in repr(token)
     assert cluster.users().loc["ann", "role"] == "user"

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from motet.interfaces.api_access.api_requests import ApiRequests
+from motet.interfaces.api_access.token_life import USUAL_LIFE_DAYS
 
 _AUDIT_PAGE = 1000
 
@@ -51,9 +52,13 @@ class AccountRequests(ApiRequests):
         return list(self.ask("GET", "/tokens")["tokens"])
 
     def create_token(
-        self, user: str, role: str | None = None, label: str = "", days: int | None = None
+        self,
+        user: str,
+        role: str | None = None,
+        label: str = "",
+        days: int | None = USUAL_LIFE_DAYS,
     ) -> dict[str, Any]:
-        """A new token; `text` is what its user sets as MOTET_TOKEN."""
+        """A new token; `text` is what its user sets as MOTET_TOKEN. `days`: None: it has no end."""
         body = {"user": user, "role": role, "label": label, "days": days}
         return self.ask("POST", "/tokens", json=body)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from motet.interfaces.api_access.token_life import USUAL_LIFE_DAYS
 from motet.interfaces.client import LiveClient
 from motet.interfaces.live_cluster.arguments import require_text, require_texts
 from motet.interfaces.live_cluster.cluster_answers import NewToken, NewWebhook
@@ -47,7 +48,12 @@ class AccountCalls:
         return indexed_frame(self._live.tokens(), _TOKENS, "id")
 
     def create_token(
-        self, user: str, *, role: str | None = None, label: str = "", days: int | None = None
+        self,
+        user: str,
+        *,
+        role: str | None = None,
+        label: str = "",
+        days: int | None = USUAL_LIFE_DAYS,
     ) -> NewToken:
         """Create a token. `role`: the most that it allows; None: the user's. `days`: until it
         expires; None: never."""

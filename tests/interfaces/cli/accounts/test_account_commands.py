@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,21 @@ def test_a_user_from_creation_to_revocation(server: LiveServer) -> None:
     assert run(server, "user revoke", "bob") == "bob  revoked\n"
     with pytest.raises(AuthenticationFailed, match="wrong, expired or revoked"):
         run(server, "list", token=text)
+
+
+@pytest.mark.parametrize(("words", "days"), [([], 365), (["--days", "7"], 7), (["--days", "0"], 0)])
+def test_a_token_expires_unless_it_must_not(
+    server: LiveServer, words: list[str], days: int
+) -> None:
+    name = f"of-{days}-days"
+    run(server, "user create", name)
+    run(server, "token create", name, *words)
+    (token,) = [it for it in listed(server, "token list", "tokens") if it["user"] == name]
+    created, expires = token["created_at"], token["expires_at"]
+    assert (expires is None) == (days == 0)
+    if expires is not None:
+        life = datetime.fromisoformat(expires) - datetime.fromisoformat(created)
+        assert life == timedelta(days=days)
 
 
 def test_a_token_can_be_written_to_a_file_of_its_own(server: LiveServer, tmp_path: Path) -> None:

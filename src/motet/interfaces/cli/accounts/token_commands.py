@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from motet.domain.errors import BadInput
+from motet.interfaces.api_access.token_life import USUAL_LIFE_DAYS
 from motet.interfaces.cli.accounts.user_commands import ROLES
 from motet.interfaces.cli.live.connection import with_client
 from motet.interfaces.cli.live.server_names import token_argument
@@ -34,7 +35,11 @@ def token_group() -> None:
 )
 @click.option("--label", default="", metavar="TEXT", help="What it is for.")
 @click.option(
-    "--days", type=click.IntRange(1, 3650), metavar="N", help="Until it expires. Default: never."
+    "--days",
+    type=click.IntRange(0, 3650),
+    default=USUAL_LIFE_DAYS,
+    metavar="N",
+    help=f"Until it expires; 0: never. Default: {USUAL_LIFE_DAYS}.",
 )
 @click.option(
     "--to",
@@ -49,16 +54,17 @@ def create_token(
     user: str,
     role: str | None,
     label: str,
-    days: int | None,
+    days: int,
     path: Path | None,
 ) -> None:
     """Create a token for USER, who sets it as MOTET_TOKEN. It is shown once."""
+    wanted = user, role, label, days or None
     if path is None:
-        click.echo(client.create_token(user, role, label, days)["text"])
+        click.echo(client.create_token(*wanted)["text"])
         return
     with _new_private_file(path) as file:
         try:
-            found = client.create_token(user, role, label, days)
+            found = client.create_token(*wanted)
         except BaseException:
             path.unlink()
             raise

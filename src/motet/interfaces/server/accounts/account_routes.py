@@ -9,6 +9,7 @@ from fastapi import FastAPI, Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 
+from motet.interfaces.api_access.token_life import USUAL_LIFE_DAYS
 from motet.interfaces.server.accounts.caller_of_request import RequestCaller, note_target
 from motet.interfaces.server.views import iso
 from motet.live.accounts.account_store import LONGEST_LABEL, AccessToken, Account, AccountStore
@@ -30,14 +31,14 @@ class UserRequest(BaseModel):
 
 class TokenRequest(BaseModel):
     """A token to create. `role`: the most that it allows; None: the user's. `days`: of its life;
-    None: it has no end."""
+    null: it has no end."""
 
     model_config = ConfigDict(extra="forbid")
 
     user: Annotated[str, Field(max_length=100)]
     role: UserRole | None = None
     label: Annotated[str, Field(max_length=LONGEST_LABEL)] = ""
-    days: Annotated[int, Field(ge=1, le=_LONGEST_LIFE_DAYS)] | None = None
+    days: Annotated[int, Field(ge=1, le=_LONGEST_LIFE_DAYS)] | None = USUAL_LIFE_DAYS
 
 
 def add_account_routes(app: FastAPI, accounts: AccountStore, audit: AuditLog) -> None:
