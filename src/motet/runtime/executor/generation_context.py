@@ -76,6 +76,7 @@ class GenerationContext:
         self.step_gate = StepGate(assignment.first_clock)
         self.victim = Victim()
         self.is_worker = executor in assignment.sync.workers
+        spills_model = _spills_model(assignment)
         shard = Shard(
             assignment.table,
             assignment.app.apply,
@@ -83,11 +84,11 @@ class GenerationContext:
             assignment.ownership,
             executor,
             assignment.first_clock,
-            self._before_request if _may_spill(assignment) else None,
+            self._before_request if spills_model else None,
         )
         self._model_spilling: ModelSpilling | None = None
         if spill is not None and stores is not None:
-            self._model_spilling = ModelSpilling(spill, stores, shard)
+            self._model_spilling = ModelSpilling(spill, stores, shard, when_short=spills_model)
         self.tables = ServedTables(f"executor {executor}", [shard], self.number)
         self.client = TableClient(
             assignment.table,
@@ -180,7 +181,7 @@ class GenerationContext:
         return WorkPrepared(self.data.prepare(message.number, message.data))
 
 
-def _may_spill(assignment: Assignment) -> bool:
+def _spills_model(assignment: Assignment) -> bool:
     """Whether the model is spilled when memory runs short; a small one would not free much."""
     is_large = assignment.table.model.nbytes >= _LARGE_MODEL_BYTES
     return assignment.spill is not None and assignment.spill.share is None and is_large

@@ -82,12 +82,20 @@ class SpillingStores:
 class ModelSpilling:
     """Of one executor: its blocks of the model, and what has them spilled."""
 
-    def __init__(self, options: SpillOptions, data: SpillingStores, model: PlacedModel) -> None:
-        """Spills the model at once if the options say so. `data`: the executor's input."""
+    def __init__(
+        self,
+        options: SpillOptions,
+        data: SpillingStores,
+        model: PlacedModel,
+        *,
+        when_short: bool,
+    ) -> None:
+        """Spills the model at once if the options say so. `data`: the executor's input.
+        `when_short`: whether the model is spilled when memory runs short; input is in any case."""
         self.blocks = data.model = ModelOnDisk(model, lambda: SpillFile(options.folder))
         self.room: MemoryRoom | None = None
         if options.share is None:
-            self.room = MemoryRoom(MachineMemory(), data, self.blocks)
+            self.room = MemoryRoom(MachineMemory(), data, self.blocks, spills_model=when_short)
         if options.model:
             self.blocks.spill()
 

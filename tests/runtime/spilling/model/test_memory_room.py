@@ -73,6 +73,13 @@ def test_the_model_is_spilled_where_all_input_on_disk_does_not_suffice(
     assert machine.spilled == spilled
 
 
+def test_only_input_makes_room_where_the_model_would_not_free_much() -> None:
+    machine = Machine(100, 800)
+    MemoryRoom(machine, machine, machine, spills_model=False).require(200 * MEGABYTE)
+    assert machine.spilled == ["input"]
+    assert (machine.input_mb, machine.is_spilled) == (0, False)
+
+
 def test_the_model_is_spilled_once() -> None:
     machine = Machine(0, 800)
     room = MemoryRoom(machine, machine, machine)

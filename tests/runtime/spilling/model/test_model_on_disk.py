@@ -129,3 +129,19 @@ def test_a_model_returns_to_memory_when_a_neighbour_has_ended(
     in_memory = TrainOptions(machines=1, workers=1, servers=1, epochs=6)
     alone = Job(WideModel(KEYS), rows, in_memory, InProcessCluster(1)).run()
     assert result.model_sha256 == alone.model_sha256
+
+
+LARGE = (16 << 20) // (8 * WIDTH)
+
+
+@pytest.mark.parametrize(("keys", "is_spilled"), [(LARGE - 1, False), (LARGE, True)])
+def test_a_small_model_stays_in_memory_whoever_asks_for_room(
+    monkeypatch: pytest.MonkeyPatch, keys: int, is_spilled: bool
+) -> None:
+    """The worker asks before it pulls, the server before each request."""
+    monkeypatch.setattr(MachineMemory, "state", lambda memory: MemoryState(1 << 30, 0))
+    app = WideModel(keys)
+    spill = SpillOptions.parse("auto", DISK)
+    options = TrainOptions(machines=1, workers=1, servers=1, epochs=1, spill=spill)
+    result = Job(app, app.prepare(None, seed=1), options, InProcessCluster(1)).run()
+    assert [epoch.model_spill_bytes > 0 for epoch in result.epochs] == [is_spilled]

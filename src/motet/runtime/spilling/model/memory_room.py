@@ -81,7 +81,11 @@ class MemoryRoom:
         data: SpillableInput,
         model: SpillableModel,
         now_us: Clock = monotonic_us,
+        *,
+        spills_model: bool = True,
     ) -> None:
+        """`spills_model`: False: it would not free much; only input makes room."""
+        self._spills_model = spills_model
         self._watch, self._data, self._model = MemoryWatch(memory), data, model
         self._now_us, self._look_us = now_us, 0
         self._spilling = threading.Lock()
@@ -103,7 +107,9 @@ class MemoryRoom:
         if self._has(nbytes):
             return
         with self._spilling:
-            if not (self._has(nbytes) or self._data.make_room(nbytes) or self._model.is_spilled):
+            if self._has(nbytes) or self._data.make_room(nbytes):
+                return
+            if self._spills_model and not self._model.is_spilled:
                 self._pace = self._pace.spilled()
                 self._model.spill()
                 self._watch.start()
