@@ -8,15 +8,26 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kill_rounds import EPOCHS, KINDS, PROGRAM, SERVER_OPTIONS, check, job_of, run_with_kills
-from live_server import LiveServer
+from kill_rounds import (
+    EPOCHS,
+    KINDS,
+    PROGRAM,
+    SERVER_OPTIONS,
+    check,
+    check_doubles,
+    job_of,
+    run_with_kills,
+)
+from live_server import LiveServer, variables_of
 from live_trainings import undisturbed
+from motet.live.launcher.leftovers import MARK
 from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -74,3 +85,26 @@ def test_the_checker_notices_a_planted_double_start(server: LiveServer) -> None:
     with pytest.raises(AssertionError):
         check(server, client, {job["id"]: 1}, 2000)
     assert (lock.parent / "double-0").exists()
+
+
+@pytest.mark.parametrize("attempt", ["1", "2"])
+def test_the_checker_notices_a_second_process_that_locks_nothing(
+    server: LiveServer, attempt: str
+) -> None:
+    client = server.start()
+    job = client.submit(job_of("twice", 1, 2000))["id"]
+    lock = server.folder / "checkpoints" / job / "lock-0"
+    wait_until(lock.exists)
+    check_doubles(server)
+    (pid,) = server.job_processes()
+    variables = variables_of(pid)
+    variables[MARK] = str(Path(variables[MARK]).with_name(attempt))
+    with subprocess.Popen(["/bin/sleep", "1000"], env=variables) as planted:
+        wait_until(lambda: MARK in variables_of(planted.pid))
+        try:
+            with pytest.raises(AssertionError, match="run at the same time"):
+                check_doubles(server)
+        finally:
+            planted.kill()
+    check_doubles(server)
+    client.change(job, "cancel")

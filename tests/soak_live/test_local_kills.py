@@ -1,4 +1,7 @@
-"""360 kills of servers, launchers and shepherds of one machine, in rounds of thirty."""
+"""360 kills of servers, launchers and shepherds of one machine, in rounds of thirty.
+
+Here the launcher is the one without Ray; `test_ray_kills.py` kills the other one as often.
+"""
 
 from __future__ import annotations
 

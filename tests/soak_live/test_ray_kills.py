@@ -1,4 +1,4 @@
-"""Kills of supervisors, raylets and Ray's head service below a server that uses a Ray cluster."""
+"""Kills of the server's connection to Ray, of supervisors, raylets and Ray's head service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from live_trainings import FINAL
 from motet.interfaces.client import LiveClient
 from ray_nodes import RayNodes, ray_nodes
 
-KILLS = {"supervisor": 16, "raylet": 6, "head service": 3}
+KILLS = {"launcher": 12, "supervisor": 16, "raylet": 6, "head service": 3}
 ROUNDS = 5
 STEPS, JOBS = 400, 12
 LONGEST_AWAY_S = 30.0
@@ -52,7 +52,7 @@ def test_kills_below_ray_lose_no_job_and_start_none_twice(
     accepted = submit_jobs(client, draw)
     for kind in kinds:
         await_steps(server, client, draw.randint(10, 200))
-        kill(nodes, kind, draw)
+        kill(nodes, server, kind, draw)
     for job in accepted:
         while client.wait(job, 30.0)["state"] not in FINAL:
             pass
@@ -68,9 +68,10 @@ def submit_jobs(client: LiveClient, draw: random.Random) -> dict[str, int]:
     }
 
 
-def kill(nodes: RayNodes, kind: str, draw: random.Random) -> None:
-    if kind == "supervisor":
-        if found := nodes.supervisors():
+def kill(nodes: RayNodes, server: LiveServer, kind: str, draw: random.Random) -> None:
+    """`launcher`: the child of the server that is connected to Ray."""
+    if kind in ("launcher", "supervisor"):
+        if found := server.launchers() if kind == "launcher" else nodes.supervisors():
             with suppress(ProcessLookupError):
                 os.kill(draw.choice(found), signal.SIGKILL)
     elif kind == "raylet":

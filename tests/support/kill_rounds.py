@@ -11,11 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from attained_service import check_attained
-from live_server import LiveServer
+from live_server import LiveServer, variables_of
 from live_trainings import FINAL
 from live_trainings import PROGRAM as TRAINING
 from motet.domain.errors import MotetError, Unreachable
 from motet.interfaces.client import LiveClient
+from motet.live.launcher.leftovers import MARK
 from waiting import wait_until
 
 PROGRAM = Path(__file__).parent / "counting_job.py"
@@ -138,10 +139,33 @@ def run_with_kills(
 
 
 def await_steps(server: LiveServer, client: LiveClient, steps: int) -> None:
-    """Wait until the jobs have counted so many steps further, or have ended."""
+    """Wait until the jobs have counted so many steps further, or have ended. Raises AssertionError
+    if a job runs twice meanwhile."""
     folder = server.folder / "checkpoints"
     begun = _counted(folder)
-    wait_until(lambda: _counted(folder) >= begun + steps or _are_over(client))
+
+    def is_done() -> bool:
+        check_doubles(server)
+        return _counted(folder) >= begun + steps or _are_over(client)
+
+    wait_until(is_done)
+
+
+def check_doubles(server: LiveServer) -> None:
+    """Raises AssertionError if processes of two attempts of a job run at the same time, or two of a
+    rank of a counting job: whether or not they use the locks."""
+    seen = server.variables_of_jobs()
+    # One may have ended before the other began, unless both are still there after that look.
+    there = {pid: each for pid, each in seen.items() if variables_of(pid) == each}
+    by_job = dict[str, list[dict[str, str]]]()
+    for variables in there.values():
+        by_job.setdefault(variables["MOTET_CHECKPOINT_DIR"], []).append(variables)
+    for folder, processes in by_job.items():
+        attempts = {each[MARK] for each in processes}
+        assert len(attempts) == 1, f"{folder}: {attempts} run at the same time"
+        if any(Path(folder).glob("lock-*")):
+            ranks = sorted(each["RANK"] for each in processes)
+            assert len({*ranks}) == len(ranks), f"{folder}: ranks {ranks} run at the same time"
 
 
 def _counted(folder: Path) -> int:

@@ -97,14 +97,22 @@ class LiveServer:
 
     def job_processes(self) -> list[int]:
         """Processes of jobs of this state folder."""
-        checkpoints = str(self.folder / "checkpoints").encode()
-        return [
-            int(entry.name)
+        return [*self.variables_of_jobs()]
+
+    def variables_of_jobs(self) -> dict[int, dict[str, str]]:
+        """The environment of every process of a job of this state folder, by process."""
+        checkpoints = str(self.folder / "checkpoints")
+        found = {
+            int(entry.name): variables_of(int(entry.name))
             for entry in Path("/proc").iterdir()
             if entry.name.isdigit()
-            and f"\0{MARK}=".encode() in (variables := b"\0" + _read(entry / "environ"))
-            and checkpoints in variables
-        ]
+        }
+        return {
+            pid: variables
+            for pid, variables in found.items()
+            if MARK in variables
+            and variables.get("MOTET_CHECKPOINT_DIR", "").startswith(checkpoints)
+        }
 
     def kill_everything(self) -> None:
         """End what a test leaves."""
@@ -132,6 +140,12 @@ class LiveServer:
             and mark in _read(entry / "environ")
             and words in _read(entry / "cmdline").replace(b"\0", b" ")
         ]
+
+
+def variables_of(pid: int) -> dict[str, str]:
+    """The environment of a process; empty for one that has ended."""
+    lines = _read(Path(f"/proc/{pid}/environ")).decode(errors="replace").split("\0")
+    return dict(line.partition("=")[::2] for line in lines if "=" in line)
 
 
 def _read(path: Path) -> bytes:
