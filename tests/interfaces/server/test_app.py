@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,17 +21,19 @@ from waiting import wait_until
 pytestmark = pytest.mark.cluster
 
 JOB = {"name": "job", "run": "echo hello", "workdir": "/"}
+SECRET_VARIABLES = ("MOTET_TOKEN", "MOTET_DATABASE_URL", "RAY_AUTH_TOKEN", "PGPASSWORD")
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    os.environ["RAY_AUTH_TOKEN"] = "a secret"
     found = LiveServer(tmp_path_factory.mktemp("server") / "state", "--cluster", "1x2")
     try:
-        found.start()
+        with pytest.MonkeyPatch.context() as patch:
+            for name in SECRET_VARIABLES:
+                patch.setenv(name, "a secret")
+            found.start()
         yield found
     finally:
-        del os.environ["RAY_AUTH_TOKEN"]
         found.kill_everything()
 
 
@@ -98,7 +99,8 @@ def test_the_environment_of_a_job_has_no_secrets(client: LiveClient) -> None:
     variables = dict(line.split("=", 1) for line in data.decode().splitlines() if "=" in line)
     assert variables["OWN"] == "value"
     assert variables["MOTET_JOB_ID"] == job["id"]
-    assert {"RAY_AUTH_TOKEN", "MOTET_TOKEN"} & variables.keys() == set()
+    assert variables.keys() & {*SECRET_VARIABLES} == set()
+    assert b"a secret" not in data
 
 
 @pytest.mark.parametrize(

@@ -179,6 +179,12 @@ def test_pages_allow_no_script_but_their_own(browser: httpx.Client) -> None:
         policy = browser.get(path).headers["content-security-policy"]
         assert "default-src 'none'; script-src 'self'; style-src 'self';" in policy
         assert "unsafe" not in policy
+        assert "form-action 'self'; frame-ancestors 'none'; base-uri 'none'" in policy
+        headers = browser.get(path).headers
+        assert (headers["x-content-type-options"], headers["cache-control"]) == (
+            "nosniff",
+            "no-store",
+        )
         assert not re.search(r"<script(?! src=)|\son\w+=|style=", browser.get(path).text)
 
 
