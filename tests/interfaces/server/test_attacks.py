@@ -12,7 +12,7 @@ import pytest
 
 from live_server import LiveServer, running_server
 from motet.interfaces.client import LiveClient
-from motet.interfaces.server.network.connections import MOST_WITHOUT_REQUEST
+from motet.interfaces.server.network.connections import MOST_OF_STRANGERS
 from motet.interfaces.server_address import ServerAddress
 
 pytestmark = pytest.mark.cluster
@@ -61,9 +61,12 @@ def test_a_stranger_is_refused_and_disconnected(server: LiveServer, token: bytes
     assert answer(connected(server), request).startswith(b"HTTP/1.1 401 ")
 
 
-def test_connections_without_a_request_are_closed(server: LiveServer) -> None:
+HALF_A_FORM = head(b"localhost", b"Content-Length: 9", first=b"POST /login") + b"token="
+
+
+def test_connections_without_a_whole_request_are_closed(server: LiveServer) -> None:
     health = head(b"localhost", first=b"GET /api/v1/health")
-    starts = [b"", b"GET", b"GET / HTTP/1.1\r\nHost: localh", health + b"GET"]
+    starts = [b"", b"GET", b"GET / HTTP/1.1\r\nHost: localh", health + b"GET", HALF_A_FORM]
     with ExitStack() as stack:
         socks = [stack.enter_context(connected(server)) for _ in starts]
         for sock, start in zip(socks, starts, strict=True):
@@ -76,17 +79,21 @@ def test_connections_without_a_request_are_closed(server: LiveServer) -> None:
                 continue
 
 
-def test_idle_connections_do_not_use_up_the_files_of_the_server(server: LiveServer) -> None:
+def test_connections_of_strangers_do_not_use_up_the_files_of_the_server(
+    server: LiveServer,
+) -> None:
+    """Some say nothing, the others do not end what they say."""
     assert server.process is not None
     pid = server.process.pid
     used = len(list(Path(f"/proc/{pid}/fd").iterdir()))
     before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-    limit = used + MOST_WITHOUT_REQUEST + 50
+    limit = used + MOST_OF_STRANGERS + 50
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, before[1]))
     try:
         with ExitStack() as stack, LiveClient(ServerAddress.find(folder=server.folder)) as client:
-            for _ in range(2 * MOST_WITHOUT_REQUEST + 100):
-                stack.enter_context(connected(server))
+            for number in range(MOST_OF_STRANGERS + 150):
+                sent = HALF_A_FORM if number % 2 else b""
+                stack.enter_context(connected(server)).sendall(sent)
             assert list(client.jobs()) == []
     finally:
         resource.prlimit(pid, resource.RLIMIT_NOFILE, before)

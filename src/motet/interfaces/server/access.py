@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from motet.interfaces.server.accounts.caller_of_request import SCOPE_KEY, VALID_KEY
 from motet.interfaces.server.accounts.permissions import READING, needed_role
 from motet.interfaces.server.accounts.request_audit import RequestAudit
+from motet.interfaces.server.network.connections import note_known
 from motet.interfaces.server.network.exposure import Exposure
 from motet.interfaces.server.web.sessions import COOKIE, Sessions
 from motet.live.accounts.account_store import AccountStore
@@ -60,6 +61,8 @@ class Access:
     async def __call__(self, request: Request, call_next: Next) -> Response:
         """Answer, or pass the request on."""
         caller = request.scope[SCOPE_KEY] = self._caller(request)
+        if caller is not None:
+            note_known(request.scope)
         request.scope[VALID_KEY] = lambda: self._caller(request) is not None
         status = 500
         try:
