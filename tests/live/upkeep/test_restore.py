@@ -161,3 +161,22 @@ def is_accepted(client: LiveClient, token: str) -> bool:
         except AuthenticationFailed:
             return False
         return True
+
+
+def test_a_journal_that_is_elsewhere_is_backed_up_and_restored(tmp_path: Path) -> None:
+    journal, backup = tmp_path / "fast" / "jobs.db", tmp_path / "backup"
+    options = ("--cluster", "1x1", "--database", str(journal))
+    server = LiveServer(tmp_path / "state", *options)
+    try:
+        with server.start() as client:
+            first = submit(client, "echo first")
+            ended(client, first)
+            run(server, "backup", str(backup), "--database", str(journal))
+            ended(client, submit(client, "echo later"))
+        server.end()
+        assert "restored 1 job" in run(server, "restore", str(backup), "--database", str(journal))
+        assert not (server.folder / "journal.db").exists()
+        with server.start() as client:
+            assert [job["id"] for job in client.jobs()] == [first]
+    finally:
+        server.kill_everything()

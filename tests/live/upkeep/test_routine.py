@@ -113,3 +113,24 @@ def test_a_disk_that_is_almost_full_is_told_once(
         for free[0] in (*[LEAST_FREE_BYTES - 1] * 3, LEAST_FREE_BYTES, LEAST_FREE_BYTES - 1):
             found.once(0)
     assert [record.getMessage() for record in caplog.records] == ["disk_almost_full"] * 2
+
+
+def test_the_disk_of_the_journal_is_watched_too(
+    server: LiveServer,
+    audit: AuditLog,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    workplace = Workplace(server.folder, {}, TrainingProgram((), {}), 1.0)
+    others = ReadTables(server.folder), audit, ()
+    found = Upkeep(Retention(), workplace, *others, journal_folder=tmp_path)
+    free = {server.folder: LEAST_FREE_BYTES, tmp_path: LEAST_FREE_BYTES - 1}
+    usage = SimpleNamespace(disk_usage=lambda path: SimpleNamespace(free=free[path]))
+    monkeypatch.setattr(routine, "shutil", usage)
+    with caplog.at_level(logging.WARNING, "motet.upkeep"):
+        found.once(0)
+        free[server.folder] = 0
+        found.once(0)
+    told = [(record.getMessage(), record.fields["folder"]) for record in caplog.records]
+    assert told == [("disk_almost_full", str(each)) for each in (tmp_path, server.folder)]

@@ -69,6 +69,7 @@ from motet.live.accounts.audit_log import AuditLog
 from motet.live.accounts.roles import UserRole
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState
+from motet.live.journal.database import JournalDatabase
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.launcher_process import local_launcher
@@ -200,7 +201,11 @@ class _ServerParts:
             partial(mark_idle, self._master, IdleWatch(self._workplace, options.idle_after_s)),
             partial(forget_snapshots, self._master, self._snapshots, keep_days),
         ]
-        self._upkeep = Upkeep(options.retention, self._workplace, self._tables, self._audit, others)
+        file = JournalDatabase(self._journal).file
+        self._upkeep = Upkeep(
+            *(options.retention, self._workplace, self._tables, self._audit, others),
+            journal_folder=None if file is None else file.parent,
+        )
 
     def start(self) -> None:
         """Read the journal and begin to decide."""

@@ -42,6 +42,12 @@ class JournalDatabase:
         self._url = _url_of(address)
         self.shown = _shown(self._url)
 
+    @property
+    def file(self) -> Path | None:
+        """Of a SQLite database; None: it is in PostgreSQL."""
+        is_file = self._url.get_backend_name() == "sqlite"
+        return Path(str(self._url.database)) if is_file else None
+
     def lock(self) -> JournalLock:
         """Raises JournalInUse, or BadInput if the database cannot be reached."""
         if self._url.get_backend_name() == "postgresql":

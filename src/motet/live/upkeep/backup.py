@@ -22,7 +22,8 @@ def back_up(journal: Path, target: Path) -> int:
     """
     if not journal.is_file():
         raise BadInput(
-            f"{journal}: there is no journal; give --state-dir (pg_dump copies one in PostgreSQL)"
+            f"{journal}: there is no journal; give --state-dir, or --database as to the server "
+            "(pg_dump copies one in PostgreSQL)"
         )
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:

@@ -44,14 +44,16 @@ class Restored:
     revoked: int | None
 
 
-def restore(backup: Path, folder: Path) -> Restored:
-    """Put a backup in force. `folder`: of the state, whose server has ended.
+def restore(backup: Path, folder: Path, journal: Path | None = None) -> Restored:
+    """Put a backup in force. `folder`: of the state, whose server has ended. `journal`: where it
+    is; None: in the folder.
 
     It can be repeated after an interruption. Raises BadInput, JournalDamaged, and
     JournalInUse while a server runs.
     """
     state = _replayed(backup)
-    lock = JournalDatabase(str(folder / _NAME)).lock()
+    journal = folder / _NAME if journal is None else journal
+    lock = JournalDatabase(str(journal)).lock()
     try:
         later = list(_later(folder, state))
         _require_ended(later)
@@ -59,13 +61,13 @@ def restore(backup: Path, folder: Path) -> Restored:
         aside.mkdir(mode=0o700)
         (folder / MARKER).touch(mode=0o600)
         make_durable(folder / MARKER)
-        revoked = _replace_journal(backup, folder, aside)
+        revoked = _replace_journal(backup, journal, aside)
         for each in later:
             place = aside / each.relative_to(folder)
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             each.rename(place)
         (folder / MARKER).unlink()
-        make_durable(folder / _NAME)
+        make_durable(journal)
     finally:
         lock.close()
     return Restored(len(state.jobs), aside, revoked)
@@ -122,10 +124,10 @@ def _require_ended(folders: list[Path]) -> None:
             )
 
 
-def _replace_journal(backup: Path, folder: Path, aside: Path) -> int | None:
+def _replace_journal(backup: Path, journal: Path, aside: Path) -> int | None:
     """The new one takes the name in one step, when the one before has another name. Returns how
     many revocations were kept."""
-    prepared, journal = folder / f".{_NAME}.restoring", folder / _NAME
+    prepared = journal.with_name(f".{journal.name}.restoring")
     prepared.unlink(missing_ok=True)
     os.close(os.open(prepared, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     copy_database(backup, prepared)
@@ -136,7 +138,7 @@ def _replace_journal(backup: Path, folder: Path, aside: Path) -> int | None:
         revoked = keep_revocations(journal, connection)
     make_durable(prepared)
     for suffix in ("", "-wal", "-shm"):
-        before = folder / (_NAME + suffix)
+        before = journal.with_name(journal.name + suffix)
         if before.exists():
             shutil.copy2(before, aside / before.name)
             make_durable(aside / before.name)

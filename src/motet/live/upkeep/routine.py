@@ -42,12 +42,15 @@ class Upkeep:
         tables: ReadTables,
         audit: AuditLog,
         others: Sequence[Callable[[int], None]],
+        journal_folder: Path | None = None,
     ) -> None:
-        """`others`: what else is done, called with the time."""
+        """`others`: what else is done, called with the time. `journal_folder`: where the journal
+        is; None: in that of the state, or in a database server."""
         self._retention, self._workplace = retention, workplace
         self._tables, self._audit, self._others = tables, audit, others
         self._end = threading.Event()
-        self._is_low, self._has_holes = False, True
+        self._watched = {workplace.folder, journal_folder or workplace.folder}
+        self._low, self._has_holes = set[Path](), True
         self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
 
     def start(self) -> None:
@@ -62,7 +65,8 @@ class Upkeep:
 
     def once(self, now_us: int) -> None:
         """Do all that is due. `now_us`: Unix time."""
-        self._watch_disk(self._workplace.folder)
+        for folder in self._watched:
+            self._watch_disk(folder)
         if self._retention.log_limit_bytes and self._has_holes:
             self._limit_logs()
         for other in self._others:
@@ -88,9 +92,11 @@ class Upkeep:
     def _watch_disk(self, folder: Path) -> None:
         """Tell when the disk is almost full, once until it no longer is."""
         free = shutil.disk_usage(folder).free
-        if free < LEAST_FREE_BYTES and not self._is_low:
+        if free >= LEAST_FREE_BYTES:
+            self._low.discard(folder)
+        elif folder not in self._low:
             _LOG.warning("disk_almost_full", extra=_extra(folder=str(folder), free_bytes=free))
-        self._is_low = free < LEAST_FREE_BYTES
+            self._low.add(folder)
 
     def _limit_logs(self) -> None:
         for job, attempt in self._tables.open_attempts():

@@ -11,12 +11,19 @@ from motet.interfaces.cli.shell.server_extra import require_server_extra
 from motet.interfaces.cli.shell.streams.visible import echo_note
 
 _JOURNAL = "journal.db"
+_database_option = click.option(
+    "--database",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The journal, if the server has it in this file. Default: that in --state-dir.",
+)
 
 
 @click.command("backup", short_help="Copy the journal while the server runs.")
 @click.argument("file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
+@_database_option
 @state_option
-def backup_command(file: Path, state_folder: Path | None) -> None:
+def backup_command(file: Path, database: Path | None, state_folder: Path | None) -> None:
     """Copy the journal, with users and the audit log, into the new FILE; the server may run.
 
     Logs, checkpoints and results are files of their own in the state folder.
@@ -26,14 +33,15 @@ def backup_command(file: Path, state_folder: Path | None) -> None:
     from motet.live.upkeep.backup import back_up
 
     folder = state_folder or default_server_folder()
-    count = back_up(folder / _JOURNAL, file)
+    count = back_up(database or folder / _JOURNAL, file)
     click.echo(f"{file}  {count:,} records, {file.stat().st_size:,} bytes")
 
 
 @click.command("restore", short_help="Put a backup of the journal in force.")
 @click.argument("file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
+@_database_option
 @state_option
-def restore_command(file: Path, state_folder: Path | None) -> None:
+def restore_command(file: Path, database: Path | None, state_folder: Path | None) -> None:
     """Put the journal of FILE in force; no server may run on the state folder.
 
     The journal before, and what jobs have left that the backup does not know, are moved into a
@@ -46,7 +54,7 @@ def restore_command(file: Path, state_folder: Path | None) -> None:
 
     folder = (state_folder or default_server_folder()).absolute()
     open_state_folder(folder)
-    restored = restore(file, folder)
+    restored = restore(file, folder, database and database.absolute())
     jobs = "1 job" if restored.jobs == 1 else f"{restored.jobs:,} jobs"
     click.echo(f"restored {jobs}; what was there before is in {restored.aside}")
     if restored.revoked is None:

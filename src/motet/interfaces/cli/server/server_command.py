@@ -89,7 +89,10 @@ if TYPE_CHECKING:
     help="Default: that of the server before, or a free one.",
 )
 @click.option(
-    "--database", metavar="URL", help="Where the journal is kept. Default: SQLite in --state-dir."
+    "--database",
+    metavar="URL",
+    help="Where the journal is kept: the path of a file, or a URL of PostgreSQL. "
+    "Default: a file in --state-dir.",
 )
 @click.option(
     "--log-format",
