@@ -3,7 +3,8 @@
 100 requests a second, of which 20 submit and 80 read (pages of the list, jobs, explanations), while
 gangs end and start. Targets: a step of the master, decision included, under 1 s; 99 % of the
 requests under 100 ms; nothing holds the GIL of the server over 50 ms. Memory, the growth of the
-journal and the time of a start are reported. Client, server and launcher share the machine.
+journal, the time of a start, and how many records a journal takes per second are reported. Client,
+server and launcher share the machine.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,12 +27,16 @@ import httpx
 import psutil
 
 from motet.interfaces.server_address import TOKEN_FILE
+from motet.live.journal.record import Record
+from motet.live.journal.store import JournalStore
 from support.figures import Figure, parser, report
 
 CLUSTER, POLICY, MEAN_S = "200x8", "tiresias-las", "900"
 JOBS, SUBMITTERS = 11_000, 16
 PER_S, SUBMITTED = 100, 0.2
 GIL_MS = 50.0
+COMMITS, RECORD_BYTES = {1: 1000, 20: 200, 200: 50}, 300
+"""How often so many records are appended at once; their text in bytes."""
 Step: TypeAlias = tuple[int, float, float]
 Gap: TypeAlias = tuple[float, float]
 SERVER = Path(__file__).parent / "support" / "loaded_server.py"
@@ -152,6 +157,7 @@ def main() -> None:
         server = LoadedServer(folder)
         started_s = server.started_s
         server.end()
+        throughput = [*journal_figures(Path(home) / "throughput.db")]
     figures = [*figures_of(latencies, steps), gil_figure(gaps)]
     figures += [
         Figure(
@@ -160,8 +166,23 @@ def main() -> None:
         Figure("submissions while the queue was filled", f"{per_s:,.0f} /s"),
         Figure("memory of the server", f"{memory / 1e6:,.0f} MB"),
         Figure("start from this journal", f"{started_s:.1f} s", f"{size / 1e6:,.0f} MB"),
+        *throughput,
     ]
     report("live_load", "The live master, 10,000 jobs wait and 1,000 run", figures)
+
+
+def journal_figures(path: Path) -> Iterator[Figure]:
+    """Records that are on the disk, per second."""
+    with JournalStore(str(path)) as store:
+        for size, times in COMMITS.items():
+            began_s = time.perf_counter()
+            for _ in range(times):
+                numbers = range(store.next_sequence, store.next_sequence + size)
+                store.append(
+                    [Record(each, 0, "x" * RECORD_BYTES, "[]", "[]", "") for each in numbers]
+                )
+            per_s = size * times / (time.perf_counter() - began_s)
+            yield Figure(f"journal, {size} records a commit", f"{per_s:,.0f} records/s")
 
 
 def journal_bytes(folder: Path) -> int:
