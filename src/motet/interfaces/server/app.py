@@ -23,7 +23,11 @@ from motet.domain.errors import BadInput, MotetError, NotFound, Unreachable
 from motet.domain.units import SECOND_US
 from motet.engine.policy_loading.faults import BrokenPolicy
 from motet.interfaces.server.access import Access, problem
-from motet.interfaces.server.accounts.caller_of_request import RequestCaller, note_target
+from motet.interfaces.server.accounts.caller_of_request import (
+    RequestCaller,
+    is_still_valid,
+    note_target,
+)
 from motet.interfaces.server.accounts.job_access import require_use
 from motet.interfaces.server.api_contract.api_description import API_DOCUMENT, BYTES, PROBLEMS
 from motet.interfaces.server.api_contract.known_parameters import require_known_parameters
@@ -180,12 +184,15 @@ class JobRoutes:
     async def wait(
         self,
         number: int,
+        request: Request,
         caller: RequestCaller,
         timeout_s: Annotated[float, Query(ge=0, le=_LONGEST_WAIT_S)] = 30.0,
     ) -> dict[str, Any]:
         """A job as soon as its state is final, or after the time."""
         with suppress(TimeoutError):
             await asyncio.wait_for(asyncio.wrap_future(self._master.until_final(number)), timeout_s)
+        if not is_still_valid(request):
+            raise HTTPException(401, "the token has expired, or was revoked, since the wait began")
         return await self.describe(number, caller)
 
     async def change(self, number: int, verb: Verb, caller: RequestCaller) -> dict[str, Any]:

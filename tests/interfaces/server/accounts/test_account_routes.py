@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from http.client import HTTPConnection
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -278,6 +280,26 @@ def test_the_token_of_the_state_folder_stays_valid_after_a_restart(tmp_path: Pat
                 assert ended(bob, bob.submit({**JOB, "run": "true"})["id"])["user"] == "bob"
     finally:
         server.kill_everything()
+
+
+def test_a_wait_tells_nothing_once_its_token_is_revoked(
+    server: LiveServer, owner: LiveClient
+) -> None:
+    owner.create_user("watcher", "viewer")
+    token = owner.create_token("watcher")
+    job = owner.submit(JOB)["id"]
+    headers = {"Authorization": f"Bearer {token['text']}"}
+    connection = HTTPConnection(url_of(server).removeprefix("http://"))
+    with closing(connection):
+        connection.request("GET", "/api/v1/me", headers=headers)
+        assert connection.getresponse().read()
+        connection.request("GET", f"/api/v1/jobs/{job}/wait", headers=headers)
+        owner.me()  # What was sent on another connection before has been let in by now.
+        owner.revoke_token(token["id"])
+        owner.change(job, "cancel")
+        answer = connection.getresponse()
+        assert (answer.status, b"since the wait began" in answer.read()) == (401, True)
+    owner.revoke_user("watcher")
 
 
 def test_a_stream_ends_when_its_user_is_revoked(server: LiveServer, owner: LiveClient) -> None:
