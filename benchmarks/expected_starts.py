@@ -70,13 +70,7 @@ class Run:
         for now_us in moments(whole):
             journal.read(now_us)
             began_s = time.process_time()
-            futures = PossibleFutures(
-                journal.cluster,
-                now_us,
-                journal.position,
-                measured=journal.measured,
-                tells_sharing=True,
-            )
+            futures = PossibleFutures(journal.cluster, now_us, journal.position)
             new = {
                 job: (job, len(journal.cluster.state.jobs[job].attempts)) for job in futures.waiting
             }

@@ -214,7 +214,7 @@ class Reducer:
 
     def _subtasks_measured(self, event: events.SubtasksMeasured) -> bool:
         if self._measurements is not None and event.job in self._measurements:
-            memory = measured_memory(event)
+            memory = _measured_memory(event)
             self._measurements.took(event.job, event.machines, measured_times(event), memory)
         return False
 
@@ -286,7 +286,7 @@ def measured_times(event: events.SubtasksMeasured) -> SubtaskTimes:
     return SubtaskTimes(event.comp_s, event.comm_s, event.outside_s or 0.0)
 
 
-def measured_memory(event: events.SubtasksMeasured) -> MachineBytes | None:
+def _measured_memory(event: events.SubtasksMeasured) -> MachineBytes | None:
     """A report without the least counts every machine as the one with the most."""
     if event.memory_bytes is None:
         return None

@@ -79,7 +79,6 @@ def test_cpu_time_outside_of_comp_is_averaged_like_comm_and_does_not_depend_on_t
     profile = SubtaskProfile.of(4, 1.0, 1.0, 0.25).measured(4, 1.0, 1.0, 0.75)
     assert [profile.at(machines).outside_s for machines in (1, 4, 9)] == [0.5, 0.5, 0.5]
     assert profile.measured(2, 2.0, 1.0, 0.8).at(4).outside_s == pytest.approx(0.6)
-    assert profile.scaled(2.0, 3.0).at(4) == pytest.approx((2.0, 3.0, 1.0))
     with pytest.raises(
         BadInput, match=r"outside_s=-1\.0: the seconds outside of COMP are 0 or more"
     ):

@@ -6,8 +6,8 @@ Fits are computed when a policy decides, and only for jobs with enough new measu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy, deepcopy
-from dataclasses import dataclass, field, fields, replace
+from copy import deepcopy
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from motet.engine.measurements.subtask_rows import MeasuredSubtasks, subtask_est
 from motet.engine.ports import CurveFitter, SpeedFitter
 from motet.estimate.colocation.group_time import SubtaskTimes
 from motet.estimate.colocation.memory_curve import MachineBytes
-from motet.estimate.colocation.subtask_profile import SubtaskProfile
 from motet.estimate.speed_function import PARAMETERS
 
 MOST_POINTS = 512
@@ -97,17 +96,6 @@ class Measurements:
         found._jobs = {
             number_of[job]: each for job, each in found._jobs.items() if job in number_of
         }
-        return found
-
-    def with_profiles(self, profiles: Mapping[int, SubtaskProfile]) -> Measurements:
-        """The same, but those of these jobs that have measured COMP and COMM have measured others;
-        to be copied before use."""
-        found = copy(self)
-        found._last, found._jobs = None, dict(self._jobs)
-        for job, profile in profiles.items():
-            known = self._jobs.get(job)
-            if known is not None and (subtasks := known.subtasks) and subtasks.profile is not None:
-                found._jobs[job] = replace(known, subtasks=replace(subtasks, profile=profile))
         return found
 
     def __contains__(self, job: int) -> bool:

@@ -104,19 +104,6 @@ class SubtaskProfile:
         by_count[machines] = before.updated(comp_s, comm_s, outside_s)
         return SubtaskProfile(tuple(by_count[each] for each in sorted(by_count)))
 
-    def scaled(self, comp: float, comm: float) -> SubtaskProfile:
-        """The same with times that are so many times as long; CPU time outside of COMP as COMP."""
-        return SubtaskProfile(
-            tuple(
-                each._replace(
-                    comp_s=each.comp_s * comp,
-                    comm_s=each.comm_s * comm,
-                    outside_s=each.outside_s * comp,
-                )
-                for each in self.counts
-            )
-        )
-
     def at(self, machines: int) -> SubtaskTimes:
         """Predicted COMP and COMM seconds on this many machines."""
         if machines < 1:

@@ -63,7 +63,7 @@ def dry_run(
     new = NewJobs.of(live.state, now_us, _wanted(asked))
     present = Foresight.PRESENT if foresight is Foresight.LATER else foresight
     before, after, foreseen = (
-        PossibleFutures(live, now_us, journal.position, jobs, seen, journal.measured)
+        PossibleFutures(live, now_us, journal.position, jobs, seen)
         for jobs, seen in ((None, present), (new, present), (new, foresight))
     )
     starts = _starts(live.state, foreseen, new)
@@ -86,7 +86,7 @@ def dry_run(
             {"index": index, **start_document(start, now_us)}
             for index, start in sorted(starts.by_index.items())
         ],
-        "run_time_s": _simulated_run_s(first.number, pairs)
+        "run_time_s": None
         if after.shares(first.number)
         else _run_time_s(first, after.run_times[first.number]),
         "delayed": None if delays is None else [*_rows(live.state.jobs, delays)],
@@ -174,26 +174,18 @@ def _from_now(at_us: int | None, now_us: int) -> float | None:
     return None if at_us is None else max(seconds(at_us - now_us), 0.0)
 
 
-@dataclass(frozen=True)
-class _Simulated:
-    """Unix times by job, of those that have them."""
-
-    starts_us: Mapping[int, int]
-    ends_us: Mapping[int, int]
-
-
-_Pairs: TypeAlias = Sequence[tuple[_Simulated, _Simulated]]
-"""Futures without the new jobs, and the same ones with them."""
+_Pairs: TypeAlias = Sequence[tuple[Mapping[int, int], Mapping[int, int]]]
+"""When jobs end (Unix times) in futures without the new jobs, and in the same ones with them."""
 
 
 def _pairs(
     before: PossibleFutures, after: PossibleFutures, check_time: Callable[[], None]
 ) -> _Pairs | None:
     """None: there is too much to simulate."""
-    found: list[tuple[_Simulated, _Simulated]] = []
+    found: list[tuple[Mapping[int, int], Mapping[int, int]]] = []
     for number in range(1 if after.are_equal else MOST_PAIRS):
         try:
-            without, with_it = (_simulated(each, number, check_time) for each in (before, after))
+            without, with_it = (_ends_us(each, number, check_time) for each in (before, after))
         except TimeIsUp:
             return None if number < FEWEST_PAIRS else found
         found.append((without, with_it))
@@ -204,24 +196,15 @@ def _delays(pairs: _Pairs) -> dict[int, list[int]]:
     """Of every other job's end in each pair."""
     found: dict[int, list[int]] = defaultdict(list)
     for without, with_it in pairs:
-        for job in without.ends_us.keys() & with_it.ends_us.keys():
-            found[job].append(with_it.ends_us[job] - without.ends_us[job])
+        for job in without.keys() & with_it.keys():
+            found[job].append(with_it[job] - without[job])
     return found
 
 
-def _simulated_run_s(job: int, pairs: _Pairs | None) -> list[float] | None:
-    """Of a training whose run time depends on its neighbours."""
-    times_s = [
-        seconds(with_it.ends_us[job] - with_it.starts_us[job])
-        for _, with_it in pairs or ()
-        if job in with_it.ends_us
-    ]
-    if not times_s:
-        return None
-    return [float(each) for each in np.quantile(times_s, RANGE)]
-
-
-def _simulated(futures: PossibleFutures, number: int, check_time: Callable[[], None]) -> _Simulated:
+def _ends_us(
+    futures: PossibleFutures, number: int, check_time: Callable[[], None]
+) -> dict[int, int]:
+    """Without those that do not end."""
     known = [futures.is_known(job) for job in futures.jobs]
     for future in futures.drawn(number, "never"):
         outcome = future.outcome
@@ -229,8 +212,7 @@ def _simulated(futures: PossibleFutures, number: int, check_time: Callable[[], N
         if (outcome.is_finished | outcome.is_suspended | ~np.array(known, np.bool_)).all():
             break
     ends = zip(futures.jobs, future.ends_us.tolist(), strict=True)
-    ends_us = {job: end_us for job, end_us in ends if end_us != UNKNOWN}
-    return _Simulated(future.starts_us, ends_us)
+    return {job: end_us for job, end_us in ends if end_us != UNKNOWN}
 
 
 def _rows(

@@ -23,7 +23,6 @@ from motet.domain.events import (
     Updated,
 )
 from motet.domain.units import NEVER_US
-from motet.interfaces.forecasts.sizes.measured_trainings import MeasuredTrainings
 from motet.live.journal.reading import JournalReader
 from motet.live.journal.record import Record
 from motet.live.master.replay import ReplayedCluster, declared_by, events_of
@@ -38,8 +37,7 @@ _REPORTED = (Submitted, ProgressMeasured, SpeedMeasured, SubtasksMeasured, SizeP
 
 
 class FollowedJournal:
-    """`cluster`: after the records that were read so far. `measured`: what trainings reported
-    of COMP and COMM. One process; nothing is written."""
+    """`cluster`: after the records that were read so far. One process; nothing is written."""
 
     def __init__(self, address: str) -> None:
         """`address`: a database URL, or the path of a SQLite file. Raises BadInput,
@@ -50,7 +48,6 @@ class FollowedJournal:
         if first is None:
             raise BadInput(f"{address}: the journal is empty; start 'motet server' on it once")
         self.cluster = ReplayedCluster(declared_by(first))
-        self.measured = MeasuredTrainings()
 
     def read(
         self, until_us: int = NEVER_US, reported: list[tuple[int, Event]] | None = None
@@ -65,9 +62,6 @@ class FollowedJournal:
             self._next = record.sequence + 1
             events = events_of(record)
             found += ((record.at_us, each) for each in events if isinstance(each, _GIVEN))
-            for each in events:
-                if isinstance(each, SubtasksMeasured):
-                    self.measured.add(each)
             if reported is not None:
                 told = (each for each in events if isinstance(each, _REPORTED))
                 reported += ((record.at_us, each) for each in told)

@@ -47,9 +47,7 @@ def predict_starts(journal: FollowedJournal, store: PredictionStore, now_us: int
     starts: dict[int, ExpectedStart] = {}
     ends: dict[int, ExpectedEnd] = {}
     if not (state.refusal or state.policy_failure):
-        futures = PossibleFutures(
-            journal.cluster, now_us, journal.position, measured=journal.measured
-        )
+        futures = PossibleFutures(journal.cluster, now_us, journal.position)
         simulated = simulated_futures(futures, futures.waiting, within(BUDGET_S, time.process_time))
         starts = starts_in(futures, futures.waiting, simulated)
         ends = expected_ends(futures, simulated)

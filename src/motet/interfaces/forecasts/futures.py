@@ -18,20 +18,14 @@ from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
 from motet.estimate.run_times import RunTimeForecast
 from motet.interfaces.forecasts.draws.drawn_times import DrawnTimes
-from motet.interfaces.forecasts.draws.later_submissions import (
-    MOST_DRAWN,
-    MOST_SHARING,
-    LatestSubmissions,
-)
+from motet.interfaces.forecasts.draws.later_submissions import LatestSubmissions
 from motet.interfaces.forecasts.draws.start_up_times import StartUpTimes
 from motet.interfaces.forecasts.new_jobs import NewJobs, Releases
 from motet.interfaces.forecasts.remaining_work import LEAST_US, MeasuredRuns
 from motet.interfaces.forecasts.replayed_period import PolicyInForce, ReplayedPeriod
 from motet.interfaces.forecasts.simulation_start import SimulationStart
-from motet.interfaces.forecasts.sizes.measured_trainings import MeasuredTrainings
-from motet.interfaces.forecasts.sizes.shared_trainings import SharedTrainings, may_share
-from motet.interfaces.forecasts.sizes.sized_trainings import SizedTrainings
 from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job_spec import TrainingSpec
 from motet.live.master.policy_choice import policy_of
 from motet.live.master.replay import ReplayedCluster
 from motet.live.master.submissions.submission import arrival
@@ -42,8 +36,6 @@ Extreme: TypeAlias = Literal["at once", "never"]
 """When jobs end of whose run time nothing is known."""
 
 FIRST_HORIZON_US = 3600 * SECOND_US
-FIRST_SHARED_US = 60 * SECOND_US
-"""Decisions about groups take long: no more of them than until the wanted jobs have started."""
 LONGEST_US = 4096 * FIRST_HORIZON_US
 """Half a year: what does not happen until then is unknown."""
 _NEVER_US = 100 * LONGEST_US
@@ -108,14 +100,8 @@ class PossibleFutures:
         seed: int,
         submitted: NewJobs | None = None,
         foresight: Foresight = Foresight.LATER,
-        measured: MeasuredTrainings | None = None,
-        *,
-        tells_sharing: bool = False,
     ) -> None:
-        """`now_us`: Unix time, at least that of the last step. `submitted`: further jobs.
-        `measured`: what trainings reported; None: nothing. `tells_sharing`: also while trainings
-        may share machines, where ranges hold too few of the real starts."""
-        self._tells_sharing = tells_sharing
+        """`now_us`: Unix time, at least that of the last step. `submitted`: further jobs."""
         state = live.state
         self._live, self._seed, self._now_us = live, seed, now_us
         self._start = SimulationStart.of(live.engine)
@@ -136,11 +122,6 @@ class PossibleFutures:
             else RunTimeForecast.exactly(min(job.spec.duration_s or job.trial_s, job.trial_s))
             for number, job in self._jobs.items()
         }
-        self._shared: SharedTrainings | None = None
-        if _shares_machines(live):
-            reported, at_us = measured or MeasuredTrainings(), self._start.now_us
-            every = state.jobs.values()
-            self._shared = SharedTrainings(every, reported, at_us, is_exact=is_exact)
         self._period = self._period_with({})
         self._latest: LatestSubmissions | None = None
         self._later_run_times: dict[int, RunTimeForecast | None] = {}
@@ -161,33 +142,27 @@ class PossibleFutures:
         return tuple(sorted(each for each in self.jobs if not self.is_known(each)))
 
     def is_known(self, job: int) -> bool:
-        """Whether something is known of its run time, or of the work on which that depends."""
-        shared = self._shared
-        is_known = self.run_times[job] is not None
-        return is_known or (shared is not None and shared.knows(self._jobs[job]))
+        """Whether something is known of its run time."""
+        return self.run_times[job] is not None
 
     def shares(self, job: int) -> bool:
         """Whether its run time depends on the trainings with which it will share machines."""
-        return self._shared is not None and may_share(self._jobs[job].spec)
+        spec = self._jobs[job].spec
+        may_share = isinstance(spec, TrainingSpec) and spec.is_by_machine and spec.is_elastic
+        return may_share and _shares_machines(self._live)
 
     @property
     def obstacle(self) -> str:
-        """Why nothing is told of the futures; empty: it is."""
-        if self._tells_sharing or not self._has_sharing:
+        """Why nothing can be foreseen; empty: it can."""
+        if not any(map(self.shares, self.jobs)):
             return ""
         policy = self._live.state.policy.policy
         return f"{policy} shares machines by what trainings measure while they run"
 
     @property
-    def _has_sharing(self) -> bool:
-        return any(map(self.shares, self.jobs))
-
-    @property
     def are_equal(self) -> bool:
         """Whether all futures are the same: nothing in them is drawn."""
         if self._latest is not None or self._starts.take_time:
-            return False
-        if self._has_sharing:
             return False
         return all(each.is_exact for each in self.run_times.values() if each is not None)
 
@@ -213,7 +188,7 @@ class PossibleFutures:
         if self._submitted is not None:
             watch.releases = Releases(self._submitted, simulation, place_of)
         places = [place_of[job] for job in self.jobs]
-        horizon_us = FIRST_SHARED_US if self._has_sharing else FIRST_HORIZON_US
+        horizon_us = FIRST_HORIZON_US
         while horizon_us <= LONGEST_US:
             outcome = simulation.run(until_us=self._now_us + horizon_us)
             starts_us = {period.jobs[place]: at_us for place, at_us in watch.started.items()}
@@ -227,27 +202,7 @@ class PossibleFutures:
             rest_us = self._rest_us(job, times, unknown)
             work_us[number] = rest_us + (passed_us if number in self._holds else 0)
         later = [] if self._latest is None else [*self._later(self._latest, times)]
-        shared = self._drawn_trainings(times, work_us, later)
-        if not later and shared is None:
-            return self._period.with_work(work_us)
-        return self._period_with(work_us, later, shared)
-
-    def _drawn_trainings(
-        self, times: DrawnTimes, work_us: Mapping[int, int], later: Sequence[_Later]
-    ) -> SizedTrainings | None:
-        """Those that may share machines; None: there are none."""
-        if self._shared is None:
-            return None
-        arrivals = {each.job.number: each.arrival for each in later}
-        if self._submitted is not None:
-            arrivals |= self._submitted.arrivals
-        rows = self._start.rows | {job: event.columns for job, event in arrivals.items()}
-        rests = [
-            *((job, work_us[number]) for number, job in self._jobs.items()),
-            *((each.job, each.run_us) for each in later),
-        ]
-        limited = ((job, rest_us, self._most_us(job)) for job, rest_us in rests)
-        return self._shared.drawn(limited, rows, arrivals, times)
+        return self._period_with(work_us, later) if later else self._period.with_work(work_us)
 
     def _rest_us(self, job: LiveJob, times: DrawnTimes, unknown: Extreme) -> int:
         """No longer than until the job's `max_duration`."""
@@ -262,31 +217,23 @@ class PossibleFutures:
     def _later(self, latest: LatestSubmissions, times: DrawnTimes) -> Iterator[_Later]:
         """Those like jobs of which nothing is known are left out."""
         generator, first = times.generator(0, 0, 1), max(self._jobs, default=0) + 1
-        most = MOST_SHARING if self._has_sharing else MOST_DRAWN
-        for number, drawn in enumerate(latest.drawn(self._now_us, generator, most), first):
+        for number, drawn in enumerate(latest.drawn(self._now_us, generator), first):
             share, forecast = generator.random(), self._later_run_times[drawn.like.number]
-            job = replace(drawn.like, number=number, attempts=[], array=None, progress=None)
-            if forecast is not None:
-                run_us = max(min(times.drawn_us(forecast, share), self._most_us(job)), LEAST_US)
-            elif self._shared is not None and self._shared.knows(job):
-                run_us = LEAST_US  # Its work is drawn.
-            else:
+            if forecast is None:
                 continue
+            job = replace(drawn.like, number=number, attempts=[], array=None, progress=None)
+            run_us = max(min(times.drawn_us(forecast, share), self._most_us(job)), LEAST_US)
             yield _Later(job, run_us, drawn.at_us, arrival(self._live.state, drawn.at_us, job))
 
     def _period_with(
-        self,
-        work_us: Mapping[int, int],
-        later: Sequence[_Later] = (),
-        shared: SizedTrainings | None = None,
+        self, work_us: Mapping[int, int], later: Sequence[_Later] = ()
     ) -> ReplayedPeriod:
         """`work_us`: of jobs that have some left, by number."""
         state = self._live.state
         users = {number: job.user for number, job in self._jobs.items()}
         least_us = dict.fromkeys(self._jobs, LEAST_US)
-        start = self._start if shared is None else self._start.with_profiles(shared.profiles)
         return ReplayedPeriod.of(
-            start,
+            self._start,
             [*self._happened, *((it.at_us, it.arrival) for it in later)],
             self._live.engine.state.cluster,
             state.queue_book.in_force,
@@ -294,7 +241,6 @@ class PossibleFutures:
             least_us | {**work_us} | {each.job.number: each.run_us for each in later},
             0,  # Starts take their time, see `take_time_to_start`.
             PolicyInForce(state.policy.policy, dict(state.policy.settings)),
-            shared,
         )
 
 

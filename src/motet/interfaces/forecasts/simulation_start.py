@@ -17,7 +17,6 @@ from motet.engine.state.captured_state import CapturedState
 from motet.engine.state.proposed_sizes import TAKES_PROPOSALS
 from motet.engine.state.sharing import SHARED_SET
 from motet.engine.step import Engine
-from motet.estimate.colocation.subtask_profile import SubtaskProfile
 from motet.sim.replay.simulation import Simulation
 
 _COUNTS = ("preemptions", "migrations", "rescales")
@@ -57,12 +56,6 @@ class SimulationStart:
             has_elastic=bool(roles),
         )
         return replace(self, state=state, reported=self.reported if roles else None)
-
-    def with_profiles(self, profiles: Mapping[int, SubtaskProfile]) -> SimulationStart:
-        """The same, but these jobs have measured other COMP and COMM, by number."""
-        if self.reported is None:
-            return self
-        return replace(self, reported=self.reported.with_profiles(profiles))
 
     @property
     def now_us(self) -> int:

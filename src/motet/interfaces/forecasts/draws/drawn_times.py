@@ -34,9 +34,9 @@ class DrawnTimes:
         that follow."""
         shares = self.generator(job.number).random(2)
         rest_us = max(self.drawn_us(forecast, shares[0]) - self._runs.worked_us(job), LEAST_US)
-        return rest_us + self.rest_of_start_us(job, shares[1])
+        return rest_us + self._rest_of_start_us(job, shares[1])
 
-    def rest_of_start_us(self, job: LiveJob, share: float) -> int:
+    def _rest_of_start_us(self, job: LiveJob, share: float) -> int:
         """How long it takes until a job runs that is being started, or stopped in order to move."""
         last = job.attempts[-1] if job.attempts else None
         if last is None or last.ended_us is not None:

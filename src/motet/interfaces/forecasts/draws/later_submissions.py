@@ -25,8 +25,6 @@ LATEST = 50
 """Submissions that are a sample of what comes."""
 MOST_DRAWN = 100
 """More of them in a future hardly change the start of a job that waits now, and take long."""
-MOST_SHARING = 20
-"""Where decisions about groups of trainings take longer with every further one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +51,8 @@ class LatestSubmissions:
         quiet_us = now_us - int(times_us[-1]) if jobs else NEVER_US
         return cls(tuple(jobs), np.diff(times_us), max(quiet_us, 0))
 
-    def drawn(
-        self, now_us: int, generator: Generator, most: int = MOST_DRAWN
-    ) -> list[DrawnSubmission]:
-        """Those of one future, by time; so many at most."""
+    def drawn(self, now_us: int, generator: Generator) -> list[DrawnSubmission]:
+        """Those of one future, by time; MOST_DRAWN at most."""
         longer_us = self.gaps_us[self.gaps_us > self.quiet_us]
         place = int(generator.integers(len(longer_us) + 1))
         if place == len(longer_us):
@@ -66,7 +62,7 @@ class LatestSubmissions:
         until_us = now_us + round(min(age_us * (1 / share_left - 1), float(NEVER_US // 2)))
         at_us = now_us - self.quiet_us + int(longer_us[place])
         found: list[DrawnSubmission] = []
-        while at_us <= until_us and len(found) < most:
+        while at_us <= until_us and len(found) < MOST_DRAWN:
             found.append(DrawnSubmission(at_us, self.jobs[generator.integers(len(self.jobs))]))
             at_us += int(generator.choice(self.gaps_us))
         return found

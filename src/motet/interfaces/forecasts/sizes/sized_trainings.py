@@ -96,30 +96,16 @@ class SizedTrainings:
         return cls(found, reports, *arrived, fixed, frozenset(unprofiled), mean_us)
 
     @property
-    def profiles(self) -> Mapping[int, SubtaskProfile]:
-        """COMP and COMM of those on machines."""
-        return {
-            number: job.speeds
-            for number, job in self.jobs.items()
-            if isinstance(job.speeds, SubtaskProfile)
-        }
-
-    @property
     def proposals(self) -> int:
         """How many sizes were proposed."""
         events = (event for each in self.reports.values() for _, event in each)
         return sum(isinstance(event, SizeProposed) for event in events)
 
 
-def request_roles(row: Mapping[str, int]) -> dict[str, int]:
-    """Values of ROLE_COLUMNS in the columns of a job."""
-    return {name: row.get(name, _USUAL.get(name, 0)) for name in ROLE_COLUMNS}
-
-
 def _roles(job: LiveJob, row: Mapping[str, int]) -> dict[str, int]:
     """Values of ROLE_COLUMNS. One that proposes its size begins with its least, one on machines has
     the limits of its user, another one those of the sizes that it had."""
-    roles = request_roles(row)
+    roles = {name: row.get(name, _USUAL.get(name, 0)) for name in ROLE_COLUMNS}
     if job.spec.is_by_machine:
         return roles
     assert isinstance(job.spec, TrainingSpec)
