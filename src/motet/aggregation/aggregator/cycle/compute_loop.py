@@ -42,10 +42,15 @@ class TenantWork:
 
 
 class ComputeLoop:
-    """Runs `compute(tenant, works)`, one at a time. Thread-safe."""
+    """Runs `compute(tenant, works)`, one at a time. Thread-safe. `clock`: in nanoseconds."""
 
-    def __init__(self, compute: Callable[[Tenant, Sequence[SlotWork]], None]) -> None:
+    def __init__(
+        self,
+        compute: Callable[[Tenant, Sequence[SlotWork]], None],
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
         self._compute = compute
+        self._clock = clock
         self._schedule = CycleSchedule()
         self._changed = threading.Condition()
         self._queues: dict[int, deque[TenantWork]] = {}
@@ -57,7 +62,7 @@ class ComputeLoop:
     def submit(self, tenant: Tenant, works: Sequence[SlotWork]) -> None:
         """Compute soon."""
         job = tenant.access.job
-        now_ns = time.monotonic_ns()
+        now_ns = self._clock()
         with self._changed:
             queue = self._queues.setdefault(job, deque())
             step = 0
@@ -77,7 +82,7 @@ class ComputeLoop:
     def set_cycle(self, cycle_ns: int, shares: Sequence[CycleShare]) -> None:
         """See AggregatorControl."""
         with self._changed:
-            self._schedule.set_cycle(cycle_ns, shares, time.monotonic_ns())
+            self._schedule.set_cycle(cycle_ns, shares, self._clock())
             self._changed.notify()
 
     def close(self) -> None:
@@ -92,9 +97,9 @@ class ComputeLoop:
             found = self._next()
             if found is None:
                 return
-            began_ns = time.monotonic_ns()
+            began_ns = self._clock()
             self._compute(found.tenant, found.works)
-            cost_ns = time.monotonic_ns() - began_ns
+            cost_ns = self._clock() - began_ns
             job = found.tenant.access.job
             with self._changed:
                 for work, share_ns in shared_cost(found.works, cost_ns):
@@ -106,14 +111,14 @@ class ComputeLoop:
         with self._changed:
             while not self._is_closed:
                 ready = {job: queue[0].cost_ns for job, queue in self._queues.items()}
-                choice = self._schedule.choose(ready, time.monotonic_ns())
+                choice = self._schedule.choose(ready, self._clock())
                 for job in self._schedule.take_postponed():
                     self._queues[job][0].tenant.meter.late += 1
                 if choice.job is not None:
                     return self._take(choice.job)
                 wait_s = None
                 if choice.wake_ns is not None:
-                    wait_s = max(choice.wake_ns - time.monotonic_ns(), 0) / 1e9
+                    wait_s = max(choice.wake_ns - self._clock(), 0) / 1e9
                 self._changed.wait(wait_s)
         return None
 
