@@ -11,8 +11,10 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from motet.runtime.backends.local.executors import LocalExecutor
 from motet.runtime.backends.local.template_client import TemplateClient
@@ -29,6 +31,7 @@ from motet.testbed.state import read_state
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _NETWORK = 0x40000000  # CLONE_NEWNET
+Made = TypeVar("Made")
 
 
 class HostMachines:
@@ -115,7 +118,7 @@ def host_machines(name: str) -> Iterator[HostMachines]:
     """
     layout = HostLayout(name)
     blueprint = read_state(layout).blueprint
-    with tempfile.TemporaryDirectory(prefix="motet-arbiters-") as folder, _on_front(layout):
+    with tempfile.TemporaryDirectory(prefix="motet-arbiters-") as folder, on_front(layout):
         machines = HostMachines(layout, blueprint.machines, Path(folder))
         try:
             yield machines
@@ -124,7 +127,8 @@ def host_machines(name: str) -> Iterator[HostMachines]:
 
 
 @contextmanager
-def _on_front(layout: HostLayout) -> Iterator[None]:
+def on_front(layout: HostLayout) -> Iterator[None]:
+    """This thread, and those that it starts, are in the network of the front in the meantime."""
     before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
         _enter(NAMESPACES / layout.label_of(FRONT_HOST))
@@ -136,22 +140,25 @@ def _on_front(layout: HostLayout) -> Iterator[None]:
 
 def _template_on(layout: HostLayout, host: Host) -> TemplateProcess:
     """A process is started on the host by a thread that is there."""
-    made: list[TemplateProcess] = []
-
-    def start() -> None:
-        _enter(NAMESPACES / layout.label_of(host))
-        made.append(TemplateProcess())
-
-    _in_thread(start)
+    made = on_host(layout, host, TemplateProcess)
     for file in require_testbed_machine().members_files(layout.label_of(host)):
-        file.write_text(str(made[0].process_id))
-    return made[0]
+        file.write_text(str(made.process_id))
+    return made
 
 
-def _in_thread(action: Callable[[], None]) -> None:
-    thread = threading.Thread(target=action)
-    thread.start()
-    thread.join()
+def on_host(layout: HostLayout, host: Host, action: Callable[[], Made]) -> Made:
+    """What an action returns that a thread in the host's network carries out."""
+    found: Future[Made] = Future()
+
+    def run() -> None:
+        try:
+            _enter(NAMESPACES / layout.label_of(host))
+            found.set_result(action())
+        except BaseException as error:
+            found.set_exception(error)
+
+    threading.Thread(target=run).start()
+    return found.result()
 
 
 def _enter(namespace: Path) -> None:
