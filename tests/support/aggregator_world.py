@@ -1,7 +1,8 @@
 """Aggregators of a test, which carry pMaster's instructions out when the test says so.
 
 They know the truth about tensors: who serves each of them and who has a replica that is up to
-date. An instruction that real Aggregators could not carry out fails an assertion.
+date. An instruction that real Aggregators could not carry out fails an assertion, and so does the
+promotion of a replica whose Aggregator goes on without it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from motet.aggregation.master.state.events import (
 from motet.aggregation.master.state.instructions import (
     CloseOn,
     EndJob,
+    ForgetOn,
+    KillAggregator,
     MoveTo,
     OpenOn,
     PoolInstruction,
@@ -59,13 +62,20 @@ class FakeAggregator:
 
 @dataclass
 class AggregatorWorld:
-    """`homes` and `replicas`: the truth by tensor. `pending`: operations under way."""
+    """`homes` and `replicas`: the truth by tensor. `stale`: Aggregators with replicas that lack
+    steps. `lost`: peers that an Aggregator does not reach and waits for. `silent`: Aggregators that
+    say nothing. `condemned`: those that are being killed. `pending`: operations under way.
+    """
 
     controller: PoolController
     starting: list[int] = field(default_factory=list)
     aggregators: dict[int, FakeAggregator] = field(default_factory=dict)
     homes: dict[Key, int] = field(default_factory=dict)
     replicas: dict[Key, int] = field(default_factory=dict)
+    stale: set[tuple[Key, int]] = field(default_factory=set)
+    lost: dict[int, set[int]] = field(default_factory=dict)
+    silent: set[int] = field(default_factory=set)
+    condemned: list[int] = field(default_factory=list)
     pending: dict[int, PoolOperation] = field(default_factory=dict)
     given: set[int] = field(default_factory=set)
     repeated: set[int] = field(default_factory=set)
@@ -88,12 +98,16 @@ class AggregatorWorld:
 
     def tick(self, seconds: float = 1.0) -> None:
         self.now_s += seconds
+        for number in set(self.aggregators) - self.silent:
+            self.handle(AggregatorMeasured(number, ()))
         self.handle(Ticked(self.now_s))
 
     def settle(self, choose: Callable[[list[int]], int] = min) -> None:
         """Start and complete everything that is under way."""
         for _ in range(1_000):
-            if self.starting:
+            if self.condemned:
+                self.kill(self.condemned[0])
+            elif self.starting:
                 self.start(self.starting[0])
             elif self.pending:
                 self.complete(choose(list(self.pending)))
@@ -129,7 +143,11 @@ class AggregatorWorld:
                 self._carry_out(operation)
         if number in self.starting:
             self.starting.remove(number)
+        if number in self.condemned:
+            self.condemned.remove(number)
         self.aggregators.pop(number, None)
+        self.lost.pop(number, None)
+        self.stale = {each for each in self.stale if each[1] != number}
         for key, home in list(self.homes.items()):
             if home == number:
                 self.homes[key] = -1
@@ -154,7 +172,8 @@ class AggregatorWorld:
         state = self.controller.state.jobs[job]
         for aggregator in state.live_homes:
             own = dict.fromkeys(state.tensors_at(aggregator).tolist(), tensor_ns)
-            found = JobMeasurement(job, steps, steps, iteration_ns, own, {}, late, 1_000)
+            lost = tuple(f"endpoint {each}" for each in sorted(self.lost.get(aggregator, ())))
+            found = JobMeasurement(job, steps, steps, iteration_ns, own, {}, late, 1_000, lost)
             self.handle(AggregatorMeasured(aggregator, (found,)))
 
     def place(self, name: str, iteration_ns: int, tensor_ns: int, **join_options: int) -> int:
@@ -176,6 +195,10 @@ class AggregatorWorld:
                 self.starting.append(instruction.aggregator)
             case StopAggregator():
                 self._stop(instruction.aggregator)
+            case KillAggregator():
+                assert instruction.aggregator in self.aggregators
+                if instruction.aggregator not in self.condemned:
+                    self.condemned.append(instruction.aggregator)
             case PublishRoutes():
                 self.published[instruction.job] = self.controller.state.jobs[
                     instruction.job
@@ -188,8 +211,8 @@ class AggregatorWorld:
                 self._begin(instruction)
 
     def _stop(self, number: int) -> None:
-        assert number not in self.homes.values(), "an Aggregator with tensors is released"
-        assert number not in self.replicas.values(), "an Aggregator with replicas is released"
+        held = {each for job in self.controller.state.jobs for each in self._holders(job)}
+        assert number not in held, "an Aggregator with tensors or replicas is released"
         busy = [each for each in self.pending.values() if number in _concerned(each)]
         assert not busy, busy
         if number in self.starting:
@@ -225,12 +248,13 @@ class AggregatorWorld:
             case OpenOn():
                 aggregator.jobs.add(operation.job)
             case CloseOn():
-                assert operation.aggregator not in self._holders(operation.job)
-                aggregator.jobs.discard(operation.job)
+                self._close(operation)
             case SetWorkersOn():
                 assert operation.job in aggregator.jobs
             case SetCycleOn():
                 aggregator.cycle_ns = operation.cycle_ns
+            case ForgetOn():
+                self._go_on_alone(operation)
             case MoveTo() | ReplicateTo() | PromoteOn():
                 return operation.job in self.ended or self._touch_tensors(operation)
         return True
@@ -239,6 +263,8 @@ class AggregatorWorld:
         keys = [(operation.job, tensor) for tensor in operation.tensors]
         number = operation.aggregator
         if isinstance(operation, PromoteOn):
+            has_stale = any((key, number) in self.stale for key in keys)
+            assert not has_stale, "a replica that lacks steps is promoted"
             if any(number not in (self.homes[key], self.replicas.get(key)) for key in keys):
                 return False
             self._serve(keys, number)
@@ -252,11 +278,35 @@ class AggregatorWorld:
             assert self.homes[key] == number, f"{operation}: {self.homes[key]} serves {key}"
             if isinstance(operation, ReplicateTo):
                 self.replicas[key] = operation.target
+                self.stale.discard((key, operation.target))
                 continue
             self.homes[key] = operation.target
+            self.stale.discard((key, operation.target))
             if self.replicas.get(key, operation.target) == operation.target:
                 self.replicas[key] = number
         return True
+
+    def _close(self, operation: CloseOn) -> None:
+        """Replicas that do not count may be there: they are gone with the job."""
+        job, number = operation.job, operation.aggregator
+        known = self.controller.state.jobs.get(job)
+        if known is not None and known.is_routed:
+            assert number not in {home for key, home in self.homes.items() if key[0] == job}
+            held = [key for key, at in self.replicas.items() if (key[0], at) == (job, number)]
+            assert all(known.replicas[tensor] != number for _, tensor in held)
+            self.replicas = {key: at for key, at in self.replicas.items() if key not in held}
+        self.aggregators[number].jobs.discard(job)
+        self.stale = {(key, at) for key, at in self.stale if (key[0], at) != (job, number)}
+
+    def _go_on_alone(self, operation: ForgetOn) -> None:
+        """From now on the replicas on the peer lack steps."""
+        peer = int(operation.peer.split()[1])
+        self.lost.get(operation.aggregator, set()).discard(peer)
+        for key, home in self.homes.items():
+            is_concerned = key[0] == operation.job and home == operation.aggregator
+            if is_concerned and self.replicas.get(key) == peer:
+                del self.replicas[key]
+                self.stale.add((key, peer))
 
     def _serve(self, keys: list[Key], number: int) -> None:
         for key in keys:
@@ -266,6 +316,10 @@ class AggregatorWorld:
             self.replicas.pop(key, None)
 
     def _holders(self, job: int) -> set[int]:
+        """No worker has sent values before it knows the routes."""
+        known = self.controller.state.jobs.get(job)
+        if known is None or not known.is_routed:
+            return set()
         return {
             n for found in (self.homes, self.replicas) for key, n in found.items() if key[0] == job
         }
@@ -282,6 +336,8 @@ def _conflict(one: PoolOperation, other: PoolOperation) -> bool:
     tensor_kinds = (MoveTo, ReplicateTo, PromoteOn)
     if isinstance(one, tensor_kinds) and isinstance(other, tensor_kinds):
         return one.job == other.job and bool({*one.tensors} & {*other.tensors})
+    if isinstance(one, ForgetOn) and isinstance(other, ForgetOn):
+        return (one.aggregator, one.job, one.peer) == (other.aggregator, other.job, other.peer)
     if isinstance(one, SetCycleOn) or isinstance(other, SetCycleOn):
         return type(one) is type(other) and one.aggregator == other.aggregator
     shares_place = bool({*_concerned(one)} & {*_concerned(other)}) and one.job == other.job

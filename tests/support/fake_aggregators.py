@@ -11,7 +11,8 @@ from motet.transport import Endpoint
 
 
 class FakeControl:
-    """Implements ClosableControl. `steps`: what it says that every job has applied."""
+    """Implements ClosableControl. `steps`: what it says that every job has applied.
+    `is_stopped`: it is alive and says nothing."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[object, ...]] = []
@@ -19,7 +20,8 @@ class FakeControl:
         self.steps = 0
         self.iteration_ns = 100_000_000
         self.tensors: dict[int, set[int]] = {}
-        self.is_dead = False
+        self.is_dead = self.is_stopped = False
+        self.lost_replicas: tuple[str, ...] = ()
 
     def open_job(self, access: JobAccess) -> None:
         self._called("open_job", access.job, access.name)
@@ -38,6 +40,9 @@ class FakeControl:
     def replicate(self, job: int, tensors: Sequence[int], peer: str) -> None:
         self._called("replicate", job, tuple(tensors), peer)
 
+    def forget_replicas(self, job: int, peer: str) -> None:
+        self._called("forget_replicas", job, peer)
+
     def promote(self, job: int, tensors: Sequence[int]) -> None:
         self._called("promote", job, tuple(tensors))
 
@@ -45,11 +50,14 @@ class FakeControl:
         self._called("move", job, tuple(tensors), peer)
 
     def measurements(self) -> Sequence[JobMeasurement]:
-        if self.is_dead:
+        if self.is_dead or self.is_stopped:
             raise Unreachable("this Aggregator has ended")
         tensor_ns = dict.fromkeys(range(100), 1_000_000)
         return [
-            JobMeasurement(job, self.steps, self.steps, self.iteration_ns, tensor_ns, {}, 0, 1_000)
+            JobMeasurement(
+                *(job, self.steps, self.steps, self.iteration_ns, tensor_ns, {}, 0, 1_000),
+                self.lost_replicas,
+            )
             for job in list(self.jobs)
         ]
 

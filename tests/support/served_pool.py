@@ -25,10 +25,11 @@ SECRET = new_secret()
 class ServedPool:
     """pMaster behind a server; `restart` replaces it, as after a kill. `address`: its file."""
 
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
+    def __init__(self, folder: Path, stack: ExitStack, silent_s: float = 60.0) -> None:
         self.address = folder / ADDRESS_FILE
         write_secret(folder / PROGRAM_SECRET_FILE, SECRET)
         self.launcher = FakeLauncher()
+        self._settings = MasterSettings(ScalingRules(8), silent_s=silent_s)
         self._file, self._stack = StateFile(folder / "state.json"), stack
         self.master = self._new_master()
         self._server = self._new_server()
@@ -48,8 +49,7 @@ class ServedPool:
         return self.launcher.controls[number]
 
     def _new_master(self) -> PoolMaster:
-        settings = MasterSettings(ScalingRules(8))
-        master = PoolMaster(settings, self.launcher, self.launcher.connect, self._file)
+        master = PoolMaster(self._settings, self.launcher, self.launcher.connect, self._file)
         return self._stack.enter_context(master)
 
     def _new_server(self) -> Server:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from aggregation_training import AggregatorPool, RouteTable, SmallTraining, same
+from link_to_cut import LinkToCut
 from motet.aggregation.agent.numpy_agent import NumpyAgent
 from motet.aggregation.control.remote_aggregator import RemoteAggregator
 from motet.aggregation.tensors.tensor_slot import STEPS_AHEAD
@@ -23,7 +24,7 @@ from motet.aggregation.wire.worker_requests import FinishStep, PullValues, PushG
 from motet.domain.errors import AuthenticationFailed, BadInput, JobFailed, MotetError
 from motet.runtime.wire.codec import encode
 from motet.runtime.wire.errors import BadMessage
-from motet.transport import Connection, new_secret
+from motet.transport import Connection, Endpoint, new_secret
 
 TRAINING = SmallTraining(steps=6)
 OTHER = 2
@@ -37,18 +38,30 @@ def pool() -> Iterator[AggregatorPool]:
 
 
 class OtherJob:
-    """A second job with one tensor of four numbers, and one worker."""
+    """A second job with one tensor of four numbers, and one worker. `endpoint`: where it reaches
+    the first Aggregator.
+    """
 
-    def __init__(self, pool: AggregatorPool, quota_bytes: int = 1 << 20) -> None:
+    def __init__(
+        self, pool: AggregatorPool, quota_bytes: int = 1 << 20, endpoint: Endpoint | None = None
+    ) -> None:
         self.secret = new_secret()
         pool.open_job(OTHER, self.secret, quota_bytes)
-        self.endpoint = pool.aggregators[0].endpoint
+        self.endpoint = endpoint or pool.aggregators[0].endpoint
         self.agent = NumpyAgent(RouteTable(OTHER, self.secret, [self.endpoint]), 0, 1)
         self.values = [np.zeros(4, np.float32)]
 
     def begin(self) -> None:
         spec = OptimizerSpec("sgd", ({"lr": 1.0},))
         self.agent.initialise([TensorSpec("t", (4,))], spec, self.values)
+
+    def step(self) -> None:
+        self.agent.push(0, np.ones(4, np.float32))
+        self.agent.finish_step([{"lr": 1.0}])
+
+    def pull(self) -> list[float]:
+        self.agent.pull(0, self.values[0]).wait(60)
+        return self.values[0].tolist()
 
     def connection(self) -> Connection:
         name = agent_name(OTHER, 0)
@@ -176,6 +189,47 @@ def test_a_worker_that_dies_in_a_step_harms_no_other_job(pool: AggregatorPool) -
         stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
         with ThreadPoolExecutor(1) as threads:
             trains_as_alone(pool, threads)
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+@pytest.mark.parametrize("data", [b"x", bytes(64), b"\xff" * 4096])
+def test_garbage_on_a_connection_harms_no_job(
+    pool: AggregatorPool, data: bytes, is_cut: bool
+) -> None:
+    """Part of a frame, or what is no frame, with and without a disconnect."""
+    with LinkToCut(pool.aggregators[0].endpoint) as link, ThreadPoolExecutor(1) as threads:
+        other = OtherJob(pool, endpoint=link.endpoint)
+        other.begin()
+        link.send(data)
+        if is_cut:
+            link.cut()
+        trains_as_alone(pool, threads)
+        other.agent.close()
+
+
+def test_a_replica_that_says_nothing_delays_its_own_job_alone() -> None:
+    with AggregatorPool(3) as pool, LinkToCut(pool.aggregators[1].endpoint) as link:
+        pool.table.routes(TRAINING.specs)
+        every = range(len(TRAINING.shapes))
+        pool.table.move(every, 0)
+        agent = NumpyAgent(pool.table, 0, 1)
+        agent.initialise(TRAINING.specs, TRAINING.spec, TRAINING.initial())
+        pool.aggregators[0].replicate(1, every, link.endpoint.encode())
+        other = OtherJob(pool)
+        other.begin()
+        pool.aggregators[0].replicate(OTHER, [0], pool.peer(2))
+        link.hold()
+        TRAINING.push_all(agent, TRAINING.initial(), 1)
+        agent.finish_step([TRAINING.options_in(1)])
+        agent.flush()
+        waits = agent.pull(0, np.empty((3, 4), np.float32))
+        with pytest.raises(TimeoutError):
+            waits.wait(0.1)
+        for step in range(1, 4):
+            other.step()
+            assert other.pull() == [-step] * 4
+        for each in (agent, other.agent):
+            each.close()
 
 
 def test_a_closed_job_ends_its_agents_alone(pool: AggregatorPool) -> None:

@@ -10,11 +10,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggregation_training import AggregatorPool, SmallTraining, same, same_state
+from aggregation_training import AggregatorPool, SmallTraining, Values, same, same_state
+from link_to_cut import LinkToCut
 from motet.aggregation.agent.numpy_agent import NumpyAgent
-from motet.domain.errors import NotFound
+from motet.aggregation.wire.aggregator_control import JobAccess
+from motet.domain.errors import JobFailed, NotFound
+from waiting import wait_until
 
 TRAINING = SmallTraining(steps=12, kind="adamw", options={"lr": 0.1})
+EVERY = range(len(TRAINING.shapes))
 
 
 @pytest.fixture
@@ -41,6 +45,7 @@ class DeathInStep:
             tensors = pool.table.on(self._victim)
             pool.aggregators[self._victim].close()
             pool.aggregators[survivor].promote(1, tensors)
+            pool.aggregators[survivor].forget_replicas(1, pool.peer(self._victim))
             pool.table.move(tensors, survivor)
 
 
@@ -54,18 +59,134 @@ def test_no_step_is_lost_and_none_is_applied_twice(
     assert all(same(own, values) and same_state(own_state, state) for own, own_state in found)
 
 
-def test_training_goes_on_without_its_replica(pool: AggregatorPool) -> None:
-    def on_step(rank: int, step: int) -> None:
-        if rank == 0 and step == 2:
-            pool.aggregators[0].replicate(1, range(len(TRAINING.shapes)), pool.peer(1))
-        if rank == 0 and step == 5:
-            pool.aggregators[1].close()
+def lost_replicas(pool: AggregatorPool) -> tuple[str, ...]:
+    """The peers that Aggregator 0 waits for."""
+    return pool.aggregators[0].measurements()[0].lost_replicas
 
+
+def test_training_goes_on_without_its_replica_once_nobody_will_promote_it(
+    pool: AggregatorPool,
+) -> None:
     pool.table.routes(TRAINING.specs)
-    pool.table.move(range(len(TRAINING.shapes)), 0)
-    found = TRAINING.run(pool.table, on_step)
+    pool.table.move(EVERY, 0)
+
+    def allow() -> None:
+        wait_until(lambda: lost_replicas(pool) == (pool.peer(1),))
+        pool.aggregators[0].forget_replicas(1, pool.peer(1))
+
+    with ThreadPoolExecutor(1) as threads:
+        allowed: list[Future[None]] = []
+
+        def on_step(rank: int, step: int) -> None:
+            if rank == 0 and step == 2:
+                pool.aggregators[0].replicate(1, EVERY, pool.peer(1))
+            if rank == 0 and step == 5:
+                pool.aggregators[1].close()
+                allowed.append(threads.submit(allow))
+
+        found = TRAINING.run(pool.table, on_step)
+        allowed[0].result(60)
     values, _ = TRAINING.with_torch()
     assert all(same(own, values) for own, _ in found)
+    assert lost_replicas(pool) == ()
+
+
+def test_a_step_that_the_replica_lacks_is_not_answered(pool: AggregatorPool) -> None:
+    agent, values = one_worker(pool)
+    pool.aggregators[0].replicate(1, EVERY, pool.peer(1))
+    pool.aggregators[1].close()
+    end_step(agent)
+    pull = agent.pull(0, values[0])
+    wait_until(lambda: lost_replicas(pool) == (pool.peer(1),))
+    with pytest.raises(TimeoutError):
+        pull.wait(0.1)
+    pool.aggregators[0].forget_replicas(1, pool.peer(1))
+    pull.wait(60)
+    agent.close()
+
+
+def test_a_joint_copy_that_the_replica_lacks_is_not_answered(pool: AggregatorPool) -> None:
+    agent, values = one_worker(pool)
+    pool.aggregators[0].replicate(1, EVERY, pool.peer(1))
+    pool.aggregators[1].close()
+    with ThreadPoolExecutor(1) as threads:
+        load = threads.submit(agent.load, values, [{} for _ in values])
+        wait_until(lambda: lost_replicas(pool) == (pool.peer(1),))
+        assert not load.done()
+        pool.aggregators[0].forget_replicas(1, pool.peer(1))
+        load.result(60)
+    agent.close()
+
+
+def test_an_aggregator_whose_replica_was_promoted_commits_nothing(pool: AggregatorPool) -> None:
+    """It was taken for dead, but lives: stopped for a while, or behind a partition."""
+    agent, values = one_worker(pool)
+    pool.aggregators[0].replicate(1, EVERY, pool.peer(1))
+    pool.aggregators[1].promote(1, EVERY)
+    end_step(agent)
+    pull = agent.pull(0, values[0])
+    wait_until(lambda: lost_replicas(pool) == (pool.peer(1),))
+    with pytest.raises(TimeoutError):
+        pull.wait(0.1)
+    pool.table.move(EVERY, 1)
+    other = NumpyAgent(pool.table, 0, 1)
+    seen = [np.empty_like(each) for each in values]
+    assert other.initialise(TRAINING.specs, TRAINING.spec, seen) == 0, "no step has ended"
+    other.close()
+    agent.close()
+
+
+def test_a_partition_from_the_replica_leaves_no_trace_in_the_curve(pool: AggregatorPool) -> None:
+    """The replica is promoted while its Aggregator still gets all gradients."""
+    pool.table.routes(TRAINING.specs)
+    pool.table.move(EVERY, 0)
+    with LinkToCut(pool.aggregators[1].endpoint) as link, ThreadPoolExecutor(1) as threads:
+        replaced: list[Future[None]] = []
+
+        def replace_it() -> None:
+            wait_until(lambda: lost_replicas(pool) == (link.endpoint.encode(),))
+            pool.aggregators[1].promote(1, EVERY)
+            pool.table.move(EVERY, 1)
+            pool.aggregators[0].close()
+
+        def on_step(rank: int, step: int) -> None:
+            if rank == 0 and step == 2:
+                pool.aggregators[0].replicate(1, EVERY, link.endpoint.encode())
+            if rank == 0 and step == 6:
+                link.cut()
+                replaced.append(threads.submit(replace_it))
+
+        found = TRAINING.run(pool.table, on_step)
+        replaced[0].result(60)
+    values, state = TRAINING.with_torch()
+    assert all(same(own, values) and same_state(own_state, state) for own, own_state in found)
+
+
+def one_worker(pool: AggregatorPool) -> tuple[NumpyAgent, Values]:
+    """A worker whose tensors are all on Aggregator 0."""
+    pool.table.routes(TRAINING.specs)
+    pool.table.move(EVERY, 0)
+    agent = NumpyAgent(pool.table, 0, 1)
+    values = TRAINING.initial()
+    agent.initialise(TRAINING.specs, TRAINING.spec, values)
+    return agent, values
+
+
+def end_step(agent: NumpyAgent) -> None:
+    for number, value in enumerate(TRAINING.initial()):
+        agent.push(number, np.ones_like(value))
+    agent.finish_step([TRAINING.options])
+
+
+def test_replicas_count_as_memory_and_for_the_quota(pool: AggregatorPool) -> None:
+    agent, _ = one_worker(pool)
+    pool.aggregators[0].replicate(1, EVERY, pool.peer(1))
+    own, replicas = (each.measurements()[0].memory_bytes for each in pool.aggregators)
+    assert own == replicas > 0
+    pool.aggregators[1].open_job(JobAccess(1, "job 1", pool.secret, own - 1))
+    with pytest.raises(JobFailed, match="its quota is"):
+        pool.aggregators[0].replicate(1, EVERY, pool.peer(1))
+    agent.close()
 
 
 def test_a_tensor_without_a_replica_cannot_be_promoted(pool: AggregatorPool) -> None:
@@ -75,26 +196,25 @@ def test_a_tensor_without_a_replica_cannot_be_promoted(pool: AggregatorPool) -> 
 
 def test_a_moved_tensor_keeps_its_replica() -> None:
     """From Aggregator 0 to 2; then 2 dies, and the replica at 1 goes on."""
-    every = range(len(TRAINING.shapes))
     with AggregatorPool(3) as pool, ThreadPoolExecutor(1) as threads:
         pool.table.routes(TRAINING.specs)
-        pool.table.move(every, 0)
+        pool.table.move(EVERY, 0)
         moves: list[Future[None]] = []
 
         killed = threading.Event()
 
         def on_step(rank: int, step: int) -> None:
             if rank == 0 and step == 2:
-                pool.aggregators[0].replicate(1, every, pool.peer(1))
-                moves.append(threads.submit(pool.aggregators[0].move, 1, every, pool.peer(2)))
+                pool.aggregators[0].replicate(1, EVERY, pool.peer(1))
+                moves.append(threads.submit(pool.aggregators[0].move, 1, EVERY, pool.peer(2)))
             if rank == 1 and step == 7:
                 killed.wait()  # Between two steps, so that every tensor can depart.
             if rank == 0 and step == 7:
                 moves[0].result(60)
                 for dead in (0, 2):
                     pool.aggregators[dead].close()
-                pool.aggregators[1].promote(1, every)
-                pool.table.move(every, 1)
+                pool.aggregators[1].promote(1, EVERY)
+                pool.table.move(EVERY, 1)
                 killed.set()
 
         found = TRAINING.run(pool.table, on_step)

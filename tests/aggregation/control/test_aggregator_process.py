@@ -6,7 +6,7 @@ import random
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +27,7 @@ class ProcessPool:
     """Aggregators in processes of their own, with one job open; tensors begin on the first two."""
 
     def __init__(self, folder: Path, count: int, stack: ExitStack) -> None:
+        self._stack = stack
         secret_file = folder / "pool.secret"
         pool_secret, self.secret = new_secret(), new_secret()
         write_secret(secret_file, pool_secret)
@@ -54,7 +55,29 @@ class ProcessPool:
         self.processes[victim].process.wait()
         tensors = self.table.on(victim)
         self.controls[1 - victim].promote(1, tensors)
+        living = [each for each in self.controls if each is not self.controls[victim]]
+        self._stack.callback(self._watch(living, self.peer(victim)))
         self.table.move(tensors, 1 - victim)
+
+    @staticmethod
+    def _watch(controls: list[RemoteAggregator], dead: str) -> Callable[[], None]:
+        """Let Aggregators go on without replicas there, as pMaster does; how to end that."""
+        ended = threading.Event()
+
+        def watch() -> None:
+            while not ended.wait(0.02):
+                for control in controls:
+                    if any(dead in each.lost_replicas for each in control.measurements()):
+                        control.forget_replicas(1, dead)
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+
+        def end() -> None:
+            ended.set()
+            thread.join()
+
+        return end
 
 
 @pytest.fixture

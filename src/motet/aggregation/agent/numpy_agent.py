@@ -21,7 +21,7 @@ from motet.aggregation.agent.registration import initial_values, registered
 from motet.aggregation.agent.routes import RouteSource
 from motet.aggregation.agent.tensor_calls import Message, TensorCalls, TensorOperation
 from motet.aggregation.wire.job_requests import BroadcastArrays
-from motet.aggregation.wire.message_kinds import AggregatorRequest
+from motet.aggregation.wire.message_kinds import AggregatorRequest, TensorStatus
 from motet.aggregation.wire.tensor_image import TensorImage, decode_images, encode_images
 from motet.aggregation.wire.tensor_spec import GroupOptions, OptimizerSpec, TensorSpec
 from motet.aggregation.wire.worker_requests import (
@@ -117,8 +117,13 @@ class NumpyAgent:
 
     def broadcast(self, arrays: Sequence[NDArray[Any]]) -> None:
         """See GradientService."""
-        is_source = self.rank == 0
         self._broadcasts += 1
+        if not self._takes_part(arrays, is_source=self.rank == 0):
+            self._takes_part(arrays, is_source=True)
+
+    def _takes_part(self, arrays: Sequence[NDArray[Any]], *, is_source: bool) -> bool:
+        """In a joint copy; returns False if this worker is to be its source."""
+        statuses: list[int] = []
         request = BroadcastArrays(self.rank, self._step - 1, self._broadcasts, 0, is_source)
         head = encode(request)[0]
         filled = [array for array in arrays if array.nbytes]
@@ -126,7 +131,10 @@ class NumpyAgent:
             message = Message(head, [np.ascontiguousarray(array) for array in filled])
         else:
             message = Message(head, (), filled or None)
-        self._ask(_fixed(AggregatorRequest.BROADCAST, 0, message))
+        operation = _fixed(AggregatorRequest.BROADCAST, 0, message)
+        operation.on_reply = lambda tensors, reply: statuses.append(reply.status)
+        self._ask(operation)
+        return statuses != [TensorStatus.SEND]
 
     def close(self) -> None:
         """See GradientService."""

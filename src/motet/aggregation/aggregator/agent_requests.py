@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
+from motet.aggregation.aggregator.broadcasts import Missing
+from motet.aggregation.aggregator.replication import after_all
 from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.tensors.gradient_memory import size_bytes as size_bytes_of
 from motet.aggregation.tensors.gradient_memory import tensors_over
 from motet.aggregation.tensors.job_tensors import Effects
-from motet.aggregation.tensors.step_gradients import Release, WorkerGradient
+from motet.aggregation.tensors.step_gradients import WorkerGradient
 from motet.aggregation.wire.job_requests import (
     BroadcastArrays,
     RegisterTensors,
@@ -43,8 +44,8 @@ class Services(Protocol):
         """Run a call that copies so many bytes, on another thread if they are many."""
         ...
 
-    def loaded(self, tenant: Tenant, numbers: Sequence[int]) -> None:
-        """Tensors have new contents, which their replicas receive now."""
+    def loaded(self, tenant: Tenant, numbers: Sequence[int], call: Callable[[], None]) -> None:
+        """Tensors have new contents; call once their replicas have them too."""
         ...
 
     def when_kept(self, tenant: Tenant, call: Callable[[], None]) -> None:
@@ -83,8 +84,7 @@ def _put_values(services: Services, tenant: Tenant, request: Request) -> None:
             if image.value is None:
                 raise BadMessage(f"tensor {image.tensor} came without a value")
             effects.add(tenant.tensors.put_value(image.tensor, image.value.reshape(-1).data))
-    services.loaded(tenant, [image.tensor for image in images])
-    request.reply()
+    services.loaded(tenant, [image.tensor for image in images], request.reply)
     services.carry_out(tenant, effects)
 
 
@@ -109,7 +109,7 @@ def _push(services: Services, tenant: Tenant, request: Request) -> None:
         for slot in slots:
             slot.require_open(message.step)
         tenant.hold(size_bytes)
-        release = _after(len(slots), lambda: _consumed(tenant, request, size_bytes))
+        release = after_all(len(slots), lambda: _consumed(tenant, request, size_bytes))
         tensors = tensors_over(payload, specs)
         gradients = [
             WorkerGradient(count, tensor, release)
@@ -194,18 +194,19 @@ def _load_state(services: Services, tenant: Tenant, request: Request) -> None:
             return
         for image in images:
             tenant.tensors.slots[image.tensor].load(image)
-    services.loaded(tenant, [image.tensor for image in images])
-    request.reply()
+    services.loaded(tenant, [image.tensor for image in images], request.reply)
 
 
 def _broadcast(services: Services, tenant: Tenant, request: Request) -> None:
     message = decode(BroadcastArrays, request.meta)
     payload = bytes(request.payload) if request.payload or message.is_source else None
 
-    def respond(data: bytes | None) -> None:
+    def respond(data: bytes | Missing) -> None:
         if tenant.failure is not None:
             request.fail(tenant.failure)
-        elif data is None:
+        elif data is Missing.SOURCE:
+            request.reply(TensorStatus.SEND)
+        elif data is Missing.ELSEWHERE:
             with tenant.lock:
                 moved = encode_locations(tenant.elsewhere([message.tensor]))
             request.reply(TensorStatus.MOVED, moved)
@@ -283,19 +284,3 @@ def _consumed(tenant: Tenant, request: Request, size_bytes: int) -> None:
     tenant.free(size_bytes)
     if not request.is_answered:
         request.reply()
-
-
-def _after(count: int, call: Release) -> Release:
-    """A release that has an effect when it is called for the last of so many times."""
-    lock = threading.Lock()
-    left = count
-
-    def release() -> None:
-        nonlocal left
-        with lock:
-            left -= 1
-            is_last = left == 0
-        if is_last:
-            call()
-
-    return release

@@ -12,6 +12,7 @@ import torch
 
 from motet.aggregation.aggregator.agent_requests import AGENT_HANDLERS
 from motet.aggregation.aggregator.answer_thread import AnswerThread
+from motet.aggregation.aggregator.broadcasts import Missing
 from motet.aggregation.aggregator.cycle.compute_loop import ComputeLoop, shared_cost
 from motet.aggregation.aggregator.migration import WORKERS_KNOW_S, Migration
 from motet.aggregation.aggregator.peer_handlers import PEER_HANDLERS
@@ -95,7 +96,10 @@ class Aggregator:
         with tenant.lock:
             tenant.tensors.require_in_time(ranks, from_step)
             effects = tenant.tensors.set_workers(ranks, from_step)
+            calls = tenant.broadcasts.progress(tenant.ranks_after)
         self.carry_out(tenant, effects)
+        if calls:
+            self.when_kept(tenant, lambda: self.carry_out(tenant, Effects(calls=calls)))
 
     def set_cycle(self, cycle_ns: int, shares: Sequence[CycleShare]) -> None:
         """See AggregatorControl."""
@@ -104,6 +108,10 @@ class Aggregator:
     def replicate(self, job: int, tensors: Sequence[int], peer: str) -> None:
         """See AggregatorControl."""
         self._replication.begin(self._tenants.tenant(job), tensors, peer)
+
+    def forget_replicas(self, job: int, peer: str) -> None:
+        """See AggregatorControl."""
+        self._replication.forget(self._tenants.tenant(job), peer)
 
     def promote(self, job: int, tensors: Sequence[int]) -> None:
         """See AggregatorControl."""
@@ -144,9 +152,9 @@ class Aggregator:
         else:
             self._answers.run(call)
 
-    def loaded(self, tenant: Tenant, numbers: Sequence[int]) -> None:
+    def loaded(self, tenant: Tenant, numbers: Sequence[int], call: Callable[[], None]) -> None:
         """See Services."""
-        self._replication.refresh(tenant, numbers)
+        self._replication.refresh(tenant, numbers, call)
 
     def when_kept(self, tenant: Tenant, call: Callable[[], None]) -> None:
         """See Services."""
@@ -204,8 +212,9 @@ class Aggregator:
             for number in list(tenant.tensors.slots):
                 calls += tenant.tensors.remove(number)[1].calls
             waiting = tenant.broadcasts.take_waiting()
+            calls += tenant.take_unreplicated()
         for respond in waiting:
-            respond(None)
+            respond(Missing.ELSEWHERE)
         for call in calls:
             call()
 

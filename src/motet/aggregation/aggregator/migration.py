@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 
+from motet.aggregation.aggregator.broadcasts import Missing
 from motet.aggregation.aggregator.peers import PeerConnections
 from motet.aggregation.aggregator.replication import (
     COPY_BYTES,
@@ -160,8 +161,9 @@ class Migration:
                     tenant.moved[number] = peer
                     tenant.uncopied.add(number)
                     tenant.departed[number], effects = tenant.tensors.remove(number)
+                    tenant.recount()
                     waiting = tenant.broadcasts.take_waiting() if number == 0 else []
-                    effects.calls += [partial(respond, None) for respond in waiting]
+                    effects.calls += [partial(respond, Missing.ELSEWHERE) for respond in waiting]
             self._carry_out(tenant, effects)
             left.set()
 

@@ -122,7 +122,7 @@ def _copy(services: PeerServices, tenant: Tenant, m: CopyTensors, request: Reque
         for spec, image in zip(m.specs, images, strict=True):
             slot = TensorSlot(image.tensor, spec, optimizer)
             slot.load(image)
-            tenant.replicas[image.tensor] = slot
+            tenant.keep_replica(slot)
         request.reply()
         return
     arriving = [_arriving(tenant, image) for image in images]
@@ -218,6 +218,7 @@ def _ends(m: ApplyStep) -> list[StepEnd | None]:
 def _drop_replica(services: PeerServices, tenant: Tenant, m: DropReplica, request: Request) -> None:
     with tenant.lock:
         tenant.replicas.pop(m.number, None)
+        tenant.recount()
     request.reply()
 
 

@@ -1,10 +1,11 @@
-"""An Aggregator's connections to others, and the thread that waits for their answers."""
+"""An Aggregator's connections to others, each with a thread that waits for its answers."""
 
 from __future__ import annotations
 
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from motet.aggregation.wire.client_names import pool_member_name
 from motet.aggregation.wire.peer_requests import PeerMessage
@@ -15,6 +16,31 @@ from motet.transport import Arena, Buffer, Call, Connection, Endpoint, Reply
 WhenDone = Callable[["MotetError | None"], None]
 
 
+@dataclass(eq=False)
+class _Peer:
+    """A connection and the calls whose answers its thread waits for: a peer that is silent delays
+    none of the others.
+    """
+
+    connection: Connection
+    sent: queue.SimpleQueue[tuple[Call, WhenDone] | None] = field(default_factory=queue.SimpleQueue)
+
+    def start(self) -> threading.Thread:
+        thread = threading.Thread(target=self._await, name="motet-peer", daemon=True)
+        thread.start()
+        return thread
+
+    def _await(self) -> None:
+        while (found := self.sent.get()) is not None:
+            call, when_done = found
+            try:
+                call.wait()
+            except MotetError as error:
+                when_done(error)
+            else:
+                when_done(None)
+
+
 class PeerConnections:
     """Connections by encoded endpoint, made on first use. Thread-safe."""
 
@@ -22,10 +48,8 @@ class PeerConnections:
         self.arena = Arena()
         self._pool_secret = pool_secret
         self._lock = threading.Lock()
-        self._connections: dict[str, Connection] = {}
-        self._sent: queue.SimpleQueue[tuple[Call, WhenDone] | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._await, name="motet-peers", daemon=True)
-        self._thread.start()
+        self._known: dict[str, _Peer] = {}
+        self._threads: list[threading.Thread] = []
 
     def ask(
         self,
@@ -36,7 +60,7 @@ class PeerConnections:
     ) -> Reply:
         """Send and wait. Raises Unreachable, TimeoutError, or the peer's error."""
         try:
-            return self._submit(peer, message, buffers).wait(timeout_s)
+            return self._submit(peer, message, buffers)[0].wait(timeout_s)
         except MotetError:
             self._drop_if_broken(peer)
             raise
@@ -49,12 +73,12 @@ class PeerConnections:
         The buffers are free once this returns.
         """
         try:
-            call = self._submit(peer, message, buffers)
+            call, sent = self._submit(peer, message, buffers)
         except MotetError as error:
             self._drop_if_broken(peer)
             when_done(error)
             return
-        self._sent.put((call, when_done))
+        sent.put((call, when_done))
 
     def watch(self, peer: str, message: PeerMessage) -> None:
         """Wait on a connection of its own. Raises Unreachable once the peer has died."""
@@ -66,20 +90,25 @@ class PeerConnections:
 
     def close(self) -> None:
         """Disconnect."""
-        self._sent.put(None)
         with self._lock:
-            connections = list(self._connections.values())
-            self._connections.clear()
-        for connection in connections:
-            connection.close()
-        self._thread.join()
+            known = list(self._known.values())
+            self._known.clear()
+        for each in known:
+            each.connection.close()
+            each.sent.put(None)
+        for thread in self._threads:
+            thread.join()
 
-    def _submit(self, peer: str, message: PeerMessage, buffers: Sequence[Buffer]) -> Call:
+    def _submit(
+        self, peer: str, message: PeerMessage, buffers: Sequence[Buffer]
+    ) -> tuple[Call, queue.SimpleQueue[tuple[Call, WhenDone] | None]]:
         with self._lock:
-            if peer not in self._connections:
-                self._connections[peer] = self._connect(peer)
-            connection = self._connections[peer]
-        return connection.submit(message.kind, encode(message)[0], buffers)
+            if peer not in self._known:
+                self._known[peer] = _Peer(self._connect(peer))
+                self._threads = [each for each in self._threads if each.is_alive()]
+                self._threads.append(self._known[peer].start())
+            found = self._known[peer]
+        return found.connection.submit(message.kind, encode(message)[0], buffers), found.sent
 
     def _connect(self, peer: str) -> Connection:
         return Connection(
@@ -92,18 +121,9 @@ class PeerConnections:
 
     def _drop_if_broken(self, peer: str) -> None:
         with self._lock:
-            connection = self._connections.get(peer)
-            if connection is None or connection.outstanding_count:
+            found = self._known.get(peer)
+            if found is None or found.connection.outstanding_count:
                 return
-            del self._connections[peer]
-        connection.close()
-
-    def _await(self) -> None:
-        while (found := self._sent.get()) is not None:
-            call, when_done = found
-            try:
-                call.wait()
-            except MotetError as error:
-                when_done(error)
-            else:
-                when_done(None)
+            del self._known[peer]
+        found.connection.close()
+        found.sent.put(None)

@@ -10,6 +10,7 @@ from motet.aggregation.wire.aggregator_control import AggregatorControl, JobAcce
 from motet.aggregation.wire.control_requests import (
     CloseJob,
     ControlMessage,
+    ForgetReplicas,
     Measure,
     Measured,
     MoveTensors,
@@ -52,6 +53,7 @@ _HANDLERS: tuple[PoolHandler[Any], ...] = (
         lambda control, m: control.replicate(m.job, m.tensors, m.peer),
         is_long=True,
     ),
+    PoolHandler(ForgetReplicas, lambda control, m: control.forget_replicas(m.job, m.peer)),
     PoolHandler(PromoteTensors, lambda control, m: control.promote(m.job, m.tensors)),
     PoolHandler(
         MoveTensors, lambda control, m: control.move(m.job, m.tensors, m.peer), is_long=True

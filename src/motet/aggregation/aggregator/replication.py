@@ -1,4 +1,10 @@
-"""Replicas: an Aggregator passes what it does to a tensor on to another one, before it answers."""
+"""Replicas: an Aggregator passes what it does to a tensor on to another one, before it answers.
+
+An Aggregator whose replica does not answer may not go on alone: pMaster might promote the replica,
+which lacks the step. It says so in its measurements, and goes on when pMaster has noted that the
+replica does not count. So a replica that is promoted has every step that was ever answered; and one
+that was promoted refuses the steps of an Aggregator that was taken for dead.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +26,13 @@ from motet.aggregation.wire.peer_requests import (
     CopyTensors,
     DropReplica,
     KeepBroadcast,
+    PeerMessage,
 )
 from motet.aggregation.wire.tensor_image import TensorImage, encode_images
 from motet.aggregation.wire.tensor_spec import GroupOptions
 from motet.domain.arrays import Array
 from motet.domain.errors import MotetError, NotFound
+from motet.transport import Buffer
 
 COPY_BYTES = 4 << 20
 """Values and states that one message copies, unless a tensor is larger."""
@@ -90,6 +98,22 @@ def tensor_groups(
         yield group
 
 
+def after_all(count: int, call: Callable[[], None]) -> Callable[[], None]:
+    """A call that has an effect when it is made for the last of so many times."""
+    lock = threading.Lock()
+    left = count
+
+    def arrive() -> None:
+        nonlocal left
+        with lock:
+            left -= 1
+            is_last = left == 0
+        if is_last:
+            call()
+
+    return arrive
+
+
 class Replication:
     """The sending end."""
 
@@ -113,19 +137,26 @@ class Replication:
         self._carry_out(tenant, effects)
         quiet.wait(QUIET_WITHIN_S)
 
-    def refresh(self, tenant: Tenant, numbers: Sequence[int]) -> None:
-        """Send the replicas of tensors their contents again."""
+    def refresh(self, tenant: Tenant, numbers: Sequence[int], call: Callable[[], None]) -> None:
+        """Send the replicas of tensors their contents again; `call` once they have them."""
+        arrived = after_all(len(numbers) + 1, call)
         for number in numbers:
             with tenant.lock:
                 peer = tenant.replica_at.get(number)
                 slot = tenant.tensors.slots.get(number)
                 if peer is None or slot is None:
+                    arrived()
                     continue
                 message, buffers = copy_message(tenant, [slot], [""], are_replicas=True)
-            try:
-                self._peers.ask(peer, message, buffers)
-            except MotetError:
-                self._lose(tenant, number, peer)
+            self._send(tenant, [number], peer, message, buffers, arrived)
+        arrived()
+
+    def forget(self, tenant: Tenant, peer: str) -> None:
+        """See AggregatorControl.forget_replicas."""
+        with tenant.lock:
+            calls = tenant.forget_peer(peer)
+        for call in calls:
+            call()
 
     def step(
         self, tenant: Tenant, works: Sequence[SlotWork], means: Sequence[TorchTensor | None]
@@ -144,26 +175,11 @@ class Replication:
             return None
         meeting = _Meeting(len(parts))
         for peer, part in parts.items():
-            self._send_step(tenant, peer, part, meeting)
+            buffers = [array_over(mean) for _, mean in part if mean is not None]
+            message = step_message(tenant.access.job, part)
+            numbers = [work.tensor for work, _ in part]
+            self._send(tenant, numbers, peer, message, buffers, meeting.arrive)
         return meeting.then
-
-    def _send_step(
-        self,
-        tenant: Tenant,
-        peer: str,
-        part: Sequence[tuple[SlotWork, TorchTensor | None]],
-        meeting: _Meeting,
-    ) -> None:
-        message = step_message(tenant.access.job, part)
-
-        def answered(error: MotetError | None) -> None:
-            if error is not None:
-                for work, _ in part:
-                    self._lose(tenant, work.tensor, peer)
-            meeting.arrive()
-
-        buffers = [array_over(mean) for _, mean in part if mean is not None]
-        self._peers.send(peer, message, buffers, answered)
 
     def keep_broadcast(self, tenant: Tenant, call: Callable[[], None]) -> None:
         """Call once the replica of the first tensor has the latest joint copy."""
@@ -174,7 +190,7 @@ class Replication:
             call()
             return
         message = KeepBroadcast(tenant.access.job, step, index)
-        self._peers.send(peer, message, [payload] if payload else [], lambda error: call())
+        self._send(tenant, [0], peer, message, [payload] if payload else [], call)
 
     def _copy(self, tenant: Tenant, group: Sequence[int], peer: str) -> None:
         held: dict[int, threading.Event] = {}
@@ -211,12 +227,28 @@ class Replication:
         for idle in held.values():
             idle.wait()
 
-    @staticmethod
-    def _lose(tenant: Tenant, number: int, peer: str) -> None:
-        """Go on without a replica; pMaster makes another one."""
-        with tenant.lock:
-            if tenant.replica_at.get(number) == peer:
-                del tenant.replica_at[number]
+    def _send(
+        self,
+        tenant: Tenant,
+        numbers: Sequence[int],
+        peer: str,
+        message: PeerMessage,
+        buffers: Sequence[Buffer],
+        call: Callable[[], None],
+    ) -> None:
+        """Call once the peer, which has the tensors' replicas, has the message too; or once pMaster
+        knows that it lacks it.
+        """
+
+        def answered(error: MotetError | None) -> None:
+            with tenant.lock:
+                is_lost = error is not None and tenant.failure is None
+                if is_lost and any(tenant.replica_at.get(n) == peer for n in numbers):
+                    tenant.unreplicated.setdefault(peer, []).append(call)
+                    return
+            call()
+
+        self._peers.send(peer, message, buffers, answered)
 
 
 def step_message(job: int, part: Sequence[tuple[SlotWork, TorchTensor | None]]) -> ApplyStep:

@@ -13,6 +13,7 @@ from motet.aggregation.tensors.tensor_slot import TensorSlot
 from motet.aggregation.wire.aggregator_control import JobAccess, JobMeasurement
 from motet.aggregation.wire.job_requests import BroadcastArrays
 from motet.aggregation.wire.locations import Locations
+from motet.aggregation.wire.tensor_spec import OptimizerKind
 from motet.domain.errors import JobFailed, MotetError
 
 _STATE_COPIES = {"none": 0, "sgd": 1, "adam": 2, "adamw": 2}
@@ -23,7 +24,8 @@ class Tenant:
 
     `moved`: where tensors that were here are now; `departed`: those of them whose last version here
     can still be pulled, `uncopied` those that the new Aggregator does not have yet. `replicas`: of
-    tensors of other Aggregators; `replica_at`: where the replicas of tensors are that are here.
+    tensors of other Aggregators; `replica_at`: where the replicas of tensors are that are here;
+    `unreplicated`: what goes on once pMaster knows that a replica lacks it, by endpoint.
     `failure`: what ended the job here.
     """
 
@@ -40,6 +42,7 @@ class Tenant:
         self.departed: dict[int, TensorSlot] = {}
         self.replicas: dict[int, TensorSlot] = {}
         self.replica_at: dict[int, str] = {}
+        self.unreplicated: dict[str, list[Callable[[], None]]] = {}
         self.failure: MotetError | None = None
         self._reserved_bytes = 0
         self._held_bytes = 0
@@ -87,15 +90,37 @@ class Tenant:
             self._held_bytes -= size_bytes
 
     def reserve(self) -> None:
-        """Memory of values and optimizer states. Raises JobFailed beyond the quota."""
-        kind = "none" if self.tensors.optimizer is None else self.tensors.optimizer.kind
-        sizes = sum(slot.size_bytes for slot in self.tensors.slots.values())
-        self._reserved_bytes = sizes * (1 + _STATE_COPIES[kind])
+        """Memory of values and optimizer states, also of replicas. Raises JobFailed beyond the
+        quota."""
+        self.recount()
         if self._reserved_bytes > self.access.memory_bytes:
             raise JobFailed(
                 f"job {self.access.job}: its tensors here need {self._reserved_bytes} bytes with "
-                f"the state of {kind}, its quota is {self.access.memory_bytes}"
+                f"the state of {self._kind}, its quota is {self.access.memory_bytes}"
             )
+
+    def keep_replica(self, slot: TensorSlot) -> None:
+        """Of a tensor of another Aggregator. Raises JobFailed beyond the quota."""
+        former = self.replicas.get(slot.number)
+        self.replicas[slot.number] = slot
+        try:
+            self.reserve()
+        except JobFailed:
+            del self.replicas[slot.number]
+            if former is not None:
+                self.replicas[slot.number] = former
+            self.recount()
+            raise
+
+    def recount(self) -> None:
+        """Tensors or replicas have gone."""
+        slots = (*self.tensors.slots.values(), *self.replicas.values())
+        sizes = sum(slot.size_bytes for slot in slots)
+        self._reserved_bytes = sizes * (1 + _STATE_COPIES[self._kind])
+
+    @property
+    def _kind(self) -> OptimizerKind:
+        return "none" if self.tensors.optimizer is None else self.tensors.optimizer.kind
 
     def note_end(self, rank: int, step: int) -> None:
         """A worker has ended its step here."""
@@ -107,9 +132,13 @@ class Tenant:
         self, message: BroadcastArrays, payload: bytes | None, respond: AnswerBytes
     ) -> list[Callable[[], None]]:
         """See Broadcasts.ask."""
-        workers = self.tensors.workers
-        ranks = () if workers is None else workers.at(message.step + 1)
+        ranks = self.ranks_after(message.step)
         return self.broadcasts.ask(message.rank, message.number, payload, respond, ranks)
+
+    def ranks_after(self, step: int) -> tuple[int, ...]:
+        """The workers in the step after this one."""
+        workers = self.tensors.workers
+        return () if workers is None else workers.at(step + 1)
 
     def measurement(self) -> JobMeasurement:
         """Since the job was opened."""
@@ -122,5 +151,27 @@ class Tenant:
                 self.meter.tensor_ns,
                 self.meter.skew_ns,
                 self.meter.late,
-                self.tensors.memory_bytes + self._held_bytes,
+                self.memory_bytes,
+                tuple(self.unreplicated),
             )
+
+    @property
+    def memory_bytes(self) -> int:
+        """Of tensors, of those that have departed but can still be pulled, replicas and gradients;
+        a tensor that departs may be a replica from then on.
+        """
+        kept = {id(slot): slot for each in (self.departed, self.replicas) for slot in each.values()}
+        own_bytes = self.tensors.memory_bytes + self._held_bytes
+        return own_bytes + sum(slot.memory_bytes for slot in kept.values())
+
+    def forget_peer(self, peer: str) -> list[Callable[[], None]]:
+        """Do without the replicas on another Aggregator; returns what goes on now."""
+        for number in [n for n, at in self.replica_at.items() if at == peer]:
+            del self.replica_at[number]
+        return self.unreplicated.pop(peer, [])
+
+    def take_unreplicated(self) -> list[Callable[[], None]]:
+        """What waits for pMaster, when the job has ended here."""
+        calls = [call for each in self.unreplicated.values() for call in each]
+        self.unreplicated.clear()
+        return calls

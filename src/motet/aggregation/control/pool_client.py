@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from motet.aggregation.wire.pool_address import PoolAddress, address_path
-from motet.aggregation.wire.pool_messages import AdmitJobs, Admitted, JobAdmission, PoolRequest
+from motet.aggregation.wire.pool_messages import (
+    AdmitJobs,
+    Admitted,
+    DrainAggregator,
+    JobAdmission,
+    PoolRequest,
+)
 from motet.aggregation.wire.pool_views import DescribePool, ExplainJob, JobPlacement, PoolView
 from motet.domain.errors import Unreachable
 from motet.runtime.wire.codec import decode, encode
 from motet.transport import Connection
 
 _TIMEOUT_S = 20.0
+_LOOK_EVERY_S = 0.2
 A = TypeVar("A")
 
 
@@ -43,6 +52,22 @@ class PoolClient:
     def admit(self, jobs: tuple[JobAdmission, ...]) -> None:
         """Let the pool take these jobs of a live cluster, and no others."""
         self._ask(PoolRequest.ADMIT, AdmitJobs(jobs), Admitted)
+
+    def drain(self, aggregators: Sequence[int]) -> Iterator[int]:
+        """Let Aggregators leave; their numbers, as soon as they have left. Raises NotFound."""
+        views = [
+            self._ask(PoolRequest.DRAIN, DrainAggregator(number), PoolView)
+            for number in aggregators
+        ]
+        left, view = set(aggregators), views[-1]
+        while True:
+            gone = left - {each.number for each in view.aggregators}
+            yield from sorted(gone)
+            left -= gone
+            if not left:
+                return
+            time.sleep(_LOOK_EVERY_S)
+            view = self.describe()
 
     def close(self) -> None:
         """Disconnect."""

@@ -10,6 +10,7 @@ from motet.aggregation.wire.client_names import pool_member_name
 from motet.aggregation.wire.control_requests import (
     CloseJob,
     ControlMessage,
+    ForgetReplicas,
     Measure,
     Measured,
     MoveTensors,
@@ -54,6 +55,10 @@ class RemoteAggregator:
     def replicate(self, job: int, tensors: Sequence[int], peer: str) -> None:
         """See AggregatorControl."""
         self._ask(ReplicateTensors(job, tuple(tensors), peer))
+
+    def forget_replicas(self, job: int, peer: str) -> None:
+        """See AggregatorControl."""
+        self._ask(ForgetReplicas(job, peer))
 
     def promote(self, job: int, tensors: Sequence[int]) -> None:
         """See AggregatorControl."""

@@ -78,7 +78,7 @@ class TensorOptimizer:
         shape = self._spec.shape
         return {
             name: array_over(value).reshape(() if name == _COUNTER else shape)
-            for name, value in self.tensors.items()
+            for name, value in list(self.tensors.items())
         }
 
     def load(self, state: Mapping[str, Array]) -> None:

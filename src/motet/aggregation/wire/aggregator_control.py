@@ -37,7 +37,9 @@ class JobMeasurement:
     `steps`: how many ended. `last_step`: the last one of them; 0: none. `iteration_ns`: the median
     duration of the latest iterations. `tensor_ns`: by tensor, mean CPU time of its aggregation in
     an iteration. `skew_ns`: by rank, how long after the first worker its gradients were complete,
-    on average. `late`: iterations that were moved to the next cycle.
+    on average. `late`: iterations that were moved to the next cycle. `memory_bytes`: of tensors,
+    replicas and gradients. `lost_replicas`: endpoints of Aggregators that do not answer, but have
+    the replicas of tensors whose steps wait for that.
     """
 
     job: int
@@ -48,6 +50,7 @@ class JobMeasurement:
     skew_ns: Mapping[int, int]
     late: int
     memory_bytes: int
+    lost_replicas: tuple[str, ...] = ()
 
 
 class AggregatorControl(Protocol):
@@ -71,6 +74,10 @@ class AggregatorControl(Protocol):
 
     def replicate(self, job: int, tensors: Sequence[int], peer: str) -> None:
         """Keep a replica of these tensors on a peer; returns once it is complete."""
+        ...
+
+    def forget_replicas(self, job: int, peer: str) -> None:
+        """Go on without the replicas on a peer: nobody will promote them."""
         ...
 
     def promote(self, job: int, tensors: Sequence[int]) -> None:

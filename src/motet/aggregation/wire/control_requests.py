@@ -58,6 +58,15 @@ class ReplicateTensors:
 
 
 @dataclass(frozen=True)
+class ForgetReplicas:
+    """See AggregatorControl."""
+
+    kind: ClassVar[AggregatorRequest] = AggregatorRequest.FORGET_REPLICAS
+    job: int
+    peer: str
+
+
+@dataclass(frozen=True)
 class PromoteTensors:
     """See AggregatorControl."""
 
@@ -96,6 +105,7 @@ ControlMessage: TypeAlias = (
     | SetJobWorkers
     | SetCycle
     | ReplicateTensors
+    | ForgetReplicas
     | PromoteTensors
     | MoveTensors
     | Measure

@@ -41,8 +41,8 @@ class TensorsRegistered:
 class BroadcastArrays:
     """A joint copy at the Aggregator of `tensor`: its `index`-th after `step` steps.
 
-    The source (the first worker) sends the bytes, all others receive them; the reply comes once
-    every worker has asked.
+    The source (rank 0, or who is asked in place of it) sends the bytes, all others receive them;
+    the reply comes once every worker has asked.
     """
 
     kind: ClassVar[AggregatorRequest] = AggregatorRequest.BROADCAST

@@ -32,6 +32,7 @@ class AggregatorRequest(IntEnum):
     PROMOTE = 45
     MOVE = 46
     MEASURE = 47
+    FORGET_REPLICAS = 48
 
 
 LAST_OF_AGENTS = 19
@@ -39,10 +40,13 @@ LAST_OF_PEERS = 39
 
 
 class TensorStatus(IntEnum):
-    """Reply statuses. MOVED: nothing was done; the meta has the locations of moved tensors."""
+    """Reply statuses. MOVED: nothing was done; the meta has the locations of moved tensors. SEND:
+    the joint copy is to be this worker's, which has to send it.
+    """
 
     OK = 0
     MOVED = 1
+    SEND = 2
 
 
 class CopyStatus(IntEnum):

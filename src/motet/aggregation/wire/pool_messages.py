@@ -11,14 +11,15 @@ from motet.domain.errors import JobFailed
 
 
 class PoolRequest(IntEnum):
-    """Kinds of requests. The first two are answered by `Routes`, the others by `Left`, `PoolView`,
-    `JobPlacement` and `Admitted`."""
+    """Kinds of requests. The first two are answered by `Routes`, LEAVE by `Left`, EXPLAIN by
+    `JobPlacement`, DESCRIBE and DRAIN by `PoolView`, ADMIT by `Admitted`."""
 
     JOIN = 1
     AWAIT_ROUTES = 2
     LEAVE = 3
     DESCRIBE = 4
     EXPLAIN = 5
+    DRAIN = 6
     ADMIT = 7
 
 
@@ -86,6 +87,13 @@ class Admitted:
 @dataclass(frozen=True)
 class Left:
     """The other workers do not wait for the worker any more."""
+
+
+@dataclass(frozen=True)
+class DrainAggregator:
+    """An Aggregator is to leave: its tensors and replicas move to others, then it ends."""
+
+    aggregator: int
 
 
 @dataclass(frozen=True)

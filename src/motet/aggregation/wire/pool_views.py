@@ -11,7 +11,8 @@ JobPhase: TypeAlias = Literal["starting", "profiling", "waiting", "placed", "rec
 @dataclass(frozen=True)
 class AggregatorView:
     """`cycle_ns`: 0: none is enforced. `used_share`: of the cycle, by the jobs whose tensors it
-    serves. `jobs`: their names. `replicas`: of tensors that others serve.
+    serves. `jobs`: their names. `replicas`: of tensors that others serve. `memory_bytes`: of both.
+    `is_draining`: it is to leave.
     """
 
     number: int
@@ -22,6 +23,7 @@ class AggregatorView:
     tensors: int
     replicas: int
     memory_bytes: int
+    is_draining: bool = False
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from aggregator_world import MS, AggregatorWorld, join
 from motet.aggregation.master.controller.controller import PoolController
-from motet.aggregation.master.state.events import WorkerJoined, WorkerLeft, WorkerLost
+from motet.aggregation.master.state.events import (
+    AggregatorDrained,
+    WorkerJoined,
+    WorkerLeft,
+    WorkerLost,
+)
 from motet.aggregation.master.state.pool_state import MasterSettings
 from motet.aggregation.master.state.savepoint import SavedPool, restored, saved
 from motet.aggregation.planner.clusters import ScalingRules
@@ -97,19 +102,44 @@ class RandomPool(RuleBasedStateMachine):
         self.steps[job] = self.steps.get(job, 0) + steps
         self.world.measure(job, self.steps[job], iteration_ms * MS, tensor_ms * MS)
 
+    @rule(data=st.data())
+    @precondition(lambda self: self.world.replicas)
+    def a_replica_does_not_answer(self, data: st.DataObject) -> None:
+        """Its Aggregator waits, says so at the next measurement, and goes on when it is told."""
+        key = data.draw(st.sampled_from(sorted(self.world.replicas)))
+        self.world.lost.setdefault(self.world.homes[key], set()).add(self.world.replicas[key])
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.world.aggregators)
+    def an_aggregator_falls_silent(self, data: st.DataObject) -> None:
+        self.world.silent.add(data.draw(st.sampled_from(sorted(self.world.aggregators))))
+
+    @rule()
+    @precondition(lambda self: self.world.condemned)
+    def a_condemned_aggregator_ends(self) -> None:
+        self.world.kill(self.world.condemned[0])
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.world.controller.state.aggregators)
+    def an_aggregator_is_to_leave(self, data: st.DataObject) -> None:
+        numbers = sorted(self.world.controller.state.aggregators)
+        self.world.handle(AggregatorDrained(data.draw(st.sampled_from(numbers))))
+
     @rule(seconds=st.sampled_from([0.5, 2.0, 40.0]))
     def time_passes(self, seconds: float) -> None:
         self.world.tick(seconds)
 
     @rule()
     def everything_settles(self) -> None:
-        self.world.tick(2.0)
-        self.world.settle()
+        for _ in range(3):  # What fails for the last time is tried again.
+            self.world.tick(2.0)
+            self.world.settle()
         state = self.world.controller.state
         for job in state.jobs.values():
             assert not job.heirs
             assert job.is_routed
             assert (job.replicas >= 0).all()
+        assert not any(each.is_draining for each in state.aggregators.values())
         homes = {int(home) for job in state.jobs.values() for home in job.homes}
         spare = set(self.world.aggregators) - homes - set(state.bindings.values())
         assert len(spare) <= 1, "at most one Aggregator is for replicas alone"

@@ -13,12 +13,13 @@ from motet.aggregation.wire.job_credentials import JobCredential
 from motet.aggregation.wire.pool_messages import (
     AdmitJobs,
     AwaitRoutes,
+    DrainAggregator,
     JobAdmission,
     LeaveJob,
     Left,
     PoolRequest,
 )
-from motet.aggregation.wire.pool_views import DescribePool, ExplainJob, JobPlacement
+from motet.aggregation.wire.pool_views import DescribePool, ExplainJob, JobPlacement, PoolView
 from motet.domain.errors import AuthenticationFailed, BadInput, JobFailed, NotFound
 from motet.runtime.wire.codec import decode
 from served_pool import ServedPool, ask, entered, routes, view
@@ -93,6 +94,44 @@ def test_a_dead_aggregator_leaves_its_tensors_to_the_replica(pool: ServedPool) -
     assert set(routes(call).homes) == {1}
     assert ("promote", found.job, (0, 1)) in pool.control(1).calls
     wait_until(lambda: sorted(pool.launcher.controls) == [1, 2])
+
+
+def test_an_aggregator_that_says_nothing_is_killed_and_replaced(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        pool = ServedPool(tmp_path, stack, silent_s=2.0)
+        found = entered(pool)
+        wait_until(lambda: pool.master.controller.state.jobs[found.job].replicas.tolist() == [1, 1])
+        pool.control(0).is_stopped = True
+        wait_until(lambda: sorted(pool.launcher.controls) == [1, 2])
+        assert ("promote", found.job, (0, 1)) in pool.control(1).calls
+
+
+def test_an_aggregator_goes_on_without_replicas_after_that_is_in_the_state(
+    pool: ServedPool,
+) -> None:
+    found = entered(pool)
+    state = pool.master.controller.state
+    wait_until(lambda: state.jobs[found.job].replicas.tolist() == [1, 1])
+    peer = state.aggregators[1].endpoint
+    pool.control(0).lost_replicas = (peer,)
+    wait_until(lambda: ("forget_replicas", found.job, peer) in pool.control(0).calls)
+    pool.control(0).lost_replicas = ()
+    again = ("replicate", found.job, (0, 1), peer)
+    wait_until(lambda: pool.control(0).calls.count(again) >= 2)
+
+
+def test_an_aggregator_that_is_to_leave_is_emptied_and_ends(pool: ServedPool) -> None:
+    entered(pool)
+    call = ask(pool.connect(), PoolRequest.DRAIN, DrainAggregator(0))
+    assert decode(PoolView, call.wait(20.0).meta).aggregators[0].is_draining
+    wait_until(lambda: 0 not in pool.launcher.controls)
+    assert view(pool).jobs[0].aggregators != (0,)
+
+
+def test_an_unknown_aggregator_cannot_leave(pool: ServedPool) -> None:
+    entered(pool)
+    with pytest.raises(NotFound, match="the pool has no Aggregator 9; it has: 0, 1"):
+        ask(pool.connect(), PoolRequest.DRAIN, DrainAggregator(9)).wait(20.0)
 
 
 def test_workers_of_a_lost_job_get_the_reason(pool: ServedPool) -> None:

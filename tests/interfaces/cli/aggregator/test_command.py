@@ -80,6 +80,7 @@ def test_each_tensor_is_explained(pool: ServedPool) -> None:
     ("arguments", "error", "message"),
     [
         (("describe", "7"), NotFound, "the pool has no Aggregator 7; it has: 0, 1"),
+        (("drain", "7"), NotFound, "the pool has no Aggregator 7; it has: 0, 1"),
         (("explain", "mlpp"), NotFound, "did you mean 'mlp'"),
         (("explain", "mlp", "--tensor", "w7"), UnknownName, "unknown tensor 'w7'"),
     ],
@@ -97,7 +98,12 @@ def test_without_a_pool_the_command_to_start_one_is_named(tmp_path: Path) -> Non
         CliRunner().invoke(motet, arguments, catch_exceptions=False)
 
 
-@pytest.mark.parametrize("command", ["start", "list", "jobs", "describe", "explain"])
+def test_an_aggregator_leaves_on_demand(pool: ServedPool) -> None:
+    assert said(pool, "drain", "0") == "Aggregator 0 has left\n"
+    assert document(pool, "jobs")["jobs"][0]["aggregators"] != [0]
+
+
+@pytest.mark.parametrize("command", ["start", "list", "jobs", "describe", "drain", "explain"])
 def test_every_command_explains_itself(command: str) -> None:
     output = CliRunner().invoke(motet, ["aggregator", command, "--help"], prog_name="motet").output
     assert output.startswith(f"Usage: motet aggregator {command}")

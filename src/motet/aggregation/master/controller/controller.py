@@ -12,10 +12,13 @@ from motet.aggregation.master.controller.operation_results import (
     note_death,
     note_done,
     note_failed,
+    note_lost_replicas,
+    replace_in_hint,
 )
 from motet.aggregation.master.controller.reconciliation import reconcile
 from motet.aggregation.master.state.events import (
     AggregatorDied,
+    AggregatorDrained,
     AggregatorMeasured,
     AggregatorStarted,
     JobsAdmitted,
@@ -30,17 +33,22 @@ from motet.aggregation.master.state.events import (
 )
 from motet.aggregation.master.state.instructions import (
     EndJob,
+    KillAggregator,
     PoolInstruction,
     SetWorkersOn,
     StartAggregator,
 )
 from motet.aggregation.master.state.pool_job import PoolJob
-from motet.aggregation.master.state.pool_state import MasterSettings, PoolState
+from motet.aggregation.master.state.pool_state import AggregatorState, MasterSettings, PoolState
 from motet.aggregation.master.state.worker_schedule import WorkerSchedule
 from motet.aggregation.planner.clusters import ClusteredPool
 from motet.aggregation.wire.job_credentials import job_of_cluster
 
 _MOST_FAILED_STARTS = 3
+_LONGEST_TICK_S = 1.0
+"""More than that between two ticks is a pause of pMaster itself, which says nothing of others."""
+_PATIENCE = 6
+"""So many times as long may an Aggregator be silent that has the only copy of a tensor."""
 
 
 class PoolController:
@@ -89,18 +97,24 @@ class PoolController:
         return next((job for job in self.state.jobs.values() if job.name == name), None)
 
     def _is_unsettled(self) -> bool:
-        """Whether workers of a job changed, or the pause after a failed operation is over."""
+        """Whether workers of a job changed, replicas were lost, or the pause after a failed
+        operation is over."""
         resting = self.state.resting
         rested = [each for each, until_s in resting.items() if until_s <= self.state.now_s]
         for each in rested:
             del resting[each]
-        return bool(rested) or any(job.is_news for job in self.state.jobs.values())
+        return bool(rested) or any(
+            job.is_news or any(each.lost_replicas for each in job.measured.values())
+            for job in self.state.jobs.values()
+        )
 
     def _take_in(self, event: PoolEvent) -> list[PoolInstruction]:
         match event:
             case WorkerJoined() | WorkerSeen() | WorkerLost() | WorkerLeft():
                 return self._worker_event(event)
-            case AggregatorStarted() | AggregatorDied() | AggregatorMeasured():
+            case (
+                AggregatorStarted() | AggregatorDied() | AggregatorDrained() | AggregatorMeasured()
+            ):
                 self._aggregator_event(event)
             case OperationDone() | OperationFailed():
                 self._operation_event(event)
@@ -181,7 +195,7 @@ class PoolController:
     # -- Aggregators -----------------------------------------------------------------------------
 
     def _aggregator_event(
-        self, event: AggregatorStarted | AggregatorDied | AggregatorMeasured
+        self, event: AggregatorStarted | AggregatorDied | AggregatorDrained | AggregatorMeasured
     ) -> None:
         aggregator = self.state.aggregators.get(event.aggregator)
         if aggregator is None:  # It was stopped meanwhile.
@@ -192,7 +206,12 @@ class PoolController:
                 self.state.failed_starts = 0
             case AggregatorDied():
                 note_death(self.state, event.aggregator)
+            case AggregatorDrained():
+                aggregator.is_draining = True
+                for job in self.state.jobs.values():
+                    replace_in_hint(self.state, job, event.aggregator)
             case AggregatorMeasured():
+                aggregator.silent_s = 0.0
                 self._measured(event)
 
     def _operation_event(self, event: OperationDone | OperationFailed) -> None:
@@ -214,6 +233,8 @@ class PoolController:
             job = self.state.jobs.get(measurement.job)
             if job is not None:
                 job.measured[event.aggregator] = measurement
+                endpoints = measurement.lost_replicas
+                note_lost_replicas(self.state, job, event.aggregator, endpoints)
                 job.schedule = job.schedule.since(job.steps[0] + 1)
                 plan_measured_job(self.state, job)
 
@@ -221,7 +242,8 @@ class PoolController:
 
     def _ticked(self, event: Ticked) -> list[PoolInstruction]:
         state, settings = self.state, self.state.settings
-        state.now_s = event.at_s
+        silent_s, state.now_s = min(event.at_s - state.now_s, _LONGEST_TICK_S), event.at_s
+        kills = self._condemned(silent_s)
         for job in list(state.jobs.values()):
             for rank, since_s in list(job.missing_since_s.items()):
                 if event.at_s - since_s > settings.linger_s:
@@ -230,7 +252,25 @@ class PoolController:
             state.period_ends_s = event.at_s + settings.period_s
             recalibrate(state)
             state.pool = state.pool.after_period()
-        return [self._end(job) for job in list(state.jobs.values()) if self._is_abandoned(job)]
+        ended = [self._end(job) for job in list(state.jobs.values()) if self._is_abandoned(job)]
+        return [*kills, *ended]
+
+    def _condemned(self, silent_s: float) -> list[KillAggregator]:
+        """Its tensors may pass to others only once it is certainly dead."""
+        found = []
+        for each in self.state.aggregators.values():
+            if not each.endpoint or each.is_condemned:
+                continue
+            each.silent_s += silent_s
+            if each.silent_s > self._patience_s(each):
+                each.is_condemned = True
+                found.append(KillAggregator(each.number))
+        return found
+
+    def _patience_s(self, aggregator: AggregatorState) -> float:
+        jobs = self.state.jobs.values()
+        is_only = any((job.replicas[job.tensors_at(aggregator.number)] < 0).any() for job in jobs)
+        return self.state.settings.silent_s * (_PATIENCE if is_only else 1)
 
     def _is_abandoned(self, job: PoolJob) -> bool:
         since_s = job.empty_since_s

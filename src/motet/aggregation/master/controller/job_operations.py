@@ -9,6 +9,7 @@ import numpy as np
 from motet.aggregation.master.controller.placement import planned_homes
 from motet.aggregation.master.state.instructions import (
     CloseOn,
+    ForgetOn,
     OpenOn,
     PoolOperation,
     SetCycleOn,
@@ -28,6 +29,7 @@ def job_operations(state: PoolState, wanted: Mapping[int, Set[int]]) -> Iterator
         yield from _closed(state, aggregator, wanted)
         yield from _staffed(state, aggregator)
         yield from _timed(state, aggregator)
+        yield from _forgotten(state, aggregator)
 
 
 def _opened(
@@ -77,6 +79,20 @@ def _timed(state: PoolState, aggregator: AggregatorState) -> Iterator[PoolOperat
     cycle = cycle_of(state, aggregator.number)
     if cycle != aggregator.cycle and not is_told_now:
         yield SetCycleOn(state.new_operation(), aggregator.number, *cycle)
+
+
+def _forgotten(state: PoolState, aggregator: AggregatorState) -> Iterator[PoolOperation]:
+    """The state does not count the replicas on these peers any more: see `note_lost_replicas`."""
+    told_now = {
+        (each.job, each.peer)
+        for each in state.operations.values()
+        if isinstance(each, ForgetOn) and each.aggregator == aggregator.number
+    }
+    for job in state.jobs.values():
+        measured = job.measured.get(aggregator.number)
+        for peer in () if measured is None else measured.lost_replicas:
+            if (job.number, peer) not in told_now:
+                yield ForgetOn(state.new_operation(), aggregator.number, job.number, peer)
 
 
 def cycle_of(state: PoolState, aggregator: int) -> tuple[int, tuple[CycleShare, ...]]:

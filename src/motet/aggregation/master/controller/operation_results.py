@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from motet.aggregation.master.state.instructions import (
     CloseOn,
+    ForgetOn,
     MoveTo,
     OpenOn,
     PoolOperation,
@@ -14,7 +18,7 @@ from motet.aggregation.master.state.instructions import (
     SetCycleOn,
     SetWorkersOn,
 )
-from motet.aggregation.master.state.pool_job import NOWHERE, PoolJob
+from motet.aggregation.master.state.pool_job import NOWHERE, UNSURE, PoolJob
 from motet.aggregation.master.state.pool_state import PoolState, asked_aggregators, subject
 from motet.aggregation.master.state.worker_schedule import WorkerSet
 
@@ -34,7 +38,9 @@ def note_done(state: PoolState, operation: PoolOperation) -> None:
         case CloseOn():
             aggregator.jobs.pop(operation.job, None)
             if operation.job in state.jobs:
-                state.jobs[operation.job].measured.pop(operation.aggregator, None)
+                job = state.jobs[operation.job]
+                job.measured.pop(operation.aggregator, None)
+                _forget_stale(job, operation.aggregator, list(job.stale))
         case SetWorkersOn():
             told = aggregator.jobs.get(operation.job, ())
             before = tuple(each for each in told if each.from_step < operation.from_step)
@@ -42,10 +48,14 @@ def note_done(state: PoolState, operation: PoolOperation) -> None:
             aggregator.jobs[operation.job] = (*before, now)
         case SetCycleOn():
             aggregator.cycle = (operation.cycle_ns, operation.shares)
+        case ForgetOn():
+            _forgotten(state, operation)
 
 
 def note_failed(state: PoolState, operation: PoolOperation) -> None:
     """An operation changed nothing; it is tried again after a pause, or in another way."""
+    if isinstance(operation, MoveTo | ReplicateTo) and operation.job in state.jobs:
+        _settle_unsure(state.jobs[operation.job], list(operation.tensors))
     if isinstance(operation, PromoteOn) and operation.job in state.jobs:
         job = state.jobs[operation.job]
         if len(operation.tensors) > 1:
@@ -80,6 +90,26 @@ def note_death(state: PoolState, number: int) -> None:
         _bereave(state, job, number, dropped)
 
 
+def note_lost_replicas(
+    state: PoolState, job: PoolJob, aggregator: int, endpoints: Sequence[str]
+) -> None:
+    """An Aggregator does not reach those at `endpoints`, whose replicas lack a step from now on."""
+    if not endpoints:
+        return
+    peers = [each.number for each in state.aggregators.values() if each.endpoint in endpoints]
+    lost = (job.homes == aggregator) & np.isin(job.replicas, peers)
+    busy = np.zeros(len(lost), np.bool_)
+    for operation in state.tensor_operations(job.number):
+        rows = list(operation.tensors)
+        busy[rows] = True
+        if aggregator in asked_aggregators(operation):
+            is_copied_there = isinstance(operation, ReplicateTo) and operation.target in peers
+            lost[rows] |= is_copied_there | np.isin(job.replicas[rows], peers)
+    for row in np.flatnonzero(lost).tolist():
+        job.stale.setdefault(row, set()).update(peers)
+    job.replicas[lost] = np.where(busy[lost], UNSURE, NOWHERE)
+
+
 def forget_openings(state: PoolState) -> None:
     """Of jobs that have ended while they were being opened: they may be open, and are closed."""
     for operation in list(state.operations.values()):
@@ -100,14 +130,18 @@ def _tensors_done(
     match operation:
         case MoveTo():
             job.homes[rows], job.is_news = operation.target, True
+            is_unsure = job.replicas[rows] == UNSURE
             kept = np.isin(job.replicas[rows], [NOWHERE, operation.target])
             job.replicas[rows] = np.where(kept, operation.aggregator, job.replicas[rows])
+            job.replicas[np.array(rows)[is_unsure]] = NOWHERE
             if operation.target not in state.aggregators:
                 _orphan(job, rows, {row: (int(job.replicas[row]),) for row in rows})
                 _forget_dead_heirs(state, job)
         case ReplicateTo():
             is_there = operation.target in state.aggregators
-            job.replicas[rows] = operation.target if is_there else NOWHERE
+            is_sure = is_there & (job.replicas[rows] != UNSURE)
+            job.replicas[rows] = np.where(is_sure, operation.target, NOWHERE)
+            _forget_stale(job, operation.target, np.array(rows)[is_sure].tolist())
         case PromoteOn():
             job.homes[rows], job.replicas[rows] = operation.aggregator, NOWHERE
             job.is_news = True
@@ -117,22 +151,65 @@ def _tensors_done(
 
 
 def _bereave(state: PoolState, job: PoolJob, number: int, dropped: list[PoolOperation]) -> None:
-    if (job.home_hint == number).any():
-        replacement = state.new_aggregator()
-        job.home_hint = np.where(job.home_hint == number, replacement, job.home_hint)
-        if not job.is_routed:  # No worker knows the old one.
-            job.homes = np.where(job.homes == number, replacement, job.homes)
+    replace_in_hint(state, job, number)
     job.measured.pop(number, None)
     orphans = job.tensors_at(number).tolist()
     peers: dict[int, tuple[int, ...]] = {}
     for operation in dropped:
         # The peer of a copy may have become the home, or the only replica that is up to date.
         if isinstance(operation, MoveTo | ReplicateTo) and operation.job == job.number:
-            peers |= dict.fromkeys(operation.tensors, asked_aggregators(operation)[1:])
+            rows = [row for row in operation.tensors if _may_have(job, operation, row)]
+            peers |= dict.fromkeys(rows, (operation.target,))
     heirs = {row: (*peers.get(row, ()), int(job.replicas[row])) for row in orphans}
-    job.replicas[job.replicas == number] = NOWHERE
+    moving = [
+        row
+        for each in state.tensor_operations(job.number)
+        if isinstance(each, MoveTo)
+        for row in each.tensors
+    ]
+    is_dead = job.replicas == number
+    job.replicas[is_dead] = np.where(np.isin(np.flatnonzero(is_dead), moving), UNSURE, NOWHERE)
     _orphan(job, orphans, heirs)
     _forget_dead_heirs(state, job)
+
+
+def replace_in_hint(state: PoolState, job: PoolJob, number: int) -> None:
+    """A job that has no place in the plan yet gets another process in place of this one."""
+    if not (job.home_hint == number).any():
+        return
+    replacement = state.new_aggregator()
+    job.home_hint = np.where(job.home_hint == number, replacement, job.home_hint)
+    if not job.is_routed:  # No worker knows the old one.
+        job.homes = np.where(job.homes == number, replacement, job.homes)
+
+
+def _may_have(job: PoolJob, operation: MoveTo | ReplicateTo, row: int) -> bool:
+    """Whether the target of a broken copy may have the latest state of a tensor."""
+    if operation.target in job.stale.get(row, ()):
+        return False
+    return isinstance(operation, MoveTo) or bool(job.replicas[row] != UNSURE)
+
+
+def _forget_stale(job: PoolJob, aggregator: int, rows: list[int]) -> None:
+    """What it has of these tensors is up to date, or gone."""
+    for row in rows:
+        job.stale.get(row, set()).discard(aggregator)
+    job.stale = {row: found for row, found in job.stale.items() if found}
+
+
+def _settle_unsure(job: PoolJob, rows: list[int]) -> None:
+    job.replicas[rows] = np.where(job.replicas[rows] == UNSURE, NOWHERE, job.replicas[rows])
+
+
+def _forgotten(state: PoolState, operation: ForgetOn) -> None:
+    """Until the next measurement, which does not name the peer any more."""
+    if operation.job not in state.jobs:
+        return
+    measured = state.jobs[operation.job].measured
+    known = measured.get(operation.aggregator)
+    if known is not None:
+        left = tuple(each for each in known.lost_replicas if each != operation.peer)
+        measured[operation.aggregator] = replace(known, lost_replicas=left)
 
 
 def _forget_dead_heirs(state: PoolState, job: PoolJob) -> None:

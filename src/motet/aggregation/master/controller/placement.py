@@ -45,10 +45,11 @@ def bind_plan(state: PoolState) -> None:
     """Give each Aggregator of the plan a process, one that holds its tensors if possible, and
     choose the one for replicas alone if the plan has too few.
     """
-    numbers = [int(n) for cluster in state.pool.clusters for n in cluster.aggregators]
-    state.bindings = {n: p for n, p in state.bindings.items() if n in set(numbers)}
-    for number in sorted(set(numbers) - state.bindings.keys()):
-        free = sorted(state.aggregators.keys() - keepers(state))
+    numbers = {int(n) for cluster in state.pool.clusters for n in cluster.aggregators}
+    staying = state.staying()
+    state.bindings = {n: p for n, p in state.bindings.items() if n in numbers and p in staying}
+    for number in sorted(numbers - state.bindings.keys()):
+        free = sorted(state.staying() - keepers(state))
         present = {process: _present_ns(state, number, process) for process in free}
         best = max(free, key=lambda each: (present[each], -each), default=None)
         state.bindings[number] = state.new_aggregator() if best is None else best
@@ -105,6 +106,6 @@ def _choose_standby(state: PoolState) -> None:
     kept = keepers(state)
     if len(kept) != 1:
         state.standby = None
-    elif state.standby not in state.aggregators or state.standby in kept:
-        free = sorted(state.aggregators.keys() - kept)
+    elif state.standby not in state.staying() or state.standby in kept:
+        free = sorted(state.staying() - kept)
         state.standby = free[0] if free else state.new_aggregator()

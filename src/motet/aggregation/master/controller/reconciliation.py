@@ -19,7 +19,7 @@ from motet.aggregation.master.state.instructions import (
     StartAggregator,
     StopAggregator,
 )
-from motet.aggregation.master.state.pool_job import NOWHERE, PoolJob
+from motet.aggregation.master.state.pool_job import NOWHERE, UNSURE, PoolJob
 from motet.aggregation.master.state.pool_state import PoolState
 from motet.domain.arrays import Ints
 
@@ -63,7 +63,7 @@ def _wanted(state: PoolState, job: PoolJob, homes: Ints, replicas: Ints) -> Set[
         found.update(heirs)
     for operation in state.tensor_operations(job.number):
         found.add(operation.aggregator)
-    return found - {NOWHERE}
+    return found - {NOWHERE, UNSURE}
 
 
 def _published(state: PoolState, job: PoolJob) -> Iterator[PoolInstruction]:

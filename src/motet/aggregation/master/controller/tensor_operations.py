@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from motet.aggregation.master.state.instructions import (
+    ForgetOn,
     MoveTo,
     PoolOperation,
     PromoteOn,
@@ -32,12 +33,17 @@ def tensor_operations(
     may_move = (
         is_free & (job.homes != homes) & _ready(is_ready, job.homes) & _ready(is_ready, homes)
     )
+    # Should the origin die first, the target may be asked to serve from a replica: it must be new.
+    is_stale = _stale(job, homes)
+    may_move &= ~is_stale
+    replicas = np.where(is_stale, homes, replicas)
     for tensors in _groups(job.homes, homes, may_move):
         source, target = int(job.homes[tensors[0]]), int(homes[tensors[0]])
         yield MoveTo(state.new_operation(), source, job.number, tensors, target)
     # A tensor that cannot move yet is copied where it is: its Aggregator may die meanwhile.
     may_copy = is_free & ~may_move & (job.replicas != replicas) & (replicas != NOWHERE)
     may_copy &= (job.homes != replicas) & _ready(is_ready, job.homes) & _ready(is_ready, replicas)
+    may_copy &= ~_forgotten(state, job, replicas)
     for tensors in _groups(job.homes, replicas, may_copy):
         source, target = int(job.homes[tensors[0]]), int(replicas[tensors[0]])
         yield ReplicateTo(state.new_operation(), source, job.number, tensors, target)
@@ -51,6 +57,32 @@ def _promotions(state: PoolState, job: PoolJob, is_free: Bools) -> Iterator[Pool
             groups = [(each,) for each in tensors] if job.is_promoted_singly else [tensors]
             for group in groups:
                 yield PromoteOn(state.new_operation(), heir, job.number, group)
+
+
+def _stale(job: PoolJob, aggregators: Ints) -> Bools:
+    """`(tensors,)`, whether these Aggregators have replicas that lack steps."""
+    found = np.zeros(len(aggregators), np.bool_)
+    for tensor, holders in job.stale.items():
+        found[tensor] = int(aggregators[tensor]) in holders
+    return found
+
+
+def _forgotten(state: PoolState, job: PoolJob, replicas: Ints) -> Bools:
+    """`(tensors,)`, whether the tensor's Aggregator is about to forget all replicas there."""
+    pairs = {
+        (each.aggregator, each.peer)
+        for each in state.operations.values()
+        if isinstance(each, ForgetOn) and each.job == job.number
+    }
+    for aggregator, measured in job.measured.items():
+        pairs |= {(aggregator, peer) for peer in measured.lost_replicas}
+    endpoints = {each.number: each.endpoint for each in state.aggregators.values()}
+    return np.array(
+        [
+            bool(pairs) and (int(home), endpoints.get(int(peer), "")) in pairs
+            for home, peer in zip(job.homes, replicas, strict=True)
+        ]
+    )
 
 
 def _ready(is_ready: dict[int, bool], aggregators: Ints) -> Bools:

@@ -48,6 +48,13 @@ class ProcessLauncher:
         if process is not None:
             process.close()
 
+    def kill(self, number: int) -> None:
+        """See AggregatorLauncher."""
+        with self._changed:
+            process = self._processes.get(number)
+        if process is not None:
+            process.process.kill()
+
     def await_end(self, number: int) -> None:
         """See AggregatorLauncher."""
         with self._changed:

@@ -16,6 +16,7 @@ class AggregatorLauncherRequest(IntEnum):
     STOP = 2
     AWAIT_END = 3
     RUNNING = 4
+    KILL = 5
     MACHINE = 6
 
 

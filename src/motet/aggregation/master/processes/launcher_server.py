@@ -28,6 +28,7 @@ class LauncherRequests:
         self._handlers: dict[int, Callable[[Request, int], None]] = {
             AggregatorLauncherRequest.START: self._start,
             AggregatorLauncherRequest.STOP: self._stop,
+            AggregatorLauncherRequest.KILL: self._kill,
             AggregatorLauncherRequest.AWAIT_END: self._await_end,
             AggregatorLauncherRequest.RUNNING: self._running,
             AggregatorLauncherRequest.MACHINE: self._machine,
@@ -51,6 +52,10 @@ class LauncherRequests:
 
     def _stop(self, request: Request, number: int) -> None:
         self._launcher.stop(number)
+        request.reply()
+
+    def _kill(self, request: Request, number: int) -> None:
+        self._launcher.kill(number)
         request.reply()
 
     def _await_end(self, request: Request, number: int) -> None:

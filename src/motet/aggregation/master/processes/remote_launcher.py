@@ -31,6 +31,10 @@ class RemoteLauncher:
         """See AggregatorLauncher."""
         self._ask(AggregatorLauncherRequest.STOP, number)
 
+    def kill(self, number: int) -> None:
+        """See AggregatorLauncher."""
+        self._ask(AggregatorLauncherRequest.KILL, number)
+
     def await_end(self, number: int) -> None:
         """See AggregatorLauncher."""
         self._ask(AggregatorLauncherRequest.AWAIT_END, number)

@@ -16,6 +16,7 @@ from motet.aggregation.master.state.events import (
 )
 from motet.aggregation.master.state.instructions import (
     CloseOn,
+    ForgetOn,
     MoveTo,
     OpenOn,
     PoolOperation,
@@ -98,6 +99,8 @@ class AggregatorLines:
                 control.replicate(operation.job, operation.tensors, peer)
             case PromoteOn():
                 control.promote(operation.job, operation.tensors)
+            case ForgetOn():
+                control.forget_replicas(operation.job, operation.peer)
 
     def _measure(self, number: int, control: ClosableControl) -> None:
         while not self._closing.wait(self._measured_every_s):

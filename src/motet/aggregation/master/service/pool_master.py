@@ -25,6 +25,7 @@ from motet.aggregation.master.state.events import (
 )
 from motet.aggregation.master.state.instructions import (
     EndJob,
+    KillAggregator,
     OpenOn,
     PoolInstruction,
     PublishRoutes,
@@ -152,6 +153,10 @@ class PoolMaster:
             case StopAggregator():
                 self._lines.remove(instruction.aggregator)
                 self._launcher.stop(instruction.aggregator)
+            case KillAggregator():
+                _LOG.warning("Aggregator %d does not answer and is ended", instruction.aggregator)
+                self._lines.remove(instruction.aggregator)
+                self._launcher.kill(instruction.aggregator)
             case PublishRoutes():
                 self.desk.answer(state, state.jobs[instruction.job])
             case EndJob():

@@ -25,6 +25,10 @@ class AggregatorLauncher(Protocol):
         """End a process; it is no error if there is none."""
         ...
 
+    def kill(self, number: int) -> None:
+        """Begin to end a process that may be stopped, by force; it is no error if there is none."""
+        ...
+
     def await_end(self, number: int) -> None:
         """Return once there is no process with this number."""
         ...

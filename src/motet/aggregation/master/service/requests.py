@@ -8,6 +8,7 @@ from typing import Any
 
 from motet.aggregation.master.service.pool_master import PoolMaster
 from motet.aggregation.master.state.events import (
+    AggregatorDrained,
     JobsAdmitted,
     WorkerJoined,
     WorkerLeft,
@@ -20,6 +21,7 @@ from motet.aggregation.wire.pool_messages import (
     AdmitJobs,
     Admitted,
     AwaitRoutes,
+    DrainAggregator,
     JoinJob,
     LeaveJob,
     Left,
@@ -44,6 +46,7 @@ class PoolRequests:
             PoolRequest.LEAVE: (LeaveJob, _leave),
             PoolRequest.DESCRIBE: (DescribePool, _describe),
             PoolRequest.EXPLAIN: (ExplainJob, _explain),
+            PoolRequest.DRAIN: (DrainAggregator, _drain),
             PoolRequest.ADMIT: (AdmitJobs, _admit),
         }
 
@@ -131,3 +134,14 @@ def _explain(master: PoolMaster, request: Request, message: ExplainJob) -> None:
         hint = f"did you mean {near!r}?" if near else f"jobs: {', '.join(names) or 'none'}"
         raise NotFound(f"the pool has no job {message.job!r}; {hint}")
     answer(request, explained_placement(master.controller.state, job))
+
+
+def _drain(master: PoolMaster, request: Request, message: DrainAggregator) -> None:
+    known = master.controller.state.aggregators
+    if message.aggregator not in known:
+        raise NotFound(
+            f"the pool has no Aggregator {message.aggregator}; it has: "
+            f"{', '.join(map(str, sorted(known))) or 'none'}"
+        )
+    master.take_in(AggregatorDrained(message.aggregator))
+    answer(request, view_of(master.controller.state))

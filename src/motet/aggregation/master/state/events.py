@@ -68,6 +68,13 @@ class AggregatorDied:
 
 
 @dataclass(frozen=True)
+class AggregatorDrained:
+    """An Aggregator is to leave: everything on it moves away, then it ends."""
+
+    aggregator: int
+
+
+@dataclass(frozen=True)
 class OperationDone:
     """An operation on an Aggregator is complete."""
 
@@ -105,6 +112,7 @@ PoolEvent: TypeAlias = (
     | JobsAdmitted
     | AggregatorStarted
     | AggregatorDied
+    | AggregatorDrained
     | OperationDone
     | OperationFailed
     | AggregatorMeasured

@@ -27,6 +27,13 @@ class StopAggregator:
 
 
 @dataclass(frozen=True)
+class KillAggregator:
+    """End a process that does not answer, by force; an `AggregatorDied` follows."""
+
+    aggregator: int
+
+
+@dataclass(frozen=True)
 class OpenOn:
     """Let an Aggregator accept the Agents of a job."""
 
@@ -101,6 +108,18 @@ class PromoteOn:
 
 
 @dataclass(frozen=True)
+class ForgetOn:
+    """Let an Aggregator go on without the replicas on `peer`, an encoded endpoint: they lack a step
+    and count no more.
+    """
+
+    operation: int
+    aggregator: int
+    job: int
+    peer: str
+
+
+@dataclass(frozen=True)
 class PublishRoutes:
     """Tell the workers of a job its present routes."""
 
@@ -116,7 +135,9 @@ class EndJob:
 
 
 TensorInstruction: TypeAlias = MoveTo | ReplicateTo | PromoteOn
-PoolOperation: TypeAlias = OpenOn | CloseOn | SetWorkersOn | SetCycleOn | TensorInstruction
+PoolOperation: TypeAlias = (
+    OpenOn | CloseOn | SetWorkersOn | SetCycleOn | ForgetOn | TensorInstruction
+)
 PoolInstruction: TypeAlias = (
-    StartAggregator | StopAggregator | PoolOperation | PublishRoutes | EndJob
+    StartAggregator | StopAggregator | KillAggregator | PoolOperation | PublishRoutes | EndJob
 )

@@ -14,6 +14,8 @@ from motet.domain.arrays import Indices, Ints
 
 NOWHERE = -1
 """The Aggregator of a replica that does not exist."""
+UNSURE = -2
+"""The same, until an operation on the tensor ends that may leave a replica that lacks a step."""
 
 
 @dataclass(eq=False)
@@ -22,8 +24,9 @@ class PoolJob:
 
     Aggregators are named by the numbers of their processes. `home_hint`: `(tensors,)`, where the
     tensors are to be while the job has no place in the plan. `homes`: where they are. `replicas`:
-    of each tensor, or NOWHERE. `heirs`: of a tensor whose home is dead, the Aggregators that may
-    have its state, the first choice first. `profile`: as measured alone; None: not yet. `added`:
+    of each tensor, NOWHERE or UNSURE. `heirs`: of a tensor whose home is dead, the Aggregators that
+    may have its state, the first choice first. `stale`: of a tensor, Aggregators whose replicas
+    lack steps. `profile`: as measured alone; None: not yet. `added`:
     planned Aggregators after measured losses. `judged_from`: the loss counts from this step on.
     `missing_since_s`: ranks that have not been seen since pMaster was started. `empty_since_s`: no
     step waits for a worker. `is_news`: the workers do not know its present routes.
@@ -38,6 +41,7 @@ class PoolJob:
     replicas: Ints
     schedule: WorkerSchedule
     heirs: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    stale: dict[int, set[int]] = field(default_factory=dict)
     is_routed: bool = False
     version: int = 0
     profile: AggregationProfile | None = None

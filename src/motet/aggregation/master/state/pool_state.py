@@ -25,7 +25,9 @@ from motet.aggregation.wire.pool_messages import JobAdmission
 class MasterSettings:
     """`profiled_steps`: of a job alone before it is planned. `judged_steps`: after which a loss of
     speed counts. `period_s`: between two changes of the plan that no job asked for. `linger_s`: how
-    long a job without workers is kept. `retry_s`: the pause after a failed operation.
+    long a job without workers is kept. `retry_s`: the pause after a failed operation. `silent_s`:
+    an Aggregator that says nothing for so long is ended and replaced; several times as long if it
+    has the only copy of a tensor.
     """
 
     rules: ScalingRules
@@ -34,13 +36,15 @@ class MasterSettings:
     period_s: float = PERIOD_S
     linger_s: float = 10.0
     retry_s: float = 1.0
+    silent_s: float = 5.0
 
 
 @dataclass(eq=False)
 class AggregatorState:
     """A process. `endpoint`: encoded; empty: it is being started. `jobs`: that it accepts, with the
     sets of workers that it was told. `cycle`: that it was told. `machine`: its name; empty:
-    unknown, or all are on one.
+    unknown, or all are on one. `is_draining`: it is to leave. `silent_s`: since it said something.
+    `is_condemned`: it is being ended by force.
     """
 
     number: int
@@ -49,6 +53,9 @@ class AggregatorState:
     jobs: dict[int, tuple[WorkerSet, ...]] = field(default_factory=dict)
     cycle: tuple[int, tuple[CycleShare, ...]] = (0, ())
     machine: str = ""
+    is_draining: bool = False
+    silent_s: float = 0.0
+    is_condemned: bool = False
 
 
 @dataclass(eq=False)
@@ -90,6 +97,10 @@ class PoolState:
     def is_running(self, aggregator: int) -> bool:
         """Whether an Aggregator can be asked."""
         return aggregator in self.aggregators and bool(self.aggregators[aggregator].endpoint)
+
+    def staying(self) -> set[int]:
+        """The Aggregators that are not to leave."""
+        return {each.number for each in self.aggregators.values() if not each.is_draining}
 
     def is_ready(self, aggregator: int, job: int) -> bool:
         """Whether an Aggregator accepts the job and knows whom its steps wait for."""

@@ -56,6 +56,7 @@ class SavedJob:
     replicas: tuple[int, ...]
     schedule: WorkerSchedule
     heirs: Mapping[int, tuple[int, ...]]
+    stale: Mapping[int, tuple[int, ...]]
     is_routed: bool
     version: int
     profile: SavedProfile | None
@@ -73,6 +74,7 @@ class SavedAggregator:
     cycle_ns: int
     shares: tuple[CycleShare, ...]
     machine: str
+    is_draining: bool
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,9 @@ class SavedCluster:
 
 @dataclass(frozen=True)
 class SavedOperations:
-    """Operations under way, by kind: they are carried out again."""
+    """Operations under way, by kind: they are carried out again. ForgetOn is not part of them: it
+    follows from measurements.
+    """
 
     opened: tuple[OpenOn, ...]
     closed: tuple[CloseOn, ...]
@@ -125,6 +129,7 @@ def saved(state: PoolState) -> SavedPool:
             SavedAggregator(
                 *(each.number, each.is_requested, each.endpoint, each.jobs, *each.cycle),
                 machine=each.machine,
+                is_draining=each.is_draining,
             )
             for each in state.aggregators.values()
         ),
@@ -155,7 +160,9 @@ def restored(settings: MasterSettings, saved_pool: SavedPool, now_s: float) -> P
     for each in saved_pool.aggregators:
         cycle = (each.cycle_ns, each.shares)
         state.aggregators[each.number] = AggregatorState(
-            each.number, each.is_requested, each.endpoint, dict(each.jobs), cycle, each.machine
+            *(each.number, each.is_requested, each.endpoint, dict(each.jobs), cycle),
+            machine=each.machine,
+            is_draining=each.is_draining,
         )
     state.bindings, state.standby = dict(saved_pool.bindings), saved_pool.standby
     state.operations = {each.operation: each for each in _operations(saved_pool.operations)}
@@ -178,6 +185,7 @@ def _saved_job(job: PoolJob) -> SavedJob:
         tuple(job.replicas.tolist()),
         job.schedule,
         job.heirs,
+        {tensor: tuple(sorted(found)) for tensor, found in job.stale.items()},
         job.is_routed,
         job.version,
         None
@@ -198,6 +206,7 @@ def _restored_job(each: SavedJob, settings: MasterSettings, now_s: float) -> Poo
         np.array(each.replicas, np.int64),
         each.schedule,
         dict(each.heirs),
+        {tensor: set(found) for tensor, found in each.stale.items()},
         each.is_routed,
         each.version,
         None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from motet.aggregation.master.controller.placement import planned_homes, targets
-from motet.aggregation.master.state.pool_job import NOWHERE, PoolJob
+from motet.aggregation.master.state.pool_job import PoolJob
 from motet.aggregation.master.state.pool_state import PoolState
 from motet.aggregation.master.views.pool_view import job_view
 from motet.aggregation.planner.cyclic_execution import Cycles
@@ -56,7 +56,7 @@ def _tensor_view(
         spec.name,
         spec.shape,
         int(job.homes[row]),
-        None if replica == NOWHERE else replica,
+        None if replica < 0 else replica,
         None if job.profile is None else int(job.profile.tensor_ns[row]),
         reason,
         others,

@@ -77,4 +77,5 @@ def _aggregator_view(state: PoolState, aggregator: AggregatorState) -> Aggregato
         sum(len(job.tensors_at(number)) for job in serving),
         sum(int(np.count_nonzero(job.replicas == number)) for job in state.jobs.values()),
         sum(each.memory_bytes for each in measured),
+        aggregator.is_draining,
     )

@@ -21,12 +21,24 @@ if TYPE_CHECKING:
 
 _AGGREGATOR_COLUMNS = (
     *("number", "is_running", "cycle_ns", "used_share", "jobs", "tensors", "replicas"),
-    "memory_bytes",
+    *("memory_bytes", "is_draining"),
 )
 _JOB_COLUMNS = (
     *("name", "phase", "workers", "servers", "tensors", "aggregators", "steps", "iteration_ns"),
     *("alone_ns", "predicted_loss", "measured_loss", "late", "loss_limit"),
 )
+
+
+_POOL_WITHOUT_SERVER = "The address file of a pool that 'motet aggregator start' runs. Default: "
+
+
+def _address_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(
+        "--address",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help=_POOL_WITHOUT_SERVER + default,
+    )
 
 
 def _place_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -44,12 +56,9 @@ def _place_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
         return command(*args, place=PoolPlace(address, server, state_folder), **others)
 
-    option = click.option(
-        "--address",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="The address file of a pool that 'motet aggregator start' runs. Default: that of "
-        "MOTET_AGGREGATION, or of the pool of this user; without one, the pool of the server.",
+    option = _address_option(
+        "that of MOTET_AGGREGATION, or of the pool of this user; without one, the pool of the "
+        "server."
     )
     return option(server_option(state_option(wrapped)))
 
@@ -118,6 +127,22 @@ def describe_aggregator(number: int, place: PoolPlace, as_json: bool) -> None:
         print_json({"aggregator": found, "jobs": jobs})
     else:
         print_result(aggregator_screen(found, jobs))
+
+
+@aggregator_group.command("drain", short_help="Let Aggregators leave the pool.")
+@click.argument("numbers", type=click.IntRange(0), nargs=-1, required=True, metavar="N...")
+@_address_option("that of MOTET_AGGREGATION, or of the pool of this user.")
+def drain_aggregators(numbers: tuple[int, ...], address: Path | None) -> None:
+    """Move everything on Aggregators N... to others, while the jobs train, and end them; other
+    processes take their places. Returns when they have left.
+    """
+    from motet.aggregation.control.pool_client import PoolClient
+    from motet.interfaces.cli.aggregator.pool_client import default_address
+    from motet.interfaces.cli.shell.streams.visible import echo_note
+
+    with PoolClient.find(address, default_address()) as client:
+        for each in client.drain(numbers):
+            echo_note(f"Aggregator {each} has left")
 
 
 @aggregator_group.command("explain", short_help="Show why a job's tensors are where they are.")

@@ -21,7 +21,7 @@ def aggregators_table(aggregators: Sequence[Mapping[str, Any]]) -> Table:
         table.add_row(
             str(each["number"]),
             *([Text(visible_text(each["machine"] or "-"))] if has_machines else []),
-            "running" if each["is_running"] else "starting",
+            _state(each),
             _ms(each["cycle_ns"] or None),
             f"{each['used_share']:.0%}" if each["cycle_ns"] else "-",
             str(each["tensors"]),
@@ -30,6 +30,12 @@ def aggregators_table(aggregators: Sequence[Mapping[str, Any]]) -> Table:
             Text(visible_text(", ".join(each.get("job_ids", each["jobs"])) or "-")),
         )
     return table
+
+
+def _state(aggregator: Mapping[str, Any]) -> str:
+    if not aggregator["is_running"]:
+        return "starting"
+    return "draining" if aggregator["is_draining"] else "running"
 
 
 def pool_jobs_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
