@@ -97,6 +97,7 @@ def test_an_aggregator_without_an_answer_goes_on_once_its_replicas_do_not_count(
     told = lose_replicas(pool, job, home, replica)
     assert (told.aggregator, told.job, told.peer) == (home, job, f"endpoint {replica}")
     assert (pool.controller.state.jobs[job].replicas < 0).all()
+    assert list(pool.pending.values()) == [told], "a new copy would be forgotten as well"
     pool.settle()
     assert set(pool.controller.state.jobs[job].replicas.tolist()) == {replica}, "a new copy"
     assert pool.stale == set()
@@ -137,9 +138,12 @@ def test_a_copy_that_its_aggregator_lost_at_once_does_not_count() -> None:
 def test_tensors_move_to_an_old_replica_only_after_it_is_up_to_date() -> None:
     pool = world()
     job, home, replica = placed(pool)
-    before = len(pool.log)
     pool.complete(lose_replicas(pool, job, home, replica).operation)
+    (copy,) = [each for each in pool.pending.values() if isinstance(each, ReplicateTo)]
+    pool.fail(copy.operation)
+    before = len(pool.log)
     pool.handle(AggregatorDrained(home))
+    pool.tick(2.0)
     pool.settle()
     kinds = [type(each) for each in pool.log[before:] if isinstance(each, MoveTo | ReplicateTo)]
     assert set(pool.homes.values()) == {replica}
