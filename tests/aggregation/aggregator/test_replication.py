@@ -178,6 +178,32 @@ def end_step(agent: NumpyAgent) -> None:
     agent.finish_step([TRAINING.options])
 
 
+def test_a_tensor_without_values_gets_no_replica_yet(pool: AggregatorPool) -> None:
+    """The values might come just after an empty copy."""
+    pool.table.routes(TRAINING.specs)
+    pool.table.move(EVERY, 0)
+    first, second = (NumpyAgent(pool.table, rank, 2) for rank in range(2))
+    with ThreadPoolExecutor(1) as threads:
+        values = TRAINING.initial()
+        begun = threads.submit(second.initialise, TRAINING.specs, TRAINING.spec, values)
+        wait_until(lambda: is_registered(pool))
+        with pytest.raises(NotFound, match="tensor 0 of job 1 has no values yet"):
+            pool.aggregators[0].replicate(1, EVERY, pool.peer(1))
+        first.initialise(TRAINING.specs, TRAINING.spec, TRAINING.initial())
+        begun.result(60)
+    pool.aggregators[0].replicate(1, EVERY, pool.peer(1))
+    for agent in (first, second):
+        agent.close()
+
+
+def is_registered(pool: AggregatorPool) -> bool:
+    try:
+        pool.aggregators[0].replicate(1, [0], pool.peer(1))
+    except NotFound as error:
+        return "has no values" in str(error)
+    return True
+
+
 def test_replicas_count_as_memory_and_for_the_quota(pool: AggregatorPool) -> None:
     agent, _ = one_worker(pool)
     pool.aggregators[0].replicate(1, EVERY, pool.peer(1))

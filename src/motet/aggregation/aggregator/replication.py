@@ -19,7 +19,7 @@ from motet.aggregation.aggregator.peers import PeerConnections
 from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.tensors.gradient_memory import TorchTensor, array_over
 from motet.aggregation.tensors.job_tensors import Effects
-from motet.aggregation.tensors.tensor_slot import SlotWork, TensorSlot
+from motet.aggregation.tensors.tensor_slot import NO_VALUES, SlotWork, TensorSlot
 from motet.aggregation.wire.job_requests import groups_as_json
 from motet.aggregation.wire.peer_requests import (
     ApplyStep,
@@ -202,10 +202,17 @@ class Replication:
                     raise NotFound(f"a tensor of job {tenant.access.job} was moved meanwhile")
                 nowhere = [""] * len(slots)
                 message, buffers = copy_message(tenant, slots, nowhere, are_replicas=True)
-            self._peers.ask(peer, message, buffers)
-            with tenant.lock:
-                former = {n: tenant.replica_at.get(n, peer) for n in group}
+                former = {n: tenant.replica_at[n] for n in group if n in tenant.replica_at}
+                # Values that are loaded meanwhile follow the copy.
                 tenant.replica_at |= dict.fromkeys(group, peer)
+            try:
+                self._peers.ask(peer, message, buffers)
+            except MotetError:
+                with tenant.lock:
+                    for number in group:
+                        tenant.replica_at.pop(number, None)
+                    tenant.replica_at |= former
+                raise
             for number, place in former.items():
                 if place != peer:
                     dropped = DropReplica(tenant.access.job, number)
@@ -221,6 +228,8 @@ class Replication:
             with tenant.lock:
                 if number not in tenant.tensors.slots:
                     raise NotFound(f"tensor {number} of job {tenant.access.job} is not here")
+                if tenant.tensors.slots[number].version == NO_VALUES:
+                    raise NotFound(f"tensor {number} of job {tenant.access.job} has no values yet")
                 held[number] = threading.Event()
                 effects = tenant.tensors.hold(number, held[number].set, between_steps=False)
             self._carry_out(tenant, effects)
