@@ -1,0 +1,153 @@
+"""One job on two Aggregators against two parameter servers with its tensors in turn, in one run.
+
+The models of the dissertation's table 4.2, with random tensors of their sizes; two workers that do
+not compute, so an iteration is the exchange alone. Parameter servers have tensor n on server n
+modulo 2 and no replicas. Aggregators have the largest tensors first, each where the fewest bytes
+are; then also a replica of each tensor on the other one, as in a pool. All are the same processes.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+from motet.aggregation.agent.routes import FixedRoutes
+from motet.aggregation.control.aggregator_process import AggregatorProcess
+from motet.aggregation.control.remote_aggregator import RemoteAggregator
+from motet.aggregation.wire.aggregator_control import JobAccess
+from motet.sim.aggregation.models import MODELS, AggregatedModel
+from motet.transport import Endpoint, new_secret, write_secret
+from support.figures import Figure, parser, report
+from support.hosts import ROOT
+from support.timed_job import RoundRobinRoutes, TimedJob, iterations
+
+SERVERS, WORKERS = 2, 2
+QUOTA_BYTES = 16 << 30
+COPIES = {"in turn": 8, "balanced": 8, "with replicas": 11}
+"""Memory as multiples of the model: gradients and values of two workers, values, momentum, means;
+replicas of the last three."""
+NOT_SLOWER = 1.0
+
+
+def measured(model: AggregatedModel, kind: str, steps: int) -> tuple[float, float]:
+    """Median iteration, and CPU time of all processes in an iteration, in seconds."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        pool_secret, secret = new_secret(), new_secret()
+        write_secret(folder / "secret", pool_secret)
+        servers = [
+            stack.enter_context(AggregatorProcess(folder / "secret")) for _ in range(SERVERS)
+        ]
+        controls = [RemoteAggregator(each.endpoint, pool_secret) for each in servers]
+        for control in controls:
+            stack.callback(control.close)
+            control.open_job(JobAccess(1, model.name, secret, QUOTA_BYTES))
+        jobs = [
+            TimedJob(
+                *(model.name, rank, WORKERS, model.tensors, 0.0),
+                str(folder / f"{rank}.out"),
+                str(folder / "end"),
+                servers=tuple(each.endpoint.encode() for each in servers),
+                number=1,
+                secret=secret.hex(),
+                is_balanced=kind != "in turn",
+            )
+            for rank in range(WORKERS)
+        ]
+        workers = []
+        for job in jobs:
+            command = [sys.executable, "-m", "support.timed_job", str(job.write(folder))]
+            workers.append(subprocess.Popen(command, cwd=ROOT / "benchmarks"))
+            stack.callback(workers[-1].kill)
+        out = Path(jobs[0].out)
+        _await(out, 3)
+        if kind == "with replicas":
+            endpoints = [each.endpoint for each in servers]
+            places = FixedRoutes(1, secret, endpoints).routes(jobs[0].specs()).aggregator_of
+            for number, control in enumerate(controls):
+                own = [tensor for tensor, place in enumerate(places) if place == number]
+                control.replicate(1, own, endpoints[1 - number].encode())
+        done = len(iterations(out))
+        processes = [psutil.Process(each.process.pid) for each in servers]
+        processes += [psutil.Process(each.pid) for each in workers]
+        _await(out, done + 2)
+        before_s, done = _cpu_s(processes), len(iterations(out))
+        _await(out, done + steps)
+        cpu_s = _cpu_s(processes) - before_s
+        found = iterations(out)[done:, 1]
+        return float(np.median(found)), cpu_s / len(found)
+
+
+def compare(model: AggregatedModel, steps: int) -> list[Figure]:
+    """The three kinds, in turn."""
+    sizes = [4 * size for size in model.tensors]
+    shares = [
+        max(sum(sizes[n] for n in range(len(sizes)) if places[n] == server) for server in (0, 1))
+        / sum(sizes)
+        for places in (_places(model, RoundRobinRoutes), _places(model, FixedRoutes))
+    ]
+    found = {kind: measured(model, kind, steps) for kind in COPIES}
+    base_s, base_cpu_s = found.pop("in turn")
+    name = f"{model.name}, {model.size_bytes / 2**20:.0f} MiB in {len(sizes)} tensors"
+    figures = [Figure(name, f"{max(shares[1:]):.0%} of bytes", f"{shares[0]:.0%} in turn")]
+    for kind, (step_s, cpu_s) in found.items():
+        target = NOT_SLOWER if kind == "balanced" else None
+        figures += [
+            Figure(
+                f"  {kind}: step",
+                f"{step_s * 1e3:.0f} ms",
+                f"{base_s * 1e3:.0f} ms",
+                step_s / base_s,
+                target,
+                at_least=False,
+            ),
+            Figure(
+                f"  {kind}: CPU time",
+                f"{cpu_s * 1e3:.0f} ms",
+                f"{base_cpu_s * 1e3:.0f} ms",
+                cpu_s / base_cpu_s,
+            ),
+        ]
+    print(figures, flush=True)
+    return figures
+
+
+def _places(model: AggregatedModel, kind: type[FixedRoutes]) -> tuple[int, ...]:
+    specs = TimedJob("", 0, 1, model.tensors, 0.0, "", "").specs()
+    return kind(1, b"", [Endpoint("", 0)] * SERVERS).routes(specs).aggregator_of
+
+
+def _await(out: Path, count: int) -> None:
+    while len(iterations(out)) < count:
+        time.sleep(0.05)
+
+
+def _cpu_s(processes: list[psutil.Process]) -> float:
+    return float(sum(sum(each.cpu_times()[:2]) for each in processes))
+
+
+def main() -> None:
+    """All models that fit into memory, or the smallest."""
+    given = parser(__doc__).parse_args()
+    figures = []
+    for model in sorted(MODELS, key=lambda each: each.size_bytes)[: 1 if given.quick else None]:
+        needed = max(COPIES.values()) * model.size_bytes
+        if needed > 0.8 * psutil.virtual_memory().available:
+            print(f"{model.name} is left out: it needs {needed / 1e9:.0f} GB")
+            continue
+        figures += compare(model, 8 if given.quick else 15)
+    print(f"load average: {os.getloadavg()}")
+    title = "One job on Aggregators against parameter servers (2 of each, 2 workers)"
+    report("aggregation_servers", title, figures, plot=False)
+
+
+if __name__ == "__main__":
+    main()
