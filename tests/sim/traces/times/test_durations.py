@@ -42,6 +42,11 @@ def test_other_cells_are_refused(cell: str) -> None:
         duration_us(cell)
 
 
+def test_a_word_is_told_what_durations_look_like() -> None:
+    with pytest.raises(ValueError, match="which is not a duration like 5400, 1:30:00"):
+        duration_us("soon")
+
+
 @given(st.integers(0, 10**9))
 def test_the_form_of_slurm_gives_the_seconds_back(total_s: int) -> None:
     days, rest = divmod(total_s, 86_400)

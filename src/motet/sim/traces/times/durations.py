@@ -39,7 +39,7 @@ def duration_us(cell: str) -> int:
     text = cell.strip()
     if ":" in text:
         return _from_clock(text)
-    if text[-1:].isalpha() and text[:1] in "Pp0123456789":
+    if text[-1:].isalpha():
         return _from_units(text)
     return seconds_us(text)
 
