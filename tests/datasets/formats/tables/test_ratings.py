@@ -192,6 +192,15 @@ def test_a_table_without_one_of_the_columns_names_those_that_it_has(complaint):
     )
 
 
+def test_a_header_above_decimal_commas_is_one(complaint):
+    assert complaint("a.csv", "Note;Kunde;Ware\n4,5;ann;x\n3,0;bob;y\n", kind="ratings") == (
+        "a.csv:1: the header names no user and no item and no rating (its columns: 'Note', "
+        "'Kunde', 'Ware'); name them with --columns user=NAME,item=NAME,rating=NAME, or rename "
+        "columns: user (user, customer, client, ...), item (movie, item, product, ...), rating "
+        "(rating, score, value, ...)"
+    )
+
+
 def test_text_ids_may_hold_line_breaks(write):
     path = write("a.csv", 'user,item,rating\nann,"two\nlines",5\nbob,"two\r\nlines",4\n')
     assert open_dataset(path, kind="ratings").item_ids.tolist() == ["two\nlines"]

@@ -148,10 +148,15 @@ def _with_points(line: str, commas: DecimalCommas | None) -> str:
 def _has_header(rows: list[list[str]], na: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
     if any(cell in wanted and not is_number(cell) for cell in rows[0]):
         return True
-    words = [not is_number(cell) and cell != "" and cell not in na for cell in rows[0]]
+    words = [not _is_numeric(cell) and cell != "" and cell not in na for cell in rows[0]]
     if len(rows) == 1:
         return all(words)
     named = zip(rows[0], rows[1], strict=False)  # pandas' index has no name.
-    filled = [name != "" and is_number(cell) for name, cell in named]
+    filled = [name != "" and _is_numeric(cell) for name, cell in named]
     changes = sum(word and value for word, value in zip(words, filled, strict=False))
     return 2 * changes > sum(filled)
+
+
+def _is_numeric(cell: str) -> bool:
+    """Whether it is a number with a decimal point or comma."""
+    return is_number(cell) or is_number(cell.replace(",", "."))
