@@ -8,6 +8,8 @@ from pandas import DataFrame, Series, to_datetime, to_timedelta
 from scipy.sparse import coo_array, csc_matrix, csr_matrix
 
 from motet.apps.inputs.arrays import as_dataset, corpus_of, labelled_of, ratings_of
+from motet.apps.inputs.class_labels import learn_classes
+from motet.apps.inputs.matrix import varying_target
 from motet.domain.errors import BadInput
 
 
@@ -72,6 +74,12 @@ def test_counts_become_words_of_documents() -> None:
     [
         ([[np.nan]], None, "X: holds NaN or infinite values"),
         (csr_matrix([[np.inf]]), None, "X: holds NaN or infinite values"),
+        (DataFrame({"a": [1], "b": [np.nan]}), None, "X: column 'b' holds NaN or infinite values"),
+        (
+            DataFrame({"a": [np.nan, 1], "b": [1, np.inf]}),
+            None,
+            r"X: column 'a' \(and 1 more\) holds NaN or infinite",
+        ),
         ([["a"]], None, "X: not a matrix of numbers"),
         ([[1.0], [2.0, 3.0]], None, "X: not a matrix of numbers"),
         ([1.0, 2.0], None, r"X: 1 dimensions; it must have 2 \(rows, columns\)"),
@@ -82,6 +90,21 @@ def test_counts_become_words_of_documents() -> None:
 def test_the_error_names_unusable_input(X: object, y: object, complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
         labelled_of(X, y)
+
+
+def test_a_wrong_target_of_arrays_is_told_without_options_of_the_command() -> None:
+    with pytest.raises(BadInput, match=r"use mlr, or give another y$"):
+        varying_target(labelled_of([[1.0], [2.0]], ["no", "yes"]))
+    with pytest.raises(BadInput, match=r"nothing to learn; give another y$"):
+        varying_target(labelled_of([[1.0], [2.0]], [7, 7]))
+    with pytest.raises(BadInput, match=r"use linear_regression or lasso, or give another y$"):
+        learn_classes(labelled_of([[0.0]] * 40, np.arange(40)))
+
+
+def test_a_table_that_is_no_ratings_is_told_how_to_name_them() -> None:
+    table = DataFrame({"sepal": [1.0, 2], "petal": [1.0, 2], "width": [1, 2], "kind": ["a", "b"]})
+    with pytest.raises(BadInput, match="neither a row per rating nor a table of numbers"):
+        ratings_of(table.assign(colour=["red", "blue"]))
 
 
 DATES = np.array(["2024-01-01", "2024-01-02"], dtype="M8[ns]")

@@ -62,6 +62,7 @@ def labelled_of(X: Any, y: Any = None) -> LabelledMatrix:
         names,
         None if target is None else target.classes,
         target_remedy=_TARGET_REMEDY,
+        other_target="give another y",
         source=_SOURCE,
     )
 
@@ -94,7 +95,7 @@ def _ratings_of_frame(frame: Any) -> Ratings:
     found = rating_columns(list(frame.columns))
     if None not in found or frame.shape[1] in LONG_WIDTHS:
         return ratings_from_frame(frame)
-    table = _numbers_of_frame(frame)
+    table = _table_of_ratings(frame)
     users, items = np.nonzero(~np.isnan(table))
     return Ratings.from_ids(
         as_ids(frame.index.to_numpy(), "index")[users],
@@ -102,6 +103,19 @@ def _ratings_of_frame(frame: Any) -> Ratings:
         table[users, items],
         source=_SOURCE,
     )
+
+
+def _table_of_ratings(frame: Any) -> NDArray[np.float64]:
+    """The numbers of a table of users x items. Raises BadInput."""
+    try:
+        return _numbers_of_frame(frame)
+    except BadInput:
+        shown = ", ".join(map(str, frame.columns[:8]))
+        raise BadArgument(
+            f"{_SOURCE}: neither a row per rating nor a table of numbers, users x items (columns: "
+            f"{shown}); motet.ratings_from_frame({_SOURCE}, user=..., item=..., rating=...) names "
+            "the columns of a row per rating"
+        ) from None
 
 
 def _refuse_triples(matrix: Any) -> None:
@@ -181,8 +195,18 @@ def finite_matrix(X: Any) -> Any:
     if matrix.ndim != 2:
         raise BadArgument(f"{_SOURCE}: {matrix.ndim} dimensions; it must have 2 (rows, columns)")
     if not np.isfinite(values).all():
-        raise BadArgument(f"{_SOURCE}: holds NaN or infinite values; fill or remove them first")
+        place = _unusable_column(X, matrix) if hasattr(X, "columns") else ""
+        raise BadArgument(
+            f"{_SOURCE}: {place}holds NaN or infinite values; fill or remove them first"
+        )
     return matrix
+
+
+def _unusable_column(frame: Any, numbers: NDArray[np.float64]) -> str:
+    """`column 'age' (and 2 more) `: the first one that holds NaN or infinity."""
+    found = np.flatnonzero(~np.isfinite(numbers).all(axis=0))
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return f"column {frame.columns[found[0]]!r}{more} "
 
 
 def _numbers_of_frame(frame: Any) -> NDArray[np.float64]:

@@ -35,7 +35,7 @@ def learn_classes(dataset: LabelledMatrix) -> tuple[Array, Array]:
     if present > max(_MANY_CLASSES, len(target) / 2):
         raise BadArgument(
             f"{dataset.source}: {present} classes in {len(target)} rows; this looks like a "
-            "regression: use linear_regression or lasso, or name another column with --target"
+            f"regression: use linear_regression or lasso, or {dataset.other_target}"
         )
     return classes, numbers.astype(np.int64)
 

@@ -78,7 +78,7 @@ def varying_target(dataset: LabelledMatrix) -> Array:
         shown = ", ".join(map(str, dataset.classes[:3]))
         raise BadArgument(
             f"{dataset.source}: the target holds words ({shown}); "
-            "a regression needs numbers: use mlr, or name another column with --target"
+            f"a regression needs numbers: use mlr, or {dataset.other_target}"
         )
     if not np.isfinite(target).all():
         row = int(np.flatnonzero(~np.isfinite(target))[0])
@@ -86,7 +86,7 @@ def varying_target(dataset: LabelledMatrix) -> Array:
     if target.min() == target.max():
         raise BadArgument(
             f"{dataset.source}: the target is {target[0]:g} in all {len(target)} rows, so there is "
-            "nothing to learn; name another column with --target"
+            f"nothing to learn; {dataset.other_target}"
         )
     return target
 

@@ -25,8 +25,9 @@ class LabelledMatrix(Dataset):
 
     `features`: (rows, columns) float64, a dense array or a SciPy CSR matrix with sorted columns.
     `target`: (rows,) float64, with `classes` as in `TargetColumn`: the word, boolean or large whole
-    number that target value k stands for. `target_remedy`: how to give a target, for error
-    messages. `kept`: which rows of the source these are; None: all, or unknown.
+    number that target value k stands for. `target_remedy`, `other_target`: how to give a target,
+    or another one, for error messages. `kept`: which rows of the source these are; None: all, or
+    unknown.
     """
 
     kind: ClassVar[str] = "matrix"
@@ -37,6 +38,7 @@ class LabelledMatrix(Dataset):
     feature_names: tuple[str, ...] | None = None
     classes: Classes | None = None
     target_remedy: str = "name its column with --target NAME_OR_INDEX (-1: the last)"
+    other_target: str = "name another column with --target"
     kept: NDArray[np.bool_] | None = None
 
     @property
