@@ -56,6 +56,17 @@ def test_any_sign_of_life_counts(cluster: ScriptedCluster, file: str) -> None:
         assert not list(watch.changes([idle], NOW_US))
 
 
+def test_what_the_launcher_writes_is_no_sign_of_life(cluster: ScriptedCluster) -> None:
+    """It renews the lease of the processes every few minutes, whatever these do."""
+    watch = IdleWatch(cluster.master._workplace, 1800.0)
+    folder = watch.workplace.attempt_folder(1, 2) / "rank-0"
+    began_us = NOW_US - 7200 * SECOND_US
+    write(folder / "log", began_us)
+    write(folder / "control.json", NOW_US - 100 * SECOND_US)
+    idle = AttemptIdle(1, 2, began_us)
+    assert list(watch.changes([RunningAttempt(1, 2, began_us, None)], NOW_US)) == [idle]
+
+
 def test_an_idle_job_is_marked_until_it_writes_or_ends(cluster: ScriptedCluster) -> None:
     job = cluster.submit()
     assert running_attempts(cluster.master.state) == []

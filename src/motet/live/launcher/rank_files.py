@@ -25,6 +25,8 @@ from motet.live.slots.memory_groups import (
     remove_memory_group,
 )
 
+LOG = "log"
+"""What a process prints."""
 PROGRESS = "progress.jsonl"
 """What a process reports about its training: a JSON object per line, see `progress_line` and
 `wish_line`."""
@@ -160,7 +162,7 @@ class RankFiles:
     @property
     def log_path(self) -> Path:
         """Where the process writes what it prints."""
-        return self.folder / "log"
+        return self.folder / LOG
 
     def log(self, line: str) -> None:
         """Append a line to what the process has printed."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from motet.domain.units import SECOND_US
 from motet.live.jobs.attempt import AttemptPhase
+from motet.live.launcher.rank_files import LOG, PROGRESS
 from motet.live.master.facts import AttemptIdle
 from motet.live.master.loop import MasterLoop
 from motet.live.master.requests import Workplace
@@ -53,11 +54,12 @@ class IdleWatch:
 
     def _last_write_us(self, each: RunningAttempt) -> int:
         """To a log, a report of progress, or the folder of checkpoints and what lies directly
-        there."""
+        there. The launcher writes other files of an attempt, as at every renewal of its lease."""
         place = self.workplace
         attempt = place.attempt_folder(each.job, each.attempt)
         checkpoints = place.checkpoint_folder(each.job)
-        files = (attempt.glob("rank-*/*"), [checkpoints], checkpoints.glob("*"))
+        own = (attempt.glob(f"rank-*/{name}") for name in (LOG, PROGRESS))
+        files = (*own, [checkpoints], checkpoints.glob("*"))
         return max((_written_us(path) for group in files for path in group), default=0)
 
 
