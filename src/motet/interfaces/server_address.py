@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 from platformdirs import user_data_path
 
 from motet.domain.errors import AuthenticationFailed, BadInput, Unreachable
+from motet.interfaces.configuration.settings import CA_FILE, SERVER, STATE_FOLDER, value_of
 
-SERVER_VARIABLE, TOKEN_VARIABLE = "MOTET_SERVER", "MOTET_TOKEN"
-CA_VARIABLE = "MOTET_CA_FILE"
+TOKEN_VARIABLE = "MOTET_TOKEN"
 ADDRESS_FILE, TOKEN_FILE = "server.json", "token"
 """Files in the state folder of a server."""
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
@@ -25,13 +25,21 @@ _ROOT, _LISTENING = 0, "0A"
 
 
 def default_server_folder() -> Path:
-    """Where a server keeps its state, and where commands of the same user find it."""
-    return user_data_path("motet") / "server"
+    """Where a server keeps its state, and where commands of the same user find it. Raises
+    BadInput."""
+    chosen = value_of(STATE_FOLDER)
+    return Path(chosen) if chosen else user_data_path("motet") / "server"
 
 
-def known_server(url: str | None, folder: Path) -> str | None:
-    """The URL that commands would ask, whether or not something answers there. Raises BadInput."""
-    return url or os.environ.get(SERVER_VARIABLE) or _local_server(folder / ADDRESS_FILE)[0]
+def known_server(url: str | None, folder: Path | None) -> str | None:
+    """The URL that commands would ask, whether or not something answers there. Raises BadInput.
+
+    `url`, `folder`: of options; they come before the environment and configuration files.
+    """
+    if url:
+        return url
+    own, _ = _local_server((folder or default_server_folder()) / ADDRESS_FILE)
+    return own if folder is not None and own else value_of(SERVER) or own
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +54,14 @@ class ServerAddress:
 
     @classmethod
     def find(cls, url: str | None = None, folder: Path | None = None) -> Self:
-        """The given server, that of MOTET_SERVER, or the one of this user on this machine.
+        """The given server, that of `folder`, of MOTET_SERVER or a configuration file, or the one
+        of this user on this machine.
 
         Raises BadInput, Unreachable, AuthenticationFailed.
         """
         home = folder or default_server_folder()
         own, certificate = _local_server(home / ADDRESS_FILE)
-        chosen = url or os.environ.get(SERVER_VARIABLE) or own
+        chosen = known_server(url, folder)
         if chosen is None:
             raise Unreachable(
                 "no server is known; start one with 'motet server', or give --server URL"
@@ -69,7 +78,7 @@ class ServerAddress:
         if not (token.isascii() and token.isprintable()):
             raise AuthenticationFailed(f"not a token: {token[:20]!r}; set {TOKEN_VARIABLE}")
         _require_encryption(chosen)
-        given = os.environ.get(CA_VARIABLE)
+        given = value_of(CA_FILE)
         ca_file = Path(given) if given else certificate if chosen == own else None
         return cls(chosen.rstrip("/"), token, ca_file, (url, folder))
 

@@ -57,6 +57,7 @@ METHODS = {
 }
 OF_THIS_MACHINE = {
     *("server", "server backup", "server restore", "machine join", "machine leave", "doctor"),
+    *("config list", "config set", "config unset"),
 }
 OF_NO_CLUSTER = {
     *("train", "predict", "plan", "app list", "app describe", "simulate", "compare", "demo"),

@@ -46,6 +46,7 @@ COMMANDS = {
     "aggregator": "motet.interfaces.cli.aggregator.command:aggregator_group",
     "memory": "motet.interfaces.cli.memory.command:memory_group",
     "testbed": "motet.interfaces.cli.testbed.command:testbed_group",
+    "config": "motet.interfaces.cli.live.config_command:config_group",
     "completion": "motet.interfaces.cli.shell.completion:completion_command",
 }
 
@@ -64,7 +65,7 @@ SECTIONS = {
     ),
     "Aggregation for PyTorch": ("aggregator",),
     "Remote memory": ("memory",),
-    "More": ("demo", "testbed", "completion"),
+    "More": ("demo", "testbed", "config", "completion"),
 }
 """Headings of `motet --help`; `explain` and `policy` are also for the live cluster."""
 

@@ -41,7 +41,7 @@ def all_checks(server: str | None, folder: Path | None) -> list[Finding]:
     try:
         address = ServerAddress.find(server, folder)
     except MotetError as error:
-        found += _without_server(server, home, error)
+        found += _without_server(server, folder, error)
         return [*found, *([] if head is None else [head_port(head)])]
     with LiveClient(address, _LONGEST_ANSWER_S) as client:
         return [*found, *server_checks(client, head)]
@@ -56,10 +56,12 @@ def _recorded_head(home: Path) -> str | None:
     return None if record is None else record.address
 
 
-def _without_server(server: str | None, home: Path, error: MotetError) -> Iterator[Finding]:
+def _without_server(
+    server: str | None, folder: Path | None, error: MotetError
+) -> Iterator[Finding]:
     """A server that is not found, or whose token is not: where it should be is examined."""
     try:
-        url = known_server(server, home)
+        url = known_server(server, folder)
     except MotetError:
         url = None
     if url is None or isinstance(error, AuthenticationFailed):

@@ -39,7 +39,8 @@ def server_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "--server",
         metavar="URL",
-        help="The server; by default MOTET_SERVER, or the one that runs here.",
+        help="The server; by default MOTET_SERVER, that of 'motet config', or the one that runs "
+        "here.",
     )(trusted(command))
 
 

@@ -11,6 +11,7 @@ import click
 
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.live.name_value import name_and_value
+from motet.interfaces.configuration.settings import QUEUE, value_of
 from motet.interfaces.job_files import home_of, read_job_file, resolved_folder
 
 
@@ -28,6 +29,8 @@ def job_values(
     values.update({name: value for name, value in given.items() if value != {}})
     values["workdir"] = resolved_folder(home_of(path), values.get("workdir", "."))
     values.setdefault("name", path.stem if path else _name(command, given))
+    if "queue" not in values and (queue := value_of(QUEUE)):
+        values["queue"] = queue
     if envs:
         values["envs"] = {
             **_section(values, "envs"),

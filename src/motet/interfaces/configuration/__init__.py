@@ -1,0 +1,1 @@
+"""What commands take from the environment and from configuration files."""
