@@ -16,7 +16,8 @@ class JobAttempt:
 
     `outcome`: succeeded, failed, lost or stopped; `stop_cause`: why it was stopped. `failure`: the
     class of a failure, `reason`: the failure in words. `placement`: processes by machine.
-    `exit_codes`: by rank; of a killed process the negative signal; None: unknown.
+    `exit_codes`: by rank; of a killed process the negative signal; None: unknown. `failed_rank`:
+    of the process that failed first; None: none has.
     """
 
     number: int
@@ -29,6 +30,7 @@ class JobAttempt:
     running_at: datetime | None
     ended_at: datetime | None
     exit_codes: tuple[int | None, ...]
+    failed_rank: int | None = None
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
@@ -40,6 +42,7 @@ class JobAttempt:
             running_at=moment(found["running_at"]),
             ended_at=moment(found["ended_at"]),
             exit_codes=tuple(map(_exit_code, found["exits"])),
+            failed_rank=found.get("failed_rank"),  # An older server does not tell.
         )
 
 

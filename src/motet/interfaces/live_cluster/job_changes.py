@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from motet.domain.errors import BadInput, MotetError, Unreachable
@@ -107,6 +107,17 @@ def looks(watched: WatchedJobs, changes: ChangeListener) -> Iterator[list[Row]]:
         began_s = time.monotonic()
         yield watched.look()
         time.sleep(_REST_PER_LOOK * (time.monotonic() - began_s))
+
+
+def changed_jobs(
+    live: LiveClient, jobs: Sequence[str], change: Callable[[str], dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Changes jobs, one after the other; each as it is then. Raises NotFound for an unknown one
+    before any is changed."""
+    if len(jobs) > 1:
+        for job in jobs:
+            live.job(job)
+    yield from map(change, jobs)
 
 
 def cancelled_jobs(

@@ -21,6 +21,7 @@ from motet.interfaces.server.stories.proposed_size import proposed_size
 from motet.live.jobs.attempt import Attempt
 from motet.live.jobs.job import JobArray, LiveJob
 from motet.live.jobs.job_spec import TrainingSpec
+from motet.live.launcher.messages import first_failure
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
@@ -217,4 +218,5 @@ def _attempt(attempt: Attempt, cluster: ClusterDeclared) -> dict[str, Any]:
             {"rank": rank, "code": end.code, "signal": end.signal, "reason": end.reason}
             for rank, end in enumerate(attempt.exits)
         ],
+        "failed_rank": first_failure(attempt.exits),
     }

@@ -170,6 +170,29 @@ def test_wait_takes_several_jobs(run: Shell) -> None:
         run("wait", good, "999")
 
 
+def test_wait_ends_with_the_status_of_the_process_that_failed_first(run: Shell) -> None:
+    """The other processes of its gang are stopped, and end with statuses of their own."""
+    script = (
+        "ready=$MOTET_CHECKPOINT_DIR/ready; trap 'exit 9' TERM; "
+        "[ $RANK = 0 ] && mkdir -p $MOTET_CHECKPOINT_DIR && touch $ready; "
+        "while :; do sleep 0.1; [ $RANK = 1 ] && [ -e $ready ] && exit 5; done"
+    )
+    job = run("submit", "--processes", "2", "--", "sh", "-c", script).stdout.strip()
+    assert run("wait", job, "--propagate-exit-code").return_value == 5
+    ends = json.loads(run("describe", job, "--json").stdout)["attempt_list"][0]["exits"]
+    assert [end["code"] for end in ends] == [9, 5]
+
+
+def test_wait_ends_with_the_status_of_the_first_job_of_an_array_that_failed(
+    run: Shell, tmp_path: Path
+) -> None:
+    path = tmp_path / "sweep.yaml"
+    path.write_text("array: 0-2\nrun: exit $(($MOTET_ARRAY_INDEX * 3))\n")
+    array = run("submit", "-f", str(path)).stdout.strip()
+    assert run("wait", array).return_value == 1
+    assert run("wait", array, "--propagate-exit-code").return_value == 3
+
+
 def test_a_job_ends_at_its_limit_after_its_signal(run: Shell) -> None:
     """The job writes what it gets; its exit status after the signal is passed on."""
     script = "trap 'echo saved; exit 7' TERM; while :; do sleep 0.1; done"
@@ -204,6 +227,28 @@ def test_cancel_suspend_and_resume(run: Shell) -> None:
     assert run("cancel", job).stdout == f"{job}  sleep  CANCELLED\n"
     with pytest.raises(BadInput, match="can no longer be suspended"):
         run("suspend", job)
+
+
+@pytest.mark.parametrize("words", [["suspend"], ["cancel"], ["update", "--priority", "3"]])
+def test_an_unknown_job_is_refused_before_another_one_is_changed(
+    run: Shell, words: list[str]
+) -> None:
+    job = run.submit("sleep", "1000")
+    with pytest.raises(NotFound, match="there is no job 999"):
+        run(*words, job, "999")
+    found = json.loads(run("describe", job, "--json").stdout)
+    assert (found["state"] in ("PENDING", "STARTING", "RUNNING"), found["priority"]) == (True, 0)
+    run("cancel", job)
+
+
+def test_jobs_that_were_changed_before_an_error_are_shown(run: Shell) -> None:
+    job, ended = run.submit("sleep", "1000"), run.submit("true")
+    run("wait", ended)
+    words = ["suspend", "--state-dir", str(run.folder), job, ended]
+    result = CliRunner().invoke(motet, words, standalone_mode=False)
+    assert result.stdout == f"{job}  sleep  SUSPENDED\n"
+    assert "can no longer be suspended" in str(result.exception)
+    run("cancel", job)
 
 
 def test_a_list_without_hits_says_so_and_can_be_narrowed(run: Shell) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -43,16 +44,19 @@ def _change_command(verb: str, summary: str, text: str) -> click.Command:
     @json_option()
     @with_client
     def command(client: LiveClient, jobs: tuple[str, ...], as_json: bool) -> None:
-        _echo_changed([client.change(job, verb) for job in jobs], as_json=as_json)
+        from motet.interfaces.live_cluster.job_changes import changed_jobs
+
+        changes = changed_jobs(client, jobs, lambda job: client.change(job, verb))
+        _echo_changed(changes, as_json=as_json)
 
     return command
 
 
-def _echo_changed(jobs: list[dict[str, Any]], *, as_json: bool) -> None:
+def _echo_changed(jobs: Iterable[dict[str, Any]], *, as_json: bool) -> None:
     from motet.interfaces.cli.shell.streams.results import print_json
 
     if as_json:
-        print_json({"jobs": jobs})
+        print_json({"jobs": [*jobs]})
         return
     for job in jobs:
         click.echo(f"{job['id']}  {job['name']}  {job['state']}")
@@ -83,18 +87,19 @@ def cancel_command(
 
     Give ids, or options that choose jobs; several options choose jobs that meet all of them.
     """
+    from motet.interfaces.live_cluster.job_changes import cancelled_jobs, changed_jobs
+
     is_chosen = bool(queue or user or states)
     if bool(jobs) == is_chosen:
         raise click.UsageError("give ids of jobs, or --queue, --user, --state")
     if is_chosen:
-        from motet.interfaces.live_cluster.job_changes import cancelled_jobs
-
         changed = [*cancelled_jobs(client, states, queue, user)]
+        if not changed:
+            click.echo("no job meets this; nothing was cancelled", err=True)
+        _echo_changed(changed, as_json=as_json)
     else:
-        changed = [client.change(job, "cancel") for job in jobs]
-    if not changed:
-        click.echo("no job meets this; nothing was cancelled", err=True)
-    _echo_changed(changed, as_json=as_json)
+        changes = changed_jobs(client, jobs, lambda job: client.change(job, "cancel"))
+        _echo_changed(changes, as_json=as_json)
 
 
 suspend_command = _change_command(
@@ -139,7 +144,7 @@ def wait_command(
         print_json(found[0] if len(found) == 1 else {"jobs": found})
     if not all(JobState(each["state"]).is_final for each in found):
         return ExitCode.TIMED_OUT
-    codes = (_exit_code(each) if propagate_exit_code else _succeeded(each) for each in found)
+    codes = (_exit_code(client, it) if propagate_exit_code else _succeeded(it) for it in found)
     return next((code for code in codes if code), 0)
 
 
@@ -160,12 +165,20 @@ def _succeeded(job: dict[str, Any]) -> int:
     return int(job["state"] != "SUCCEEDED")
 
 
-def _exit_code(job: dict[str, Any]) -> int:
-    """That of the first failed process, as a shell would give it."""
+def _exit_code(client: LiveClient, job: dict[str, Any]) -> int:
+    """That of the process that failed first, as a shell would give it; of an array that of its
+    first job without success."""
     if job["state"] == "SUCCEEDED":
         return 0
-    attempts = job.get("attempt_list")  # An array has none.
-    ends = attempts[-1]["exits"] if attempts else []
+    if job["kind"] == "array":
+        failed = next(each["id"] for each in job["jobs"] if each["state"] != "SUCCEEDED")
+        return _exit_code(client, client.job(failed))
+    attempts = job["attempt_list"]
+    if not attempts or not attempts[-1]["exits"]:
+        return ExitCode.FAILED
+    ends, first = attempts[-1]["exits"], attempts[-1].get("failed_rank")
+    if first is not None:  # An earlier server does not tell it.
+        ends = [ends[first], *ends]
     return next((code for code in map(_code_of_end, ends) if code), ExitCode.FAILED)
 
 

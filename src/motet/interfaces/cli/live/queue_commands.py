@@ -154,13 +154,14 @@ def update_command(
     that run obey at once."""
     from motet.interfaces.cli.shell.streams.results import print_json
     from motet.interfaces.live_cluster.arguments import job_changes
+    from motet.interfaces.live_cluster.job_changes import changed_jobs
 
     if priority is None and queue is None and max_duration is None:
         raise BadInput("give --priority N, --queue Q or --max-duration TIME")
     changes = job_changes(priority=priority, queue=queue, max_duration=max_duration)
-    changed = [client.update(job, changes) for job in jobs]
+    changed = changed_jobs(client, jobs, lambda job: client.update(job, changes))
     if as_json:
-        print_json({"jobs": changed})
+        print_json({"jobs": [*changed]})
         return
     for job in changed:
         limit_s = job.get("max_duration_s")  # An older server knows no limits.
