@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from motet.domain.errors import BadInput, NotFound, UnknownName
-from motet.interfaces.server.job_rows import ChosenJobs, jobs_document
+from motet.interfaces.server.job_rows import (
+    FIELDS,
+    ChosenJobs,
+    chosen_fields,
+    jobs_document,
+    with_fields,
+)
 from motet.live.jobs.array_file import array_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.master.intake import Change
@@ -70,3 +76,14 @@ def test_unknown_queues_users_and_arrays_are_errors(cluster: ScriptedCluster) ->
         listed(cluster, user="bobb")
     with pytest.raises(NotFound):
         listed(cluster, array=99)
+
+
+def test_rows_have_the_fields_that_are_wanted(cluster: ScriptedCluster) -> None:
+    page = jobs_document(cluster.master.state, ChosenJobs(), "zoe", 2, 100)
+    assert {name for row in page["jobs"] for name in row} == set(FIELDS)
+    assert with_fields(page, chosen_fields("")) == page
+    single, array = with_fields(page, chosen_fields("state, id,counts"))["jobs"]
+    assert ([*single], [*array]) == (["state", "id"], ["state", "id", "counts"])
+    assert [single["id"], array["id"]] == ["3", "4"]
+    with pytest.raises(UnknownName, match="unknown field 'sate'; did you mean 'state'"):
+        chosen_fields("id,sate")

@@ -73,7 +73,10 @@ def test_what_users_do_with_jobs(cluster: ScriptedCluster) -> None:
     assert told[1:4] == [
         ("job.suspended", {"user": "ann"}),
         ("job.resumed", {"user": "ann"}),
-        ("job.ended", {"state": "CANCELLED", "reason": "cancelled by ann"}),
+        (
+            "job.ended",
+            {"state": "CANCELLED", "failure": None, "reason": "cancelled by ann"},
+        ),
     ]
     cluster.ask(cluster.launcher.ended("1.1"))
     (_, end) = events(cluster, waits)

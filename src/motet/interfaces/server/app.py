@@ -31,7 +31,12 @@ from motet.interfaces.server.accounts.caller_of_request import (
 from motet.interfaces.server.accounts.job_access import require_use
 from motet.interfaces.server.api_contract.api_description import API_DOCUMENT, BYTES, PROBLEMS
 from motet.interfaces.server.api_contract.known_parameters import require_known_parameters
-from motet.interfaces.server.job_rows import ChosenJobs, jobs_document
+from motet.interfaces.server.job_rows import (
+    ChosenJobs,
+    chosen_fields,
+    jobs_document,
+    with_fields,
+)
 from motet.interfaces.server.logs import LogPart, log_place, read_log
 from motet.interfaces.server.machine_routes import add_machine_routes
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
@@ -153,15 +158,19 @@ class JobRoutes:
         user: Annotated[str, Query(max_length=100)] = "",
         queue: Annotated[str, Query(max_length=100)] = "",
         ended_since: AwareDatetime | None = None,
+        fields: Annotated[str, Query(max_length=1000)] = "",
     ) -> dict[str, Any]:
         """Jobs in the order of their ids; an array is a row in their place.
 
         `after`: the id of the last row of the page before. `array`: only its jobs; 0: all jobs, and
         no rows of arrays. `ended_since`: leaves out those that ended before; `hidden` counts them.
+        `fields`: those of the rows that are wanted, as `id,state`; empty: all.
         """
+        names = chosen_fields(fields)
         since_us = 0 if ended_since is None else round(ended_since.timestamp() * SECOND_US)
         chosen = ChosenJobs(frozenset(state or ()), user, queue, array, since_us)
-        return await self._read(lambda live: jobs_document(live, chosen, caller.user, after, limit))
+        page = await self._read(lambda live: jobs_document(live, chosen, caller.user, after, limit))
+        return with_fields(page, names)
 
     async def describe(self, number: int, caller: RequestCaller) -> dict[str, Any]:
         """A job with its attempts, or an array with its jobs; `spec` and `results` are for its

@@ -54,6 +54,31 @@ class ChosenJobs:
         return row.ended_us is not None and row.ended_us < self.ended_since_us
 
 
+FIELDS = (
+    *("id", "name", "user", "queue", "priority", "array", "index", "kind", "processes"),
+    *("held_processes", "most_processes", "state", "reason", "message", "counts", "attempts"),
+    *("submitted_at", "progress", "started_at", "ended_at", "max_duration_s", "limit_at"),
+)
+"""Of rows; `counts` of arrays alone."""
+
+
+def chosen_fields(text: str) -> tuple[str, ...]:
+    """`id,state` as names; empty: all. Raises UnknownName."""
+    names = tuple(name.strip() for name in text.split(",")) if text else ()
+    for name in names:
+        if name not in FIELDS:
+            raise UnknownName("field", name[:80], FIELDS)
+    return names
+
+
+def with_fields(document: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """A page whose rows have only these fields, as far as they have them; (): all."""
+    if not names:
+        return document
+    rows = [{name: row[name] for name in names if name in row} for row in document["jobs"]]
+    return {**document, "jobs": rows}
+
+
 def jobs_document(
     live: LiveState, chosen: ChosenJobs, caller: str, after: int, limit: int
 ) -> dict[str, Any]:

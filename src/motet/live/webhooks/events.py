@@ -82,16 +82,20 @@ def _events(fact: Fact) -> Iterator[tuple[str, int | None, Mapping[str, Any]]]:
 
 def _settled(fact: DependencyFailed | TrialPassed) -> tuple[str, int, Mapping[str, Any]]:
     if isinstance(fact, TrialPassed):
-        return "job.ended", fact.job, {"state": "SUCCEEDED", "reason": "the trial has passed"}
-    state = "FAILED" if fact.trial else "CANCELLED"
-    return "job.ended", fact.job, {"state": state, "reason": fact.reason}
+        return "job.ended", fact.job, _end("SUCCEEDED", "the trial has passed")
+    return "job.ended", fact.job, _end("FAILED" if fact.trial else "CANCELLED", fact.reason)
 
 
 def _changed(job: int, verb: str, user: str) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
     if verb == "cancel":
-        yield "job.ended", job, {"state": "CANCELLED", "reason": f"cancelled by {user}"}
+        yield "job.ended", job, _end("CANCELLED", f"cancelled by {user}")
     else:
         yield {"suspend": "job.suspended", "resume": "job.resumed"}[verb], job, {"user": user}
+
+
+def _end(state: str, reason: str) -> Mapping[str, Any]:
+    """Of a job that no failure of an attempt has ended."""
+    return {"state": state, "failure": None, "reason": reason}
 
 
 def _over(fact: AttemptOver) -> Iterator[tuple[str, int, Mapping[str, Any]]]:

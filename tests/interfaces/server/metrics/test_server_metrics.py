@@ -88,6 +88,7 @@ def test_metrics_follow_jobs(server: LiveServer, client: LiveClient) -> None:
     before = scrape(server)
     assert before.value("motet_slots", state="free") == 4
     assert before.value("motet_machines", state="up") == 2
+    assert "motet_gpu_usage_ratio" not in before.names()  # No machine has GPUs.
     holder = client.submit({**JOB, "run": "sleep 600", "processes": 4, "duration_s": 600})["id"]
     busy = until(server, lambda now: now.value("motet_jobs", state="RUNNING", queue="default") == 1)
     assert (busy.value("motet_slots", state="used"), busy.value("motet_slot_usage_ratio")) == (4, 1)
@@ -189,7 +190,13 @@ def test_the_dashboard_shows_metrics_that_exist(server: LiveServer, client: Live
     assert {SUFFIXES.sub("", name) for name in used} - known == set()
 
 
-def test_the_documentation_lists_every_metric(server: LiveServer, client: LiveClient) -> None:
-    ended(client, client.submit({**JOB, "run": "exit 3", "duration_s": 1})["id"])
+def test_the_documentation_lists_every_metric_and_gpus_are_counted(tmp_path: Path) -> None:
+    with (
+        running_server(tmp_path / "state", "--cluster", "1x4", "--gpus", "0,1,2,3") as server,
+        LiveClient(ServerAddress.find(folder=server.folder)) as client,
+    ):
+        ended(client, client.submit({**JOB, "run": "exit 3"})["id"])
+        client.submit({**JOB, "run": "sleep 600", "processes": 3})
+        found = until(server, lambda now: now.value("motet_gpu_usage_ratio") == 3 / 4)
     told = set(re.findall(r"`(motet_\w+)`", DOCUMENTED.read_text()))
-    assert {name for name in names_in(scrape(server)) if name.startswith("motet_")} == told
+    assert {name for name in names_in(found) if name.startswith("motet_")} == told

@@ -43,6 +43,7 @@ class ClusterFigures:
         self._last = 0
         self._used: Counter[int] = Counter()
         self._machines: tuple[tuple[int, str], ...] = ()
+        self._of_gpus: frozenset[int] = frozenset()
 
     def _follow_idleness(self, job: LiveJob) -> None:
         if job.idle_since_us is not None:
@@ -84,6 +85,8 @@ class ClusterFigures:
                     strict=True,
                 )
             )
+            numbers = range(len(self._machines))
+            self._of_gpus = frozenset(filter(state.cluster.devices_of, numbers))
 
     def waiting(self) -> dict[str, int]:
         """Jobs that wait for slots, by queue."""
@@ -106,6 +109,12 @@ class ClusterFigures:
             if condition != "gone":
                 count["free" if condition == "up" else "closed"] += max(slots - used, 0)
         return {state: count[state] for state in SLOT_STATES}
+
+    def gpu_usage(self) -> float | None:
+        """Used GPUs by all of machines that have not left; None: there are none."""
+        present = [number for number in self._of_gpus if self._machines[number][1] != "gone"]
+        total = sum(self._machines[number][0] for number in present)
+        return sum(self._used[number] for number in present) / total if total else None
 
     def _follow_slots(self, job: LiveJob) -> None:
         if (before := self._held.pop(job.number, None)) is not None:

@@ -175,6 +175,7 @@ class _Gauges(Collector):
             jobs, waiting = dict(self._figures.jobs), self._figures.waiting()
             machines, slots = self._figures.machines(), self._figures.slots()
             queues, idle = self._figures.queues, len(self._figures.idle)
+            gpu_ratio = self._figures.gpu_usage()
         everyone = {(state, queue): 0 for state in JobState for queue in queues} | jobs
         family = GaugeMetricFamily("motet_jobs", "Jobs.", labels=("state", "queue"))
         for (state, queue), count in everyone.items():
@@ -188,6 +189,8 @@ class _Gauges(Collector):
         total = sum(slots.values())
         ratio = slots["used"] / total if total else 0.0
         yield GaugeMetricFamily("motet_slot_usage_ratio", "Used slots by all.", value=ratio)
+        if gpu_ratio is not None:
+            yield GaugeMetricFamily("motet_gpu_usage_ratio", "Used GPUs by all.", value=gpu_ratio)
 
 
 def _by(name: str, text: str, label: str, values: dict[str, int]) -> GaugeMetricFamily:
