@@ -31,6 +31,9 @@ KIND = FailureClass
         (None, 6, "terminate called\n  what():  std::bad_alloc", KIND.OUT_OF_MEMORY),
         (1, None, "ValueError: loss is NaN in epoch 3", KIND.NAN_LOSS),
         (1, None, "epoch 4: non-finite loss", KIND.NAN_LOSS),
+        (1, None, "AssertionError: val_loss is nan", KIND.NAN_LOSS),
+        (1, None, "Epoch 1: val_loss improved from inf to 0.62, saving model", KIND.OTHER),
+        (1, None, "RuntimeError: Function 'MulBackward0' returned nan values", KIND.NAN_LOSS),
         (1, None, "ConnectionRefusedError: [Errno 111] Connection refused", KIND.NETWORK),
         (1, None, "[rank1]: torch.distributed.DistNetworkError: Connection reset", KIND.NETWORK),
         (1, None, "curl: (7) Failed: Connection timed out", KIND.NETWORK),
@@ -52,6 +55,22 @@ def test_only_the_last_error_decides() -> None:
     log += "\nDuring handling of the above exception, another exception occurred:\n\n"
     log += TRACEBACK.format("main()", "ValueError: 3 labels, 4 rows")
     assert classify(1, None, log) == Failure(KIND.OTHER, "ValueError: 3 labels, 4 rows")
+
+
+def test_the_error_of_the_program_that_torchrun_has_started_decides() -> None:
+    log = "[default0]:[rank0]: ModuleNotFoundError: No module named 'timm'\n"
+    log += TRACEBACK.format("run(args)", "torch.distributed.elastic.multiprocessing.errors.")[:-1]
+    log += "ChildFailedError: \n=====\ntrain.py FAILED\n  error_file: <N/A>\n=====\n"
+    assert classify(1, None, log).kind is KIND.IMPORT_ERROR
+    command = "subprocess.CalledProcessError: Command '['python', 'a.py']' returned non-zero exit"
+    assert classify(1, None, f"FileNotFoundError: [Errno 2] x\n{command}").kind is KIND.MISSING_FILE
+    assert classify(1, None, command) == Failure(KIND.OTHER, command)
+
+
+def test_an_error_whose_name_begins_with_an_underscore_is_the_last_one() -> None:
+    log = TRACEBACK.format("read()", "FileNotFoundError: [Errno 2] no cache")
+    log += TRACEBACK.format("zeros()", "numpy._core._exceptions._ArrayMemoryError: Unable to")
+    assert classify(1, None, log).kind is KIND.OUT_OF_MEMORY
 
 
 def test_a_warning_far_before_the_end_does_not_mislead() -> None:

@@ -42,7 +42,8 @@ class FailureClass(Enum):
         "loss not a number",
         is_permanent=True,
         pattern=r"\b(loss|gradients?|weights?)\b.*\b(nan|inf|non-?finite|not finite)\b"
-        r"|\b(nan|non-?finite) (loss|gradients?|weights?)\b",
+        r"|_loss\b.*\b(nan|non-?finite|not finite)\b"
+        r"|\b(nan|non-?finite) (loss|gradients?|weights?)\b|\breturned nan values\b",
     )
     OUT_OF_MEMORY = FailureRow(
         "out of memory",
@@ -85,7 +86,8 @@ def classify(code: int | None, signal: int | None, log_tail: str) -> Failure:
     """The class of a process that has ended by itself. `log_tail`: the end of its log.
 
     Only the message of the last error decides, or the last lines where no line looks like one:
-    earlier warnings would mislead.
+    earlier warnings would mislead. Of a program that has started the one that failed, such as
+    torchrun, the error of the latter.
     """
     if signal == signals.SIGKILL or code == _SIGNAL_BASE + signals.SIGKILL:
         found = _by_log(log_tail)
@@ -100,6 +102,7 @@ def classify(code: int | None, signal: int | None, log_tail: str) -> Failure:
 def _by_log(log_tail: str) -> Failure:
     lines = [line for line in map(_plain, log_tail.splitlines()) if line]
     errors = [line for line in lines if _ERROR_LINE.match(line)]
+    errors = [line for line in errors if not _OF_A_CHILD.search(line)] or errors
     last = "" if not lines else lines[-1]
     for line in errors[-1:] or lines[: -_LAST_LINES - 1 : -1]:
         for kind in _patterns():
@@ -117,8 +120,10 @@ def _shortened(line: str) -> str:
     return f"{words if len(words) > _LONGEST_LINE // 2 else kept}{_MORE}"
 
 
-_ERROR_LINE = re.compile(r"(\[\w+\]:? ?)?([A-Za-z_]\w*\.)*[A-Z]\w*(Error|Exception|Interrupt)\b")
+_ERROR_LINE = re.compile(r"(\[\w+\]:? ?)*([A-Za-z_]\w*\.)*_?[A-Z]\w*(Error|Exception|Interrupt)\b")
 """The last line of a traceback of Python; torchrun and others put the rank before it."""
+_OF_A_CHILD = re.compile(r"\b(ChildFailedError|CalledProcessError)\b")
+"""What torchrun, accelerate and others raise when the program that they have started has failed."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 

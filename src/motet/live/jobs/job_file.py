@@ -71,11 +71,28 @@ _UNION_MEMBERS = ("str", "int", "bool", "float", "tuple[str, ...]", *COUNT_FORMS
 """Pydantic names the member of a union after the key."""
 
 
+_KEYS_ELSEWHERE: Mapping[str, tuple[str, ...]] = {
+    "resources": ("processes", "workers", "cpus", "memory"),
+    **dict.fromkeys(
+        ("accelerators", "gpus", "nodes", "num_gpus", "num_nodes", "ntasks", "replicas"),
+        ("processes", "workers"),
+    ),
+    **dict.fromkeys(("args", "command", "commands", "entrypoint", "script", "setup"), ("run",)),
+    **dict.fromkeys(("dependencies", "dependency", "depends_on", "needs"), ("after",)),
+    **dict.fromkeys(("max_restarts", "max_retries", "restart_policy"), ("retry",)),
+    **dict.fromkeys(("cwd", "dir", "working_dir"), ("workdir",)),
+    **dict.fromkeys(("partition",), ("queue",)),
+    **dict.fromkeys(("time", "time_limit", "timeout", "walltime"), ("max_duration",)),
+}
+"""Keys of the job files of SkyPilot, dstack, Kubernetes and Slurm, and those for the same here."""
+
+
 def _hint(loc: Sequence[str], model: type[BaseModel]) -> str:
     *sections, key = loc
     for name in sections:
         model = SECTIONS[name]
     of_arrays = () if sections else ARRAY_KEYS
     known = sorted([*model.model_fields, *of_arrays])
-    near = nearest_name(key, known)
+    same = [name for name in _KEYS_ELSEWHERE.get(key.lower(), ()) if name in known]
+    near = " or ".join(same) if same and not sections else nearest_name(key, known)
     return (f"; did you mean {near}?" if near else ";") + f" known: {', '.join(known)}"
