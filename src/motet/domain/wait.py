@@ -317,7 +317,8 @@ class Wait(IntEnum):
             title="its queue is on hold",
             sentence="{its_queue} is on hold: its jobs start after `motet queue resume`; {needs}"
             "{place}",
-            advice="move it to another queue, motet update {job} --queue Q, or have that ended",
+            advice="move it to another queue: motet update {job} --queue Q; an administrator ends "
+            "the hold by motet queue resume",
             blockers=BlockerRule.ALL_HOLDERS,
         ),
     )

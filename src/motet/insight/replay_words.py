@@ -54,7 +54,7 @@ def replay_notes(report: Mapping[str, Any]) -> Iterator[str]:
         yield f"the policy was changed {changes}; the replay knows only the last one"
     if runs[2]["finished"] < compared:
         missing = compared - runs[2]["finished"]
-        yield f"{missing} jobs would not have ended under {other}"
+        yield f"{counted(missing, 'job')} would not have ended under {other}"
     if runs[2]["knows_durations"]:
         yield f"{other} is told the run times that were measured"
 

@@ -67,7 +67,7 @@ def test_a_job_suspended_within_an_epoch_continues_to_the_same_bits(
     tmp_path: Path, app: Application, batches: int
 ) -> None:
     stopped = suspend_at(app, batches + 3, tmp_path)
-    assert str(stopped) == f"the job was suspended after 1 epochs and 5 of {batches} mini-batches"
+    assert str(stopped) == f"the job was stopped after 1 epoch and 5 of {batches} mini-batches"
     assert names(tmp_path) == ["epoch-000001-batch-000005"]
     again = resumed(app, tmp_path)
     assert again.model_sha256 == alone(app).model_sha256
@@ -81,7 +81,7 @@ def test_without_lockstep_a_suspended_job_continues_where_all_workers_stood(
     """No checkpoint is due before the last epoch."""
     options = replace(OPTIONS, consistency=consistency)
     stopped = suspend_at(ToyRegression(), TOY_BATCHES + 3, tmp_path, options)
-    assert str(stopped) == "the job was suspended after 1 epochs and 5 of 11 mini-batches"
+    assert str(stopped) == "the job was stopped after 1 epoch and 5 of 11 mini-batches"
     assert names(tmp_path) == ["epoch-000001-batch-000005"]
     again = resumed(ToyRegression(), tmp_path, options)
     assert again.app.visits_.tolist() == [float(EPOCHS)] * 203
@@ -118,7 +118,7 @@ def test_a_suspension_in_the_last_mini_batch_of_an_epoch_ends_the_job_after_it(
     tmp_path: Path,
 ) -> None:
     stopped = suspend_at(ToyRegression(), TOY_BATCHES - 1, tmp_path)
-    assert str(stopped) == "the job was suspended after 1 epochs"
+    assert str(stopped) == "the job was stopped after 1 epoch"
     assert names(tmp_path) == ["epoch-000001"]
     assert resumed(ToyRegression(), tmp_path).model_sha256 == alone(ToyRegression()).model_sha256
 

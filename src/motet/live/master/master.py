@@ -339,7 +339,7 @@ def _told(cluster: ClusterDeclared) -> str:
     if cluster.joins:
         return "a Ray cluster (--address)"
     return "a cluster with machines " + ", ".join(
-        f"{name} ({slots} slots{_gpus(cluster.devices_of(machine))})"
+        f"{name} ({slots} slot{'' if slots == 1 else 's'}{_gpus(cluster.devices_of(machine))})"
         for machine, (name, slots) in enumerate(zip(cluster.names, cluster.slots, strict=True))
     )
 

@@ -126,7 +126,7 @@ class RecoveryLoop:
 
     @property
     def _interruption(self) -> str:
-        return f"the job was {'cancelled' if self._is_cancelled.is_set() else 'suspended'}"
+        return f"the job was {'cancelled' if self._is_cancelled.is_set() else 'stopped'}"
 
     def _is_given_up(self) -> bool:
         return self._is_cancelled.is_set() or self._is_suspended.is_set()

@@ -78,6 +78,8 @@ def test_machines_that_take_no_jobs_are_named() -> None:
     assert (found.verdict, found.message) == ("warning", "m1 is DRAINED: new disk")
     (found,) = machine_findings([up, machine("m2", "UP")])
     assert (found.verdict, found.message) == ("ok", "2 with 4 slots take jobs")
+    (found,) = machine_findings([{**up, "slots": 1}])
+    assert found.message == "1 with 1 slot takes jobs"
     assert verdicts(machine_findings([])) == [("machines", "warning")]
 
 

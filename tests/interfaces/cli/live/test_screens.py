@@ -15,6 +15,7 @@ from motet.interfaces.cli.live.screens import job_screen, jobs_table
 from motet.interfaces.server.views import job_explanation, job_line, job_page
 from motet.live.launcher.messages import AttemptProposed, SizeWish
 from motet.live.master.facts import ClusterDeclared
+from motet.live.master.intake import Change
 from motet.live.master.requests import Workplace
 from scripted_cluster import ScriptedCluster
 
@@ -64,6 +65,9 @@ def test_a_training_that_sizes_itself_shows_what_it_holds_of_its_most(
     cluster.ask(AttemptProposed(f"{job}.1", SizeWish(1, 4, 2, 0.25)))
     cluster.ask(cluster.launcher.ended(f"{job}.1", 75, "stopped"))
     assert sizes(cluster, job) == ("6 of 8", "6 of 8", "6 of 8 slots")
+    cluster.ask(Change(job, "cancel", "ann"))
+    cluster.ask(cluster.launcher.ended(f"{job}.2", None, "stopped"))
+    assert sizes(cluster, job) == ("up to 8", "up to 8", "up to 8 slots")
 
 
 @pytest.mark.parametrize("size", [{}, {"auto": True}, {"machines": {"min": 1, "max": 2}}])

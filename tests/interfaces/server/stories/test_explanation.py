@@ -50,6 +50,14 @@ def test_a_job_that_waits_for_slots_says_for_how_many_and_who_holds_them(
     assert document["advice"].startswith("with fewer slots it may start earlier")
 
 
+def test_a_job_of_one_slot_is_not_told_to_ask_for_fewer(cluster: ScriptedCluster) -> None:
+    cluster.submit(processes=4)
+    waits = cluster.submit()
+    assert why(cluster, waits)[0] == "InsufficientSlots"
+    document = job_explanation(cluster.master.state, waits, cluster.now_us)
+    assert document["advice"].startswith("nothing to do: it needs one slot alone")
+
+
 def test_a_job_that_runs_or_has_ended_waits_for_nothing(cluster: ScriptedCluster) -> None:
     job = cluster.submit()
     assert why(cluster, job) == ("", "")

@@ -73,6 +73,20 @@ def test_without_any_write_all_work_is_lost(cluster: ScriptedCluster) -> None:
     assert told["sentence"].endswith("of work lost, all since its start")
 
 
+def test_a_job_that_ended_before_the_signal_reached_it_has_lost_nothing(
+    cluster: ScriptedCluster,
+) -> None:
+    job = cluster.submit(processes=4)
+    cluster.ask(cluster.launcher.started(f"{job}.1"))
+    cluster.now_us += 60 * SECOND_US
+    cluster.submit(processes=4)
+    cluster.now_us += SECOND_US
+    cluster.ask(cluster.launcher.ended(f"{job}.1"))
+    told = preemption(cluster, job)
+    assert "lost_s" not in told
+    assert "of work lost" not in told["sentence"]
+
+
 def test_a_checkpoint_that_was_overwritten_later_is_not_known(cluster: ScriptedCluster) -> None:
     job = cluster.submit(processes=4)
     _, end_us = preempted(cluster, job)

@@ -40,6 +40,8 @@ def test_a_preempted_attempt_says_so() -> None:
     (bar,) = bars([row], 0, 100)
     assert bar.title == "attempt 2: 4 slots, preempted"
     assert (bar.x, bar.width) == (10.0, 10.0)
+    (bar,) = bars([AttemptRow(3, 2, 10, 12, 20, 1, "succeeded", "")], 0, 100)
+    assert bar.title == "attempt 2: 1 slot, succeeded"
 
 
 @given(st.lists(st.integers(0, 3), max_size=20).map(sorted))

@@ -193,7 +193,9 @@ def test_the_history_of_a_job_tells_failures_and_changes_of_the_policy(
 ) -> None:
     job = submit(client, run="python -c 'import torhc'", retry={"max_attempts": 3})
     assert ended(client, job)["state"] == "FAILED"
-    history = browser.get(f"/jobs/{job}").text.split("<h2>History</h2>")[1].split("</ol>")[0]
+    attempts, history = browser.get(f"/jobs/{job}").text.split("<h2>History</h2>")
+    assert re.search("failed: <span .*>the process exited with status 1: Module.*torhc", attempts)
+    history = history.split("</ol>")[0]
     assert "attempt 1 failed (import_error): " in history
     assert "torhc" in history
     waits = submit(client, processes=4)

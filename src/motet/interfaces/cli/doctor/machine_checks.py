@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from motet.insight.wording import counted
 from motet.interfaces.cli.doctor.finding import Finding
 
 MOST_MACHINE_CLOCK_ERROR_S = 1.0
@@ -26,7 +27,9 @@ def machine_findings(machines: Sequence[Mapping[str, Any]]) -> Iterator[Finding]
         yield Finding("machines", "warning", f"{each['name']} is {each['state']}{reason}")
     if machines and not troubled:
         slots = sum(int(each["slots"]) for each in machines)
-        yield Finding("machines", "ok", f"{len(machines)} with {slots} slots take jobs")
+        take = "takes" if len(machines) == 1 else "take"
+        told = f"{len(machines)} with {counted(slots, 'slot')} {take} jobs"
+        yield Finding("machines", "ok", told)
 
 
 def examined_findings(

@@ -17,6 +17,7 @@ from motet.insight.sentences import reason_title
 from motet.insight.wording import counted, in_slots, job_name
 from motet.interfaces.cli.screens.local_clock import date_and_time, local_clock
 from motet.interfaces.cli.shell.streams.visible import visible_text
+from motet.live.jobs.job_state import JobState
 
 MOST_ROWS = 40
 _NEVER = "-"
@@ -43,7 +44,9 @@ def _heading(document: Mapping[str, Any]) -> Text:
     title = f"{job_name(document['job'])} {document['name']}: {document['state']}"
     slots = counted(document["num_gpus"], "slot")
     if (most := document.get("most_processes")) is not None:  # An older server does not tell.
-        slots = f"{document['held_processes']} of {counted(most, 'slot')}"
+        is_over = document["held_processes"] == 0 and JobState(document["state"]).is_final
+        held = "up to" if is_over else f"{document['held_processes']} of"
+        slots = f"{held} {counted(most, 'slot')}"
     facts = f", {slots}, queue {document['queue']}, policy {document['policy']}"
     return Text(visible_text(title), style="bold").append(visible_text(facts), style="not bold")
 

@@ -44,9 +44,12 @@ def jobs_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def processes_text(job: Mapping[str, Any]) -> str:
-    """`2`; `2 of 8` of a training whose size changes. An older server does not tell of those."""
+    """`2`; `2 of 8` of a training whose size changes, `up to 8` after its end. An older server does
+    not tell of those."""
     most = job.get("most_processes")
-    return str(job["processes"]) if most is None else f"{job['held_processes']} of {most}"
+    if most is None:
+        return str(job["processes"])
+    return f"up to {most}" if job["ended_at"] else f"{job['held_processes']} of {most}"
 
 
 def _name(job: Mapping[str, Any]) -> str:
@@ -99,7 +102,9 @@ def job_screen(job: Mapping[str, Any]) -> RenderableType:
     facts.add_row("submitted", date_and_time_of(job["submitted_at"]))
     facts.add_row("ended", date_and_time_of(job["ended_at"]))
     _add_training_facts(facts, job)
-    return Group(facts, Text(), _attempts(job["attempt_list"])) if job["attempt_list"] else facts
+    if not job["attempt_list"]:
+        return facts
+    return Group(facts, Text(), _attempts(job["attempt_list"], has_roles=job["kind"] == "ps"))
 
 
 def _add_training_facts(facts: Table, job: Mapping[str, Any]) -> None:
@@ -215,9 +220,8 @@ def progress_text(progress: Mapping[str, Any]) -> str:
     return f"{progress['epochs_done']}{total} epochs{loss}"
 
 
-def _attempts(attempts: Sequence[Mapping[str, Any]]) -> Table:
+def _attempts(attempts: Sequence[Mapping[str, Any]], *, has_roles: bool) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    has_roles = any(attempt["workers"] for attempt in attempts)
     roles = ("WORKERS", "SERVERS") if has_roles else ()
     has_failures = any(attempt["failure"] for attempt in attempts)
     ends = ("ENDED", "OUTCOME", *(("FAILURE",) if has_failures else ()))

@@ -14,6 +14,7 @@ import click
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput
 from motet.domain.queues.queue_file import read_queue_file
+from motet.insight.wording import counted
 from motet.interfaces.cli.live.policy_option import policy_and_settings
 from motet.interfaces.ray_nodes.cluster_record import node_environment
 from motet.interfaces.ray_nodes.node_process import OfferedNode, started_head
@@ -150,5 +151,5 @@ def _told(options: ServerOptions) -> str:
     if options.address is not None:
         return f"Ray at {options.address}"
     slots, machines = sum(options.cluster.slots), len(options.cluster.names)
-    what = "GPUs" if options.cluster.devices else "slots"
-    return f"{'1 machine' if machines == 1 else f'{machines} machines'}, {slots} {what}"
+    what = "GPU" if options.cluster.devices else "slot"
+    return f"{counted(machines, 'machine')}, {counted(slots, what)}"

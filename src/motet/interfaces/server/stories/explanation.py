@@ -34,6 +34,7 @@ NO_PROGRESS = "NoProgress"
 """The reason of a job that runs, and whose processes have written nothing for long."""
 TIME_LIMIT = "TimeLimit"
 """The reason of a job that has run for its `max_duration`, and is being stopped."""
+_TOO_FEW_SLOTS = "InsufficientSlots"
 _GETS_SLOTS = ("start", "resume")
 _SHOWN = 5
 
@@ -101,6 +102,8 @@ def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
 def advice(reason: str, job: LiveJob) -> str:
     """What the user of a job could do that waits for this reason, or has this warning; empty:
     nothing is known."""
+    if reason == _TOO_FEW_SLOTS and job.spec.processes == 1:
+        return "nothing to do: it needs one slot alone, and starts when one is free at its turn"
     if reason == NO_PROGRESS:
         return f"see what it does: motet logs {job.number}; motet cancel {job.number} if it hangs"
     for words in (*(wait.reason for wait in WAITS), *(wait.value for wait in ClusterWait)):

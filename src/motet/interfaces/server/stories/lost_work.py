@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from motet.domain.units import duration_words, microseconds, seconds
-from motet.live.jobs.attempt import Attempt, StopCause
+from motet.live.jobs.attempt import Attempt, AttemptOutcome, StopCause
 from motet.live.jobs.job import LiveJob
 
 _MOST_FILES = 5000
@@ -47,8 +47,10 @@ class LostWork:
 
     @classmethod
     def of(cls, job: LiveJob, attempt: Attempt, writes_us: Sequence[int]) -> LostWork | None:
-        """None: the attempt has not ended, or was not taken from the job."""
-        if attempt.ended_us is None or attempt.stop_cause not in _CAUSES:
+        """None: the attempt has not ended, was not taken from the job, or had succeeded before the
+        signal reached it."""
+        has_succeeded = attempt.outcome is AttemptOutcome.SUCCEEDED
+        if attempt.ended_us is None or attempt.stop_cause not in _CAUSES or has_succeeded:
             return None
         later = job.attempts[attempt.number :]
         restart_us = None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
+from motet.insight.wording import counted
 from motet.live.jobs.job import LiveJob
 from motet.live.master.state import LiveState
 from motet.live.read_tables.rows import AttemptRow
@@ -94,7 +95,8 @@ def bars(
         x = 100 * (from_us - begin_us) / period
         width = max(100 * (to_us - from_us) / period, 0.15)
         what = each.stop_cause or each.outcome or "runs"
-        title = f"attempt {each.attempt}: {each.processes} slots, {what.replace('_', ' ')}"
+        slots = counted(each.processes, "slot")
+        title = f"attempt {each.attempt}: {slots}, {what.replace('_', ' ')}"
         found.append(Bar(round(x, 3), round(width, 3), colour_of(each.job), title))
     return found
 

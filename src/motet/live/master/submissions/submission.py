@@ -191,9 +191,8 @@ def _check_size(state: LiveState, spec: JobSpec) -> None:
             raise BadInput("machines: the cluster has none yet; submit the job when it has")
         return
     if least > slots:
-        raise BadInput(
-            f"{size}: {least}, but the cluster has {slots} slots; the job could never start"
-        )
+        has = "1 slot" if slots == 1 else f"{slots} slots"
+        raise BadInput(f"{size}: {least}, but the cluster has {has}; the job could never start")
     check_size(queues, queue, slots, least, size)
     columns = _request_of(state, spec, _slots_of(state, queue))
     _check_demand(state.cluster, spec, _processes_of(spec, columns))

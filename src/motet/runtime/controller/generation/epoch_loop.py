@@ -192,7 +192,7 @@ class EpochLoop:
             epochs, self._generation.read_model(event.clock), is_last=False, batches=batches
         )
         raise Interrupted(
-            f"the job was suspended after {epochs} epochs and {batches} of "
+            f"the job was stopped after {_counted(epochs)} and {batches} of "
             f"{self._generation.batch_count} mini-batches"
         )
 
@@ -220,7 +220,7 @@ class EpochLoop:
         if is_last or is_suspended or self._barrier.is_checkpoint(epoch):
             self._write_checkpoint(epoch + 1, model, is_last=is_last)
         if is_suspended and not is_last:
-            raise Interrupted(f"the job was suspended after {epoch + 1} epochs")
+            raise Interrupted(f"the job was stopped after {_counted(epoch + 1)}")
         return self._progress.checkpoint.read() if is_last else None
 
     def _is_last(self, epoch: int) -> bool:
@@ -254,3 +254,7 @@ def _raise_end(event: ExecutorEnded) -> None:
         raise GenerationLost(outcome.detail)
     if outcome.kind == "aborted":
         raise GenerationLost(f"executor {event.number} was cut off: {outcome.detail}")
+
+
+def _counted(epochs: int) -> str:
+    return "1 epoch" if epochs == 1 else f"{epochs} epochs"
