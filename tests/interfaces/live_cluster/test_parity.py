@@ -62,7 +62,8 @@ OF_THIS_MACHINE = {
 OF_NO_CLUSTER = {
     *("train", "predict", "plan", "app list", "app describe", "simulate", "compare", "demo"),
     *("policy list", "policy describe", "trace describe", "trace convert", "trace generate"),
-    *("aggregator start", "aggregator simulate", "completion"),
+    *("aggregator start", "aggregator simulate", "aggregator drain", "completion"),
+    *("memory lend", "memory status", "memory down", "memory device up"),
 }
 
 
