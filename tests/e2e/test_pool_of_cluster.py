@@ -221,6 +221,25 @@ def test_a_preempted_job_leaves_the_pool_and_begins_anew(
 
 
 @pytest.mark.soak
+def test_aggregators_leave_a_drained_machine_while_jobs_train(tmp_path: Path) -> None:
+    with running_server(tmp_path / "state", "--cluster", "2x2", "--aggregators", "2") as server:
+        client = LiveClient(ServerAddress.find(folder=server.folder))
+        training = Training(client, tmp_path / "job")
+        wait_until(lambda: training.steps > 0)
+        wait_until(lambda: is_safe(client))
+        assert machines_of_aggregators(client) == {"m0", "m1"}
+        client.drain_machine("m1", "its notice is short")
+        wait_until(lambda: machines_of_aggregators(client) == {"m0"})
+        training.goes_on()
+        wait_until(lambda: is_safe(client))
+        training.finish(client)
+
+
+def machines_of_aggregators(client: LiveClient) -> set[str]:
+    return {each["machine"] for each in pool(client)["aggregators"]}
+
+
+@pytest.mark.soak
 def test_a_pytorch_program_attaches_without_arguments(client: LiveClient, tmp_path: Path) -> None:
     spec = {
         "name": "digits",

@@ -53,12 +53,13 @@ class PoolClient:
         """Let the pool take these jobs of a live cluster, and no others."""
         self._ask(PoolRequest.ADMIT, AdmitJobs(jobs), Admitted)
 
+    def begin_drain(self, aggregator: int) -> PoolView:
+        """Let an Aggregator leave; it may not have left yet on return. Raises NotFound."""
+        return self._ask(PoolRequest.DRAIN, DrainAggregator(aggregator), PoolView)
+
     def drain(self, aggregators: Sequence[int]) -> Iterator[int]:
         """Let Aggregators leave; their numbers, as soon as they have left. Raises NotFound."""
-        views = [
-            self._ask(PoolRequest.DRAIN, DrainAggregator(number), PoolView)
-            for number in aggregators
-        ]
+        views = [self.begin_drain(number) for number in aggregators]
         left, view = set(aggregators), views[-1]
         while True:
             gone = left - {each.number for each in view.aggregators}

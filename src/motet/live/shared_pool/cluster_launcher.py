@@ -14,7 +14,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import itemgetter
@@ -92,6 +92,12 @@ class ClusterLauncher:
         """The machine of a process; empty: there is none."""
         request = self._requests.get(number)
         return "" if request is None else request.ranks[0].machine
+
+    def numbers_on(self, machines: Collection[str]) -> list[int]:
+        """Of the processes on these machines."""
+        with self._changed:
+            requests = self._requests.items()
+            return [n for n, each in requests if each.ranks[0].machine in machines]
 
     # -- AggregatorLauncher ------------------------------------------------------------------------
 

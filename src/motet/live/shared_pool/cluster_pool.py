@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -67,6 +68,7 @@ class ClusterPool:
         self._changed = threading.Condition()
         self._attempts = AdmittedAttempts(options.queue_limits)
         self._is_news = self._is_closing = False
+        self._drained: frozenset[str] = frozenset()
         self._seen: tuple[float, PoolView] | None = None
         self.failure = "it has not started yet"
         self._thread = threading.Thread(target=self._run, name="motet-cluster-pool", daemon=True)
@@ -119,7 +121,7 @@ class ClusterPool:
 
     def began(self, state: LiveState) -> None:
         """See MasterObserver."""
-        self._launcher.use_machines(_open_machines(state))
+        self._use_machines(state)
         self._follow(list(state.active.values()))
 
     def stepped(
@@ -127,7 +129,7 @@ class ClusterPool:
     ) -> None:
         """See MasterObserver."""
         if any(not isinstance(fact, JobFact) for step in steps for fact in step.facts):
-            self._launcher.use_machines(_open_machines(state))
+            self._use_machines(state)
         self._follow(jobs)
 
     def launched(self) -> None:
@@ -140,6 +142,11 @@ class ClusterPool:
     def take(self, report: Report) -> bool:
         """See ProcessesBesideJobs."""
         return self._launcher.take(report)
+
+    def _use_machines(self, state: LiveState) -> None:
+        self._launcher.use_machines(_open_machines(state))
+        with self._changed:
+            self._drained = _drained_machines(state)
 
     def _follow(self, jobs: Sequence[LiveJob]) -> None:
         with self._changed:
@@ -202,6 +209,7 @@ class ClusterPool:
             if is_news:
                 with self._client() as client:
                     client.admit(admissions)
+            self._leave_drained_machines()
             if numbers:
                 self._on_view(self.view(), numbers)
         except MotetError as error:  # The next pMaster is told.
@@ -211,11 +219,32 @@ class ClusterPool:
                     self._changed.wait_for(lambda: self._is_closing, _FRESH_S)
                 self._tell_again()
 
+    def _leave_drained_machines(self) -> None:
+        """Raises Unreachable."""
+        leaving = self._launcher.numbers_on(self._drained)
+        if not leaving:
+            return
+        with self._client() as client:
+            staying = {it.number for it in client.describe().aggregators if not it.is_draining}
+            for number in staying.intersection(leaving):
+                with suppress(NotFound):  # It has ended meanwhile.
+                    client.begin_drain(number)
+
     def _client(self) -> PoolClient:
         """Raises Unreachable."""
         if self.failure:
             raise Unreachable(f"the pool of Aggregators does not run: {self.failure}")
         return PoolClient.find(self.folder.address)
+
+
+def _drained_machines(state: LiveState) -> frozenset[str]:
+    """Machines that can be reached, and that everything is to leave."""
+    if state.cluster is None:
+        return frozenset()
+    conditions = zip(state.cluster.names, state.conditions, strict=True)
+    return frozenset(
+        name for name, condition in conditions if condition == "up" and state.drains.has_begun(name)
+    )
 
 
 def _open_machines(state: LiveState) -> list[str]:
