@@ -206,7 +206,7 @@ def test_a_suspended_job_starts_no_further_generation(lost: Exception) -> None:
     job = ScriptedJob([fail(lost)])
     job.loop.suspend()
     assert job.posted == [SuspensionRequested()]
-    with pytest.raises(Interrupted, match="suspended"):
+    with pytest.raises(Interrupted, match="stopped"):
         job.run()
     assert len(job.begun) == 1
 

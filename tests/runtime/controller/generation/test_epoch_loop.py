@@ -244,7 +244,7 @@ def test_without_lockstep_it_ends_where_all_workers_wait() -> None:
 def test_a_suspended_job_ends_after_its_epoch_with_a_checkpoint() -> None:
     progress = Progress(Checkpoint(0, np.zeros(1), NO_ROWS))
     first, second = epoch(1)
-    with pytest.raises(Interrupted, match="suspended after 2 epochs"):
+    with pytest.raises(Interrupted, match="stopped after 2 epochs"):
         run([*epoch(0), first, SuspensionRequested(), second, *epoch(2)], progress, epochs=9)
     assert (progress.checkpoint.epoch_count, progress.losses) == (2, [11.0, 11.0])
 
@@ -254,7 +254,7 @@ def test_a_suspended_job_ends_where_all_workers_have_paused() -> None:
     pauses: list[str] = []
     suspended = [SuspensionRequested(), SuspensionRequested()]
     paused = [WorkerPaused(0, 0, 5), WorkerPaused(0, 1, 5)]
-    with pytest.raises(Interrupted, match="after 1 epochs and 2 of 3 mini-batches"):
+    with pytest.raises(Interrupted, match="after 1 epoch and 2 of 3 mini-batches"):
         run(
             [*epoch(0), *suspended, *paused, *epoch(1)],
             progress,
@@ -270,7 +270,7 @@ def test_without_lockstep_workers_that_are_behind_first_reach_the_pause() -> Non
     progress = Progress(Checkpoint(0, np.zeros(1), NO_ROWS))
     first, second = epoch(0)
     events = [first, SuspensionRequested(), WorkerPaused(0, 0, 5), second, WorkerPaused(0, 1, 5)]
-    with pytest.raises(Interrupted, match="after 1 epochs and 2 of 3 mini-batches"):
+    with pytest.raises(Interrupted, match="after 1 epoch and 2 of 3 mini-batches"):
         run(events, progress, consistency=Async(), epochs=9)
     assert progress.losses == [11.0]
 
