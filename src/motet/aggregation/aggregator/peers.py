@@ -2,43 +2,93 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from functools import partial
 
 from motet.aggregation.wire.client_names import pool_member_name
 from motet.aggregation.wire.peer_requests import PeerMessage
-from motet.domain.errors import MotetError
+from motet.domain.errors import MotetError, Unreachable
 from motet.runtime.wire.codec import encode
 from motet.transport import Arena, Buffer, Call, Connection, Endpoint, Reply
+
+_LOG = logging.getLogger(__name__)
 
 WhenDone = Callable[["MotetError | None"], None]
 
 
-@dataclass(eq=False)
-class _Peer:
+class Peer:
     """A connection and the calls whose answers its thread waits for: a peer that is silent delays
-    none of the others.
+    none of the others. Thread-safe.
     """
 
-    connection: Connection
-    sent: queue.SimpleQueue[tuple[Call, WhenDone] | None] = field(default_factory=queue.SimpleQueue)
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        """`connect` is called by the first request, and by the next if it raises."""
+        self._connect = connect
+        self._connection: Connection | None = None
+        self._connecting = threading.Lock()
+        self._sent: queue.SimpleQueue[tuple[Call, WhenDone] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._has_ended = False
+        self._thread = threading.Thread(target=self._await, name="motet-peer", daemon=True)
+        self._thread.start()
 
-    def start(self) -> threading.Thread:
-        thread = threading.Thread(target=self._await, name="motet-peer", daemon=True)
-        thread.start()
-        return thread
+    @property
+    def connection(self) -> Connection:
+        """Raises Unreachable, AuthenticationFailed."""
+        with self._connecting:
+            if self._connection is None:
+                connection = self._connect()
+                with self._lock:
+                    if self._has_ended:
+                        connection.close()
+                        raise Unreachable("the connection to this Aggregator was given up")
+                    self._connection = connection
+            return self._connection
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no answer is outstanding."""
+        return self._connection is None or not self._connection.outstanding_count
+
+    def when_answered(self, call: Call, when_done: WhenDone) -> None:
+        """`when_done` on the thread; or here, if the peer was given up meanwhile."""
+        with self._lock:
+            if not self._has_ended:
+                self._sent.put((call, when_done))
+                return
+        _conclude(call, when_done)
+
+    def end(self) -> None:
+        """Disconnect; whatever is outstanding is answered with an error."""
+        with self._lock:
+            self._has_ended = True
+            self._sent.put(None)
+        if self._connection is not None:
+            self._connection.close()
+
+    def join(self) -> None:
+        """Wait for the thread of an ended peer."""
+        self._thread.join()
 
     def _await(self) -> None:
-        while (found := self.sent.get()) is not None:
-            call, when_done = found
-            try:
-                call.wait()
-            except MotetError as error:
-                when_done(error)
-            else:
-                when_done(None)
+        while (found := self._sent.get()) is not None:
+            _conclude(*found)
+
+
+def _conclude(call: Call, when_done: WhenDone) -> None:
+    """Wait for an answer."""
+    failure: MotetError | None = None
+    try:
+        call.wait()
+    except MotetError as error:
+        failure = error
+    try:
+        when_done(failure)
+    except Exception:  # Of one job: the others still wait for their answers.
+        _LOG.exception("what follows an answer of a peer failed")
 
 
 class PeerConnections:
@@ -48,8 +98,7 @@ class PeerConnections:
         self.arena = Arena()
         self._pool_secret = pool_secret
         self._lock = threading.Lock()
-        self._known: dict[str, _Peer] = {}
-        self._threads: list[threading.Thread] = []
+        self._known: dict[str, Peer] = {}
 
     def ask(
         self,
@@ -59,10 +108,11 @@ class PeerConnections:
         timeout_s: float | None = None,
     ) -> Reply:
         """Send and wait. Raises Unreachable, TimeoutError, or the peer's error."""
+        found = self._peer(peer)
         try:
-            return self._submit(peer, message, buffers)[0].wait(timeout_s)
+            return _submit(found, message, buffers).wait(timeout_s)
         except MotetError:
-            self._drop_if_broken(peer)
+            self._drop_if_idle(peer, found)
             raise
 
     def send(
@@ -72,13 +122,14 @@ class PeerConnections:
 
         The buffers are free once this returns.
         """
+        found = self._peer(peer)
         try:
-            call, sent = self._submit(peer, message, buffers)
+            call = _submit(found, message, buffers)
         except MotetError as error:
-            self._drop_if_broken(peer)
+            self._drop_if_idle(peer, found)
             when_done(error)
-            return
-        sent.put((call, when_done))
+        else:
+            found.when_answered(call, when_done)
 
     def watch(self, peer: str, message: PeerMessage) -> None:
         """Wait on a connection of its own. Raises Unreachable once the peer has died."""
@@ -94,21 +145,15 @@ class PeerConnections:
             known = list(self._known.values())
             self._known.clear()
         for each in known:
-            each.connection.close()
-            each.sent.put(None)
-        for thread in self._threads:
-            thread.join()
+            each.end()
+        for each in known:
+            each.join()
 
-    def _submit(
-        self, peer: str, message: PeerMessage, buffers: Sequence[Buffer]
-    ) -> tuple[Call, queue.SimpleQueue[tuple[Call, WhenDone] | None]]:
+    def _peer(self, peer: str) -> Peer:
         with self._lock:
             if peer not in self._known:
-                self._known[peer] = _Peer(self._connect(peer))
-                self._threads = [each for each in self._threads if each.is_alive()]
-                self._threads.append(self._known[peer].start())
-            found = self._known[peer]
-        return found.connection.submit(message.kind, encode(message)[0], buffers), found.sent
+                self._known[peer] = Peer(partial(self._connect, peer))
+            return self._known[peer]
 
     def _connect(self, peer: str) -> Connection:
         return Connection(
@@ -119,11 +164,14 @@ class PeerConnections:
             retry_for_s=0.0,
         )
 
-    def _drop_if_broken(self, peer: str) -> None:
+    def _drop_if_idle(self, peer: str, found: Peer) -> None:
+        """After an error: the next request connects anew."""
         with self._lock:
-            found = self._known.get(peer)
-            if found is None or found.connection.outstanding_count:
+            if self._known.get(peer) is not found or not found.is_idle:
                 return
             del self._known[peer]
-        found.connection.close()
-        found.sent.put(None)
+        found.end()
+
+
+def _submit(peer: Peer, message: PeerMessage, buffers: Sequence[Buffer]) -> Call:
+    return peer.connection.submit(message.kind, encode(message)[0], buffers)
