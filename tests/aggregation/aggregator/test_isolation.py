@@ -25,6 +25,7 @@ from motet.domain.errors import AuthenticationFailed, BadInput, JobFailed, Motet
 from motet.runtime.wire.codec import encode
 from motet.runtime.wire.errors import BadMessage
 from motet.transport import Connection, Endpoint, new_secret
+from waiting import wait_until
 
 TRAINING = SmallTraining(steps=6)
 OTHER = 2
@@ -139,6 +140,46 @@ def test_options_that_fail_end_their_job_alone(pool: AggregatorPool) -> None:
         pytest.raises(JobFailed, match="job 2, tensor 0, step 1: aggregation failed"),
     ):
         connection.request(AggregatorRequest.PULL, pull)
+    with ThreadPoolExecutor(1) as threads:
+        trains_as_alone(pool, threads)
+    other.agent.close()
+
+
+def test_an_answer_that_fails_while_a_job_ends_harms_no_other(pool: AggregatorPool) -> None:
+    def fail() -> None:
+        raise RuntimeError("as a test wants it")
+
+    other = OtherJob(pool)
+    other.begin()
+    tenant = pool.aggregators[0].tenant(OTHER)
+    with tenant.lock:
+        tenant.tensors.await_versions([0], 1, fail)
+    other.agent.push(0, np.ones(4, np.float32))
+    other.agent.flush()
+    with other.connection() as connection:
+        head = FinishStep(0, 1, (0,), (1,), True, ({"lr": None},)).encode()
+        connection.request(AggregatorRequest.FINISH, head)
+        with pytest.raises(JobFailed, match="job 2, tensor 0, step 1: aggregation failed"):
+            connection.request(AggregatorRequest.PULL, PullValues(0, 1, (0,), (0,)).encode())
+    with ThreadPoolExecutor(1) as threads:
+        trains_as_alone(pool, threads)
+    other.agent.close()
+
+
+def test_an_answer_that_fails_ends_its_job_alone(pool: AggregatorPool) -> None:
+    def fail() -> None:
+        raise RuntimeError("as a test wants it")
+
+    other = OtherJob(pool)
+    other.begin()
+    tenant = pool.aggregators[0].tenant(OTHER)
+    with tenant.lock:
+        tenant.tensors.await_versions([0], 1, fail)
+    other.step()
+    other.agent.flush()
+    wait_until(lambda: tenant.failure is not None)
+    with pytest.raises(JobFailed, match="an answer failed: RuntimeError: as a test wants it"):
+        other.pull()
     with ThreadPoolExecutor(1) as threads:
         trains_as_alone(pool, threads)
     other.agent.close()

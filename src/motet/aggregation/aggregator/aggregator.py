@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -32,6 +33,7 @@ from motet.runtime.wire.codec import encode
 from motet.runtime.wire.errors import BadMessage
 from motet.transport import Endpoint, Request, Server, use_short_switch_interval
 
+_LOG = logging.getLogger(__name__)
 _ANSWERED_HERE_BYTES = 1 << 16
 
 
@@ -142,8 +144,10 @@ class Aggregator:
         """See Services."""
         if effects.works:
             self._loop.submit(tenant, effects.works)
-        for call in effects.calls:
-            call()
+        failure = _call_all(effects.calls)
+        if failure is not None:  # Whoever waits for this answer would wait for ever.
+            job = tenant.access.job
+            self._end(tenant, JobFailed(f"job {job}: an answer failed: {_described(failure)}"))
 
     def answer(self, size_bytes: int, call: Callable[[], None]) -> None:
         """See Services."""
@@ -196,13 +200,18 @@ class Aggregator:
             once_replicated(complete)
 
     def _complete(self, tenant: Tenant, found: Sequence[Computation], cpu_ns: int) -> None:
-        with tenant.lock:
-            slots = tenant.tensors.slots
-            for work, share_ns in shared_cost([each.work for each in found], cpu_ns):
-                tenant.meter.computed(work.tensor, share_ns, is_end=work.end is not None)
-            here = [work for slot, work in found if slots.get(work.tensor) is slot]
-            effects = tenant.tensors.completed(here)
-        self.carry_out(tenant, effects)
+        works = [each.work for each in found]
+        try:
+            with tenant.lock:
+                slots = tenant.tensors.slots
+                for work, share_ns in shared_cost(works, cpu_ns):
+                    tenant.meter.computed(work.tensor, share_ns, is_end=work.end is not None)
+                here = [work for slot, work in found if slots.get(work.tensor) is slot]
+                effects = tenant.tensors.completed(here)
+        except Exception as error:
+            self._end(tenant, _failure(tenant, works, error))
+        else:
+            self.carry_out(tenant, effects)
 
     def _end(self, tenant: Tenant, failure: MotetError) -> None:
         """Answer everything that waits, and free the memory."""
@@ -213,10 +222,7 @@ class Aggregator:
                 calls += tenant.tensors.remove(number)[1].calls
             waiting = tenant.broadcasts.take_waiting()
             calls += tenant.take_unreplicated()
-        for respond in waiting:
-            respond(Missing.ELSEWHERE)
-        for call in calls:
-            call()
+        _call_all([*calls, *(partial(respond, Missing.ELSEWHERE) for respond in waiting)])
 
     def _handle(self, request: Request) -> None:
         if request.kind <= LAST_OF_AGENTS:
@@ -260,5 +266,21 @@ def _failure(tenant: Tenant, works: Sequence[SlotWork], error: Exception) -> Job
     tensors = ", ".join(str(work.tensor) for work in works)
     return JobFailed(
         f"job {tenant.access.job}, tensor {tensors}, step {works[0].step}: aggregation failed: "
-        f"{type(error).__name__}: {error}"
+        f"{_described(error)}"
     )
+
+
+def _described(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _call_all(calls: Sequence[Callable[[], None]]) -> Exception | None:
+    """Make all calls; returns why the first of them failed."""
+    failure = None
+    for call in calls:
+        try:
+            call()
+        except Exception as error:  # Of one client: the others are still to be answered.
+            _LOG.exception("an answer failed")
+            failure = failure or error
+    return failure

@@ -49,6 +49,21 @@ def test_small_tensors_are_computed_together_up_to_a_size() -> None:
         assert [computed.get()[1] for _ in range(2)] == [[*range(per_batch)], [per_batch]]
 
 
+def test_work_that_fails_leaves_the_thread_to_all_others() -> None:
+    computed: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    def compute(whose: Tenant, works: Sequence[SlotWork]) -> None:
+        if whose.access.job == 1:
+            raise RuntimeError("as a test wants it")
+        computed.put(whose.access.job)
+
+    computes = ComputeLoop(compute)
+    computes.submit(tenant(1), [work(0, 10)])
+    computes.submit(tenant(2), [work(0, 10)])
+    assert computed.get(timeout=60) == 2
+    computes.close()
+
+
 def test_work_of_another_step_or_kind_is_not_joined() -> None:
     works = [work(0, 10), work(1, 10, step=2), work(2, 10, step=2, is_applied=False)]
     with loop() as (computes, computed):

@@ -6,6 +6,7 @@ of a usual size: other jobs wait for no more than before.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
@@ -16,6 +17,8 @@ from motet.aggregation.aggregator.cycle.cycle_schedule import CycleSchedule
 from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.tensors.tensor_slot import SlotWork
 from motet.aggregation.wire.aggregator_control import CycleShare
+
+_LOG = logging.getLogger(__name__)
 
 SMALL_BYTES = 1 << 18
 TOGETHER_BYTES = 1 << 20
@@ -97,10 +100,13 @@ class ComputeLoop:
             found = self._next()
             if found is None:
                 return
-            began_ns = self._clock()
-            self._compute(found.tenant, found.works)
-            cost_ns = self._clock() - began_ns
             job = found.tenant.access.job
+            began_ns = self._clock()
+            try:
+                self._compute(found.tenant, found.works)
+            except Exception:  # Of one job: all others still need this thread.
+                _LOG.exception("work of job %d failed", job)
+            cost_ns = self._clock() - began_ns
             with self._changed:
                 for work, share_ns in shared_cost(found.works, cost_ns):
                     self._costs_ns[job, work.tensor] = share_ns
