@@ -13,7 +13,10 @@ import pytest
 from aggregation_training import AggregatorPool, SmallTraining, same, same_state
 from motet.aggregation.agent.numpy_agent import NumpyAgent
 from motet.aggregation.aggregator import migration
-from motet.domain.errors import NotFound, Unreachable
+from motet.aggregation.aggregator.replication import Replication
+from motet.aggregation.aggregator.tenant import Tenant
+from motet.domain.errors import MotetError, NotFound, Unreachable
+from waiting import wait_until
 
 TRAINING = SmallTraining(steps=12, kind="adam", options={"lr": 0.1})
 
@@ -98,6 +101,50 @@ def test_a_move_to_a_dead_aggregator_leaves_the_tensor_where_it_is(pool: Aggrega
     values, _ = TRAINING.with_torch()
     assert all(same(own, values) for own, _ in found)
     assert len(errors) == 1
+
+
+@pytest.mark.parametrize("heir", [1, 2])
+def test_gradients_that_came_before_a_copy_are_sent_again_if_it_never_comes(
+    pool: AggregatorPool, monkeypatch: pytest.MonkeyPatch, heir: int
+) -> None:
+    """The replica is at the target, or on a third Aggregator; the workers know it at once."""
+    every = range(len(TRAINING.shapes))
+    pool.table.routes(TRAINING.specs)
+    pool.table.move(every, 0)
+    has_departed, goes_on = threading.Event(), threading.Event()
+
+    def before_copy(self: Replication, tenant: Tenant) -> None:
+        has_departed.set()
+        goes_on.wait()
+
+    def die() -> None:
+        arriving = pool.aggregators[1].tenant(1).tensors.slots
+        has_departed.wait()
+        wait_until(lambda: all(slot.has_gradients() for slot in arriving.values()))
+        pool.aggregators[heir].promote(1, every)
+        pool.table.move(every, heir)
+        pool.aggregators[0].close()
+        goes_on.set()
+
+    with ThreadPoolExecutor(2) as threads:
+
+        def on_step(rank: int, step: int) -> None:
+            if rank == 0 and step == 3:
+                pool.aggregators[0].replicate(1, every, pool.peer(heir))
+                monkeypatch.setattr(Replication, "await_quiet", before_copy)
+                calls.append(threads.submit(pool.aggregators[0].move, 1, every, pool.peer(1)))
+                calls.append(threads.submit(die))
+
+        calls: list[Future[None]] = []
+        try:
+            found = TRAINING.run(pool.table, on_step)
+        finally:
+            goes_on.set()
+        calls[1].result(60)
+        with pytest.raises(MotetError):
+            calls[0].result(60)
+    values, state = TRAINING.with_torch()
+    assert all(same(own, values) and same_state(own_state, state) for own, own_state in found)
 
 
 def test_means_follow_a_tensor_too(pool: AggregatorPool) -> None:

@@ -13,8 +13,10 @@ import pytest
 from aggregation_training import AggregatorPool, SmallTraining, Values, same, same_state
 from link_to_cut import LinkToCut
 from motet.aggregation.agent.numpy_agent import NumpyAgent
+from motet.aggregation.aggregator.peers import PeerConnections
 from motet.aggregation.wire.aggregator_control import JobAccess
-from motet.domain.errors import JobFailed, NotFound
+from motet.aggregation.wire.peer_requests import ApplyStep
+from motet.domain.errors import JobFailed, MotetError, NotFound
 from waiting import wait_until
 
 TRAINING = SmallTraining(steps=12, kind="adamw", options={"lr": 0.1})
@@ -212,6 +214,62 @@ def test_replicas_count_as_memory_and_for_the_quota(pool: AggregatorPool) -> Non
     pool.aggregators[1].open_job(JobAccess(1, "job 1", pool.secret, own - 1))
     with pytest.raises(JobFailed, match="its quota is"):
         pool.aggregators[0].replicate(1, EVERY, pool.peer(1))
+    agent.close()
+
+
+def test_a_replica_at_the_target_counts_once_for_the_quota(pool: AggregatorPool) -> None:
+    agent, _ = one_worker(pool)
+    end_step(agent)
+    agent.pull(0, np.empty((3, 4), np.float32)).wait(60)
+    pool.aggregators[0].replicate(1, EVERY, pool.peer(1))
+    needed = pool.aggregators[1].measurements()[0].memory_bytes
+    assert needed >= 3 * sum(each.nbytes for each in TRAINING.initial())
+    quota = 3 * sum(each.nbytes for each in TRAINING.initial())
+    pool.aggregators[1].open_job(JobAccess(1, "job 1", pool.secret, quota))
+    pool.aggregators[0].move(1, EVERY, pool.peer(1))
+    agent.close()
+
+
+def test_tensors_that_the_target_has_no_room_for_stay(pool: AggregatorPool) -> None:
+    agent, values = one_worker(pool)
+    pool.aggregators[1].open_job(JobAccess(1, "job 1", pool.secret, 100))
+    with pytest.raises(JobFailed, match="its quota is 100"):
+        pool.aggregators[0].move(1, EVERY, pool.peer(1))
+    assert not pool.aggregators[1].tenant(1).tensors.slots
+    end_step(agent)
+    agent.pull(0, values[0]).wait(60)
+    agent.close()
+
+
+def test_a_replica_is_promoted_after_the_step_that_it_is_in(pool: AggregatorPool) -> None:
+    agent, _ = one_worker(pool)
+    pool.aggregators[0].replicate(1, EVERY, pool.peer(1))
+    tenant = pool.aggregators[1].tenant(1)
+    replicas = tenant.follow(EVERY)
+    with ThreadPoolExecutor(1) as threads:
+        promoted = threads.submit(pool.aggregators[1].promote, 1, EVERY)
+        with pytest.raises(TimeoutError):
+            promoted.result(0.1)
+        assert not tenant.tensors.slots
+        tenant.followed(replicas, is_complete=True)
+        promoted.result(60)
+    assert tenant.tensors.slots == replicas
+    agent.close()
+
+
+def test_a_step_that_fails_halfway_leaves_no_replica(pool: AggregatorPool) -> None:
+    """It may have done a part of the step."""
+    agent, _ = one_worker(pool)
+    pool.aggregators[0].replicate(1, EVERY, pool.peer(1))
+    peers = PeerConnections(pool.pool_secret)
+    too_short = ApplyStep(1, (0, 1), 1, True, (True, True), True, True, "[{}]", (0, 0))
+    with pytest.raises(MotetError):
+        peers.ask(pool.peer(1), too_short, [np.zeros((3, 4), np.float32)])
+    peers.close()
+    for tensor in (0, 1):
+        with pytest.raises(NotFound, match=f"tensor {tensor} of job 1 has no replica here"):
+            pool.aggregators[1].promote(1, [tensor])
+    pool.aggregators[1].promote(1, [2])
     agent.close()
 
 

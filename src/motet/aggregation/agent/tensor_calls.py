@@ -146,7 +146,10 @@ class TensorCalls:
             self._send(operation, part.tensors)
             return
         if reply.status == TensorStatus.MOVED:
-            self._learn(decode_locations(reply.meta), part.endpoint)
+            lost = self._learn(decode_locations(reply.meta), part.endpoint)
+            if lost and operation.has_locations:
+                # It has waited there: what it waited for may have been given up, though answered.
+                self._on_lost(lost)
             self.look()  # Earlier requests to the same Aggregator have found the tensor moved too.
             self._send(operation, part.tensors)
             return
@@ -194,16 +197,18 @@ class TensorCalls:
             )
         return self._connections[endpoint]
 
-    def _learn(self, locations: Locations, asked: Endpoint) -> None:
+    def _learn(self, locations: Locations, asked: Endpoint) -> list[int]:
+        """Returns the tensors of which `asked` knows no place."""
         for tensor, encoded in locations.items():
             if encoded and 0 <= tensor < len(self._endpoints):
                 self._place(tensor, Endpoint.decode(encoded))
         lost = [n for n in locations if not locations[n] and self._endpoints[n] == asked]
         if lost:
-            self._look_up(lost, asked)
+            self._look_up(lost)
+        return lost
 
-    def _look_up(self, tensors: Sequence[int], asked: Endpoint) -> None:
-        """Ask the source where tensors are that `asked` does not know."""
+    def _look_up(self, tensors: Sequence[int]) -> None:
+        """Ask the source where tensors are."""
         assert self._routes is not None
         time.sleep(_SHORTEST_PAUSE_S)  # The source is asked again if it is not up to date.
         self._routes = self._source.refresh(self._routes)

@@ -157,6 +157,8 @@ def _mean(services: Services, tenant: Tenant, request: Request) -> None:
         if tenant.elsewhere(message.tensors):
             return None
         slots = [tenant.tensors.slots[n] for n in message.tensors]
+        if not all(slot.has_mean(message.step) for slot in slots):
+            return None
         return [slot.mean(message.step, is_halved=message.is_halved) for slot in slots]
 
     with tenant.lock:
@@ -266,7 +268,10 @@ def _respond_with(
         with tenant.lock:
             found = None if tenant.failure is not None else arrays()
             if found is None:
-                _is_answered(tenant, message.tensors, request)
+                if not _is_answered(tenant, message.tensors, request):
+                    # A replica was promoted meanwhile: it lacks what was sent for this step.
+                    unknown = dict.fromkeys(message.tensors, "")
+                    request.reply(TensorStatus.MOVED, encode_locations(unknown))
                 return
             locations = encode_locations(tenant.new_locations(message.tensors))
         request.reply(TensorStatus.OK, locations, found)

@@ -120,14 +120,18 @@ class Aggregator:
         tenant = self._tenants.tenant(job)
         for number in tensors:
             with tenant.lock:
-                slot = tenant.replicas.pop(number, None)
+                slot = tenant.take_replica(number)
                 known = tenant.tensors.slots.get(number)
                 if slot is None and known is not None and not known.is_arriving:
                     continue
                 if slot is None:
                     raise NotFound(f"tensor {number} of job {job} has no replica here")
                 tenant.moved.pop(number, None)
-                effects = tenant.tensors.adopt(slot)
+                effects = Effects()
+                if known is not None:  # It was to come from the Aggregator that has died.
+                    effects = tenant.tensors.remove(number)[1]
+                effects.add(tenant.tensors.adopt(slot))
+                tenant.recount()
             self.carry_out(tenant, effects)
 
     def move(self, job: int, tensors: Sequence[int], peer: str) -> None:

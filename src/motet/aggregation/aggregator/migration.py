@@ -191,10 +191,12 @@ class Migration:
             if any(n not in tenant.departed for n in part):
                 raise NotFound(f"a tensor of job {tenant.access.job} is not here any more")
             slots = {n: tenant.departed[n] for n in part}
-            at_peer = {n for n in part if tenant.replica_at.get(n) == peer}
+            is_equal = peer not in tenant.unreplicated
+            at_peer = {n for n in part if is_equal and tenant.replica_at.get(n) == peer}
             places = {n: place for n, place in tenant.replica_at.items() if place != peer}
             kept = {n: slot for n, slot in slots.items() if n not in places}
             tenant.replicas |= kept
+            tenant.recount()
             replicas = [places.get(n, self._own_endpoint()) for n in part]
             message, buffers = copy_message(
                 tenant, list(slots.values()), replicas, are_replicas=False, without_arrays=at_peer
@@ -206,6 +208,7 @@ class Migration:
             with tenant.lock:
                 for number in kept:
                     tenant.replicas.pop(number, None)
+                tenant.recount()
                 if not (at_peer and isinstance(error, NotFound)):
                     raise
                 for number in at_peer:  # The peer has lost it: copy the tensor instead.
@@ -236,6 +239,7 @@ class Migration:
                 del tenant.moved[number]
                 tenant.uncopied.discard(number)
                 effects = tenant.tensors.adopt(slot)
+                tenant.recount()
             self._carry_out(tenant, effects)
 
     def _await_workers(self, tenant: Tenant, numbers: Sequence[int], peer: str) -> None:

@@ -29,7 +29,7 @@ from motet.aggregation.wire.peer_requests import (
 from motet.aggregation.wire.tensor_image import TensorImage, decode_images
 from motet.aggregation.wire.tensor_spec import OptimizerKind, OptimizerSpec
 from motet.aggregation.wire.worker_requests import checked_options, decoded_json
-from motet.domain.errors import NotFound, Unreachable
+from motet.domain.errors import JobFailed, NotFound, Unreachable
 from motet.runtime.wire.codec import decode
 from motet.runtime.wire.errors import BadMessage
 from motet.transport import Request
@@ -81,10 +81,18 @@ def _expect(services: PeerServices, tenant: Tenant, m: ExpectTensors, request: R
         new.append(slot)
     with tenant.lock:
         _learn(tenant, optimizer, m.workers)
+        former = {n: slot for n, slot in tenant.tensors.slots.items() if n in m.numbers}
+        tenant.tensors.slots |= {slot.number: slot for slot in new}
+        try:
+            tenant.reserve()
+        except JobFailed:
+            for slot in new:
+                del tenant.tensors.slots[slot.number]
+            tenant.tensors.slots |= former
+            tenant.recount()
+            raise
         for slot in new:
-            tenant.tensors.slots[slot.number] = slot
             tenant.moved.pop(slot.number, None)
-        tenant.reserve()
     watch = threading.Thread(target=_watch, args=(services, tenant, m), daemon=True)
     watch.start()
     request.reply()
@@ -101,6 +109,7 @@ def _watch(services: PeerServices, tenant: Tenant, m: ExpectTensors) -> None:
                 if slot is None or not slot.is_arriving:
                     continue
                 _, effects = tenant.tensors.remove(number)
+                tenant.recount()
             services.carry_out(tenant, effects)
 
 
@@ -171,6 +180,7 @@ def _arrived(
                 tenant.replica_at[slot.number] = replica
             is_awaited |= slot.has_gradients()
             effects.add(tenant.tensors.adopt(slot))
+        tenant.recount()
     return effects, is_awaited
 
 
@@ -185,24 +195,37 @@ def _await_workers(
 
 def _apply(services: PeerServices, tenant: Tenant, m: ApplyStep, request: Request) -> None:
     ends = _ends(m)
-    payload = request.payload
+    replicas = tenant.follow(m.numbers)
+    is_complete = False
+    try:
+        computations = _computations(replicas, m, ends, request.payload)
+        apply(computations)
+        for slot, work in computations:
+            slot.complete(work)
+        is_complete = True
+    finally:
+        tenant.followed(replicas, is_complete=is_complete)
+    request.reply()
+
+
+def _computations(
+    replicas: Mapping[int, TensorSlot],
+    m: ApplyStep,
+    ends: Sequence[StepEnd | None],
+    payload: memoryview,
+) -> list[Computation]:
+    """What is left to do of a step; its means are copied."""
     offset = 0
     computations = []
     for number, has_mean, end in zip(m.numbers, m.has_mean, ends, strict=True):
-        slot = tenant.replicas.get(number)
-        if slot is None:
-            raise NotFound(f"tensor {number} of job {m.job} has no replica here")
-        mean = None
+        slot, mean = replicas[number], None
         if has_mean:
             mean = np.frombuffer(payload[offset : offset + slot.size_bytes], np.uint8)
             offset += slot.size_bytes
         work = slot.replayed(m.step, end, mean, sums=m.sums)
         if work is not None and end is not None:
             computations.append(Computation(slot, work))
-    apply(computations)
-    for slot, work in computations:
-        slot.complete(work)
-    request.reply()
+    return computations
 
 
 def _ends(m: ApplyStep) -> list[StepEnd | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from motet.aggregation.aggregator.broadcasts import AnswerBytes, Broadcasts
 from motet.aggregation.aggregator.job_meter import JobMeter
@@ -14,7 +14,7 @@ from motet.aggregation.wire.aggregator_control import JobAccess, JobMeasurement
 from motet.aggregation.wire.job_requests import BroadcastArrays
 from motet.aggregation.wire.locations import Locations
 from motet.aggregation.wire.tensor_spec import OptimizerKind
-from motet.domain.errors import JobFailed, MotetError
+from motet.domain.errors import JobFailed, MotetError, NotFound
 
 _STATE_COPIES = {"none": 0, "sgd": 1, "adam": 2, "adamw": 2}
 
@@ -24,7 +24,8 @@ class Tenant:
 
     `moved`: where tensors that were here are now; `departed`: those of them whose last version here
     can still be pulled, `uncopied` those that the new Aggregator does not have yet. `replicas`: of
-    tensors of other Aggregators; `replica_at`: where the replicas of tensors are that are here;
+    tensors of other Aggregators, `following` those that are in a step now (`copied` tells when
+    that changes); `replica_at`: where the replicas of tensors are that are here;
     `unreplicated`: what goes on once pMaster knows that a replica lacks it, by endpoint.
     `failure`: what ended the job here.
     """
@@ -41,6 +42,7 @@ class Tenant:
         self.uncopied: set[int] = set()
         self.departed: dict[int, TensorSlot] = {}
         self.replicas: dict[int, TensorSlot] = {}
+        self.following: set[int] = set()
         self.replica_at: dict[int, str] = {}
         self.unreplicated: dict[str, list[Callable[[], None]]] = {}
         self.failure: MotetError | None = None
@@ -62,12 +64,37 @@ class Tenant:
         return {n: self.moved[n] for n in numbers if n in self.departed}
 
     def readable(self, number: int, version: int) -> TensorSlot | None:
-        """A tensor whose value at a version can be pulled here, now or later."""
-        found = self.tensors.slots.get(number)
-        if found is None:
-            found = self.departed.get(number)
-            return found if found is not None and found.version >= version else None
-        return found
+        """A tensor whose value at a version can be pulled here now."""
+        found = self.tensors.slots.get(number) or self.departed.get(number)
+        return found if found is not None and found.version >= version else None
+
+    def follow(self, numbers: Iterable[int]) -> dict[int, TensorSlot]:
+        """The replicas of these tensors, for a step; `followed` has to be called after it. Until
+        then they are not promoted. Raises NotFound.
+        """
+        with self.lock:
+            self.copied.wait_for(lambda: self.following.isdisjoint(numbers))
+            missing = [n for n in numbers if n not in self.replicas]
+            if missing:
+                raise NotFound(f"tensor {missing[0]} of job {self.access.job} has no replica here")
+            self.following.update(numbers)
+            return {n: self.replicas[n] for n in numbers}
+
+    def followed(self, replicas: Mapping[int, TensorSlot], *, is_complete: bool) -> None:
+        """The step is done. One that failed leaves no replicas: they may have done a part of it."""
+        with self.lock:
+            self.following.difference_update(replicas)
+            for number, slot in replicas.items():
+                if not is_complete and self.replicas.get(number) is slot:
+                    del self.replicas[number]
+            self.recount()
+            self.copied.notify_all()
+
+    def take_replica(self, number: int) -> TensorSlot | None:
+        """A replica that becomes the tensor itself, once it has done what it was told."""
+        with self.lock:
+            self.copied.wait_for(lambda: number not in self.following)
+            return self.replicas.pop(number, None)
 
     def is_copying(self, numbers: Iterable[int]) -> bool:
         """Whether another Aggregator still waits for a copy of one of these tensors."""
@@ -114,8 +141,8 @@ class Tenant:
 
     def recount(self) -> None:
         """Tensors or replicas have gone."""
-        slots = (*self.tensors.slots.values(), *self.replicas.values())
-        sizes = sum(slot.size_bytes for slot in slots)
+        kept = self.replicas | self.tensors.slots  # A replica may become the tensor that arrives.
+        sizes = sum(slot.size_bytes for slot in kept.values())
         self._reserved_bytes = sizes * (1 + _STATE_COPIES[self._kind])
 
     @property
