@@ -55,7 +55,9 @@ class PoolProgram:
 
 
 class PoolProcess:
-    """A worker process; `steps`: that it has ended."""
+    """A worker process. `steps`: that it has ended. `errors`: the lines of its standard error; on a
+    busy machine, messages about what has not come yet are among them.
+    """
 
     def __init__(self, program: PoolProgram, address: Path, rank: int, workers: int) -> None:
         file = program.folder / "program"
@@ -77,6 +79,11 @@ class PoolProcess:
         ]
         for thread in self._threads:
             thread.start()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process has."""
+        return self.process.poll() is not None
 
     def end(self) -> int:
         """Wait for it; its exit status."""
