@@ -174,11 +174,16 @@ class CurveResult:
 
 
 def by_hand(
-    curve: Curve, workers: int, ranks_in: Callable[[int], Iterable[int]] | None = None
+    curve: Curve,
+    workers: int,
+    ranks_in: Callable[[int], Iterable[int]] | None = None,
+    *,
+    is_reversed: bool = False,
 ) -> CurveResult:
     """In one process: gradients added in the order of ranks, then torch.optim.
 
     `ranks_in(step)`: the workers that take part; None: all. Buffers are those of the first.
+    `is_reversed`: gradients are added from the last rank to the first.
     """
     model = curve.initial_model(0)
     optimizer = curve.optimizer_of(model)
@@ -196,8 +201,9 @@ def by_hand(
             found[rank] = list(torch.autograd.grad(loss, parameters))
             losses[rank].append(loss.item())
         for number, parameter in enumerate(parameters):
-            total = found[ranks[0]][number].clone()
-            for rank in ranks[1:]:
+            first, *others = reversed(ranks) if is_reversed else ranks
+            total = found[first][number].clone()
+            for rank in others:
                 total += found[rank][number]
             parameter.grad = total / len(ranks)
         optimizer.step()

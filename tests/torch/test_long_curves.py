@@ -28,6 +28,9 @@ ADAM_CHANGES = {
     200: ({"weight_decay": 1e-2}, {"betas": (0.8, 0.99)}),
     300: ({"eps": 1e-6}, {"weight_decay": 1e-3}),
 }
+OTHER_ORDERS = 10
+"""Rounding grows from step to step: two orders of additions differ by a few times as much as two
+others do, wrong gradients by orders of magnitude more."""
 MOMENTUM = {"lr": 0.1, "momentum": 0.9}
 OPTIMIZERS: dict[str, tuple[str, dict[str, Any], dict[int, Any]]] = {
     "momentum": ("SGD", MOMENTUM, {}),
@@ -79,4 +82,7 @@ def test_one_worker_and_four_have_the_curve_of_ddp(
     if one_or_four.workers == 1:
         assert (ours == theirs).all()
     else:
-        np.testing.assert_allclose(ours.mean(axis=0), theirs.mean(axis=0), rtol=1e-3, atol=1e-4)
+        reverse = np.array(by_hand(curve, one_or_four.workers, is_reversed=True).losses)
+        distance_by_order = np.abs(ours - reverse).mean(axis=0).max()
+        assert distance_by_order > 0
+        assert np.abs(ours - theirs).mean(axis=0).max() <= OTHER_ORDERS * distance_by_order
