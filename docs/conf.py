@@ -14,7 +14,14 @@ author = "The Motet authors"
 copyright = "The Motet authors"
 release = version = __version__
 
-extensions = ["command_output", "module_table", "name_breaks", "myst_nb", "sphinx.ext.autodoc"]
+extensions = [
+    "cell_lengths",
+    "command_output",
+    "module_table",
+    "name_breaks",
+    "myst_nb",
+    "sphinx.ext.autodoc",
+]
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
