@@ -142,6 +142,45 @@ def test_what_cannot_be_tested_is_refused_before_training(tmp_path: Path) -> Non
     assert "reading" not in ended.err
 
 
+def test_a_class_without_a_name_is_refused_with_the_line_to_add(tmp_path: Path) -> None:
+    own = tmp_path / "own.py"
+    own.write_text(EXAMPLE.read_text().replace('    name = "poisson_regression"\n', ""))
+    with pytest.raises(BadInput, match="name = 'poisson_regression' to the class"):
+        load_application(str(own))
+
+
+def test_predictions_that_are_no_numbers_are_refused(poisson_regression: Any) -> None:
+    class Words(poisson_regression):  # type: ignore[misc]
+        def predict(self, X: Any) -> Any:
+            return ["many"] * X.shape[0]
+
+    X, y = sparse_visits(50)
+    model = Words(epochs=1).fit(X, y)
+    with pytest.raises(BadInput, match=r"predict returned .*many.*must return numbers"):
+        model.test_metrics(as_dataset("labelled", X, y))
+
+
+@pytest.mark.cluster
+def test_an_error_of_predict_after_training_is_named_and_the_training_is_kept(
+    tmp_path: Path,
+) -> None:
+    own, run = tmp_path / "own.py", tmp_path / "run"
+    source = EXAMPLE.read_text()
+    own.write_text(source.replace("return np.exp(X", "return np.exp(self.missing * X"))
+    command = ("train", own, "--data", "diabetes", "--test", "diabetes", "--epochs", "2", "--json")
+    options = ("--set", "learning_rate=0.01", "--out", run)
+    failed = run_motet(*command, *options)
+    own.write_text(source)
+    resumed = run_motet(*command, *options, "--resume")
+
+    assert failed.code == 1
+    assert "on the data of --test: own.py:" in failed.err
+    assert "in predict: AttributeError" in failed.err
+    assert "give --resume: no epoch is trained again" in failed.err
+    assert resumed.code == 0
+    assert json.loads(resumed.out)["resumed_from_epoch"] == 2
+
+
 def test_a_model_without_coefficients_is_fitted_and_saved(
     poisson_regression: Any, tmp_path: Path
 ) -> None:

@@ -105,7 +105,7 @@ def _application_in(module: ModuleType, class_name: str, asked: str) -> type[Est
             raise UnknownName(f"application in {asked.rpartition(':')[0]}", class_name, own)
         if class_name not in own:
             raise _incomplete(asked, defined[class_name])
-        return own[class_name]
+        return _named(asked, own[class_name])
     if defined and not own:
         raise _incomplete(asked, next(iter(defined.values())))
     if len(own) != 1:
@@ -114,7 +114,18 @@ def _application_in(module: ModuleType, class_name: str, asked: str) -> type[Est
             f"{asked}: holds {len(own)} applications ({found}); "
             f"define one class that extends motet.apps.estimator.Estimator, or write {asked}:Class"
         )
-    return next(iter(own.values()))
+    return _named(asked, next(iter(own.values())))
+
+
+def _named(asked: str, app: type[Estimator]) -> type[Estimator]:
+    """Raises BadInput for a class without a name, which files and messages show."""
+    if not isinstance(getattr(app, "name", None), str):
+        words = "".join(f" {it}" if it.isupper() else it for it in app.__name__).split()
+        example = "_".join(words).lower()
+        raise BadInput(
+            f"{asked}: {app.__name__} has no name; add the line name = {example!r} to the class"
+        )
+    return app
 
 
 def _incomplete(asked: str, app: type[Estimator]) -> BadInput:

@@ -203,7 +203,7 @@ class Estimator(Application):
         def __getattr__(self, name: str) -> Any:
             """Raise NotFittedError for a fitted attribute before `fit`, else AttributeError."""
             if name.endswith("_") and not name.startswith("_") and not self.__sklearn_is_fitted__():
-                raise _not_fitted(self)
+                raise _not_fitted(self, f", so it has no {name!r}")
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -257,6 +257,11 @@ def _prediction_metrics(app: Any, features: Any, target: Array) -> dict[str, flo
         )
     if app.estimator_type == "classifier":
         return {"test_accuracy": float(np.mean(predicted == target))}
+    if predicted.dtype.kind not in "biuf":
+        raise BadArgument(
+            f"{app.name}: predict returned {predicted.flat[0]!r:.40}; it must return numbers, or "
+            'the class needs estimator_type = "classifier"'
+        )
     return {"test_rmse": float(np.sqrt(np.mean((predicted - target) ** 2)))}
 
 
@@ -318,10 +323,10 @@ def check_names(
     )
 
 
-def _not_fitted(model: Estimator) -> Exception:
+def _not_fitted(model: Estimator, what_lacks: str = "") -> Exception:
     """Create scikit-learn's NotFittedError (also an AttributeError) with a late import."""
     from sklearn.exceptions import NotFittedError
 
-    message = f"this {type(model).__name__} is not fitted; call fit or load first"
+    message = f"this {type(model).__name__} is not fitted{what_lacks}; call fit or load first"
     error: Exception = NotFittedError(message)
     return error

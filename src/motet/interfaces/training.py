@@ -27,6 +27,7 @@ from motet.interfaces.training_arguments import (
 )
 from motet.interfaces.training_data import ColumnName, NamedColumns, PathArgument, RatingNames
 from motet.interfaces.training_job import TrainingJob
+from motet.interfaces.training_settings.held_out_metrics import held_out_metrics
 from motet.report.rendering.quantities import count_text
 from motet.report.training.document import TrainDocument
 from motet.runtime.backends.local.cluster import LocalCluster
@@ -257,7 +258,7 @@ class Cluster:
             handle.attach(job)
         result = job.run()
         warn_unless_converged(made.name, len(result.epochs), result.convergence, training.caller)
-        metrics = {} if held_out is None else made.test_metrics(held_out)
+        metrics = held_out_metrics(made, held_out)
         document = TrainDocument.of(result, source, run.workers, run.servers, metrics)
         return TrainedModel(made, result, document)
 

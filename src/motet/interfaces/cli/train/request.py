@@ -21,6 +21,7 @@ from motet.interfaces.cli.train.auto import AutoStart, require_drivable
 from motet.interfaces.cli.train.cluster_shape import ClusterShape
 from motet.interfaces.cli.train.memory_check import require_model_memory
 from motet.interfaces.cli.train.reconfigure_file import PlannedChange, check_changes, read_plan_file
+from motet.interfaces.training_settings.held_out_metrics import held_out_metrics
 from motet.interfaces.training_settings.settings import (
     Settings,
     default_epochs,
@@ -174,10 +175,15 @@ def _require_one_cluster(flags: TrainFlags) -> None:
 
 
 def more_metrics(
-    app: Estimator, data: DatasetFacts, test: Dataset | None, result: TrainResult
+    app: Estimator,
+    data: DatasetFacts,
+    test: Dataset | None,
+    result: TrainResult,
+    *,
+    may_resume: bool = False,
 ) -> dict[str, float]:
     """Metrics beside those of the application: held-out metrics, tokens per second."""
-    metrics = {} if test is None else app.test_metrics(test)
+    metrics = held_out_metrics(app, test, may_resume=may_resume)
     if data.token_count is not None:
         seconds = sum(report.wall_s for report in result.epochs)
         metrics["tokens_per_s"] = data.token_count * len(result.epochs) / seconds

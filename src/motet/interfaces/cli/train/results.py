@@ -30,7 +30,13 @@ def training_document(
         data=flags.data,
         workers=training.options.workers,
         servers=training.options.servers,
-        more_metrics=more_metrics(training.app, training.data, training.test, result),
+        more_metrics=more_metrics(
+            training.app,
+            training.data,
+            training.test,
+            result,
+            may_resume=flags.out is not None,
+        ),
         history=history,
         earlier_s=0.0 if training.resumed is None else training.resumed.spent_s,
     )
