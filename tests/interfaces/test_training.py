@@ -46,6 +46,13 @@ def test_the_model_is_that_of_fit_on_the_same_data(digits: TrainedModel) -> None
     np.testing.assert_allclose(digits.model.coef_, alone.coef_, rtol=1e-6, atol=1e-9)
 
 
+def test_numbers_of_numpy_are_whole_numbers(cluster: Cluster) -> None:
+    numbers = {"workers": np.int64(2), "servers": np.int32(1), "epochs": np.int64(2)}
+    found = cluster.train("mlr", "iris", checkpoint_every=np.int16(1), tol=0, **numbers)
+    document = found.document
+    assert (document.workers, document.servers, document.epochs) == (2, 1, 2)
+
+
 def test_jobs_that_take_turns_end_with_the_same_models() -> None:
     """Two jobs with unlike steps; the third is killed in the middle of its turns."""
     penalties = (0.0, 1e-2)

@@ -93,8 +93,8 @@ class Cluster:
         interleave: bool = False,
         cpu_tokens: int = 1,
     ) -> None:
-        require_whole("machines", machines)
-        require_whole("cpu_tokens", cpu_tokens)
+        machines = require_whole("machines", machines)
+        cpu_tokens = require_whole("cpu_tokens", cpu_tokens)
         if cpu_tokens > 1 and not interleave:
             raise BadInput(f"cpu_tokens={cpu_tokens}: jobs only take turns with interleave=True")
         self._cluster = _cluster(machines, address, cpu_tokens if interleave else 0)

@@ -137,7 +137,7 @@ class TrainArguments:
         )
 
     def _options(self, app: Estimator, machines: int) -> TrainOptions:
-        require_whole("checkpoint_every", self.checkpoint_every)
+        checkpoint_every = require_whole("checkpoint_every", self.checkpoint_every)
         shape = shape_of(machines, self.workers, self.servers)
         return TrainOptions(
             machines=shape.machines,
@@ -147,7 +147,7 @@ class TrainArguments:
             seed=seed_of(app.random_state or 0) if self.seed is None else _seed(self.seed),
             consistency=consistency_named(self.consistency, self.staleness),
             until=_stop_rule(self.until),
-            checkpoint_every=self.checkpoint_every,
+            checkpoint_every=checkpoint_every,
             lost_after_s=_seconds("lost_after", self.lost_after),
             spill=_spill(self.spill, self.spill_dir),
             checkpoint_dir=checkpoint_folder(self.checkpoints, self.resume, self.overwrite),
@@ -220,8 +220,7 @@ def epochs_of(app: Estimator, epochs: int | None) -> int:
     """The number of epochs; None: the application's. Raises BadInput."""
     if epochs is None:
         return int(getattr(app, "epochs", app.default_epochs))
-    require_whole("epochs", epochs)
-    return epochs
+    return require_whole("epochs", epochs)
 
 
 def checkpoint_folder(
@@ -254,16 +253,16 @@ def checkpoint_folder(
 
 def shape_of(machines: int | None, workers: int | None, servers: int | None) -> ClusterShape:
     """As with `motet train`. Raises BadInput."""
-    for name, count in (("machines", machines), ("workers", workers), ("servers", servers)):
-        if count is not None:
-            require_whole(name, count)
-    return ClusterShape.of(machines, workers, servers)
+    given = {"machines": machines, "workers": workers, "servers": servers}
+    counts = (None if it is None else require_whole(name, it) for name, it in given.items())
+    return ClusterShape.of(*counts)
 
 
-def require_whole(name: str, count: object) -> None:
-    """Raises BadInput for what is no whole number above 0."""
-    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+def require_whole(name: str, count: object) -> int:
+    """The number, also one of NumPy. Raises BadInput for what is no whole number above 0."""
+    if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
         raise BadInput(f"{name}={count!r:.40}: must be a whole number of at least 1")
+    return int(count)
 
 
 def _seed(seed: object) -> int:

@@ -114,6 +114,10 @@ def test_a_missing_column_is_named_with_the_one_that_may_hold_it() -> None:
         ({"cluster": 15}, "cluster=15: give 'MACHINESxGPUS', for example '15x4', or the path"),
         ({"cluster": "15"}, "cluster=15: write MACHINESxGPUS"),
         ({"cluster": pd.DataFrame({"gpus": [2]})}, "cluster=   gpus 0     2: give 'MACHINESxGPUS'"),
+        (
+            {"clutser": "1x4"},
+            "unknown parameter of tiresias-las 'clutser'; did you mean 'cluster'?",
+        ),
         ({"seeds": 3}, "unknown parameter of tiresias-las 'seeds'; did you mean 'seed'?"),
         ({"cluster": "nowhere.csv"}, "cluster='nowhere.csv': cannot be read"),
         ({"seed": -1}, "seed=-1: give a whole number of at least 0"),

@@ -66,6 +66,12 @@ def test_what_cannot_be_explained_is_one_clear_error(
         explain(runs(result), job)
 
 
+def test_a_folder_without_decisions_names_the_command_that_records_them(tmp_path: Path) -> None:
+    runs("fifo").save(tmp_path / "run")
+    with pytest.raises(BadInput, match="simulate again with 'motet simulate --log-decisions'"):
+        explain(tmp_path / "run", "j1")
+
+
 def test_other_objects_are_refused() -> None:
     with pytest.raises(BadInput, match="result=3: give a result of simulate, or a folder"):
         explain(3, 1)  # type: ignore[arg-type]

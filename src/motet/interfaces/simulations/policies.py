@@ -24,7 +24,7 @@ from motet.sim.experiment import Experiment
 _OF_TRACES = (
     *("columns", "timezone", "encoding", "time_format", "skip_bad_rows", "largest_gang", "format"),
 )
-_OF_SIMULATE = {"seed", "machine_events", "processes"}
+_OF_SIMULATE = {"trace", "cluster", "policy", "seed", "machine_events", "processes"}
 OnePolicy: TypeAlias = str | os.PathLike[str] | type[Policy] | Policy
 PolicyArgument: TypeAlias = OnePolicy | Sequence[OnePolicy] | Mapping[str, OnePolicy]
 _ACCEPTED = (

@@ -27,7 +27,7 @@ def read_job_story(folder: Path, job: str) -> JobStory:
     if not (run / DECISIONS).exists():
         raise BadInput(
             f"{run}: no {DECISIONS}, so nothing is known of the decisions; simulate again with "
-            "--log-decisions"
+            "'motet simulate --log-decisions'"
         )
     policy, rules, zero = _policy_of(run)
     record = _record(run, job)
