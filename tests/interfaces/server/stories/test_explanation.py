@@ -154,6 +154,16 @@ def test_after_a_crash_the_explanation_is_the_same(cluster: ScriptedCluster) -> 
     assert [explained(cluster.master.state, job, now_us) for job in (1, 2, 3)] == before
 
 
+def test_no_time_is_negative_where_a_decision_is_ahead_of_the_clock(
+    cluster: ScriptedCluster,
+) -> None:
+    runs = cluster.submit()
+    before_us = cluster.now_us - 11_000
+    chapters = job_explanation(cluster.master.state, runs, before_us)["chapters"]
+    assert chapters[-1]["kind"] == "run"
+    assert chapters[-1]["duration_s"] == 0
+
+
 def test_a_cancelled_job_has_a_whole_story(cluster: ScriptedCluster) -> None:
     cluster.submit(processes=4)
     waits = cluster.submit()

@@ -54,7 +54,8 @@ def explained(state: LiveState, number: int, now_us: int) -> JobStory:
         job.submitted_us,
         job.ended_us if job.state is JobState.SUCCEEDED else None,
     )
-    until_us = None if job.state.is_final else now_us
+    # A decision may be some milliseconds ahead of the clock.
+    until_us = None if job.state.is_final else max(now_us, events[-1].time_us)
     story = Story.of(record, events, until_us)
     held = list(_holdings_of_others(state, job, job.ended_us or now_us))
     later = {each.job for each in held if int(each.job) > number}
