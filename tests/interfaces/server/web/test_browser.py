@@ -161,6 +161,18 @@ def test_a_button_is_pressed_by_keyboard(window: Window, client: LiveClient) -> 
     wait_until(lambda: client.job(job)["state"] == "CANCELLED")
 
 
+def test_the_map_of_machines_is_one_stop_of_the_keyboard_for_each_job(
+    window: Window, client: LiveClient
+) -> None:
+    job = submit(client, "mapped")
+    window.tab.goto("/machines")
+    window.tab.wait_for_selector(f".on a[href='/jobs/{job}']")
+    links = window.tab.locator(f"#live a[href='/jobs/{job}']")
+    stops = links.evaluate_all("all => all.map(each => each.tabIndex)")
+    assert sorted(stops) == [-1, 0]
+    client.change(job, "cancel")
+
+
 def test_a_queue_is_held_and_the_page_follows_its_jobs(window: Window, client: LiveClient) -> None:
     client.create_queue("vision", {"guarantee": 1})
     window.tab.goto("/queues")
