@@ -260,7 +260,7 @@ def shape_of(machines: int | None, workers: int | None, servers: int | None) -> 
 
 def require_whole(name: str, count: object) -> int:
     """The number, also one of NumPy. Raises BadInput for what is no whole number above 0."""
-    if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
+    if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
         raise BadInput(f"{name}={count!r:.40}: must be a whole number of at least 1")
     return int(count)
 

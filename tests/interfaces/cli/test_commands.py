@@ -98,6 +98,11 @@ def test_completion_lists_commands_and_applications() -> None:
     assert completed("motet train l") == [f"plain,{name}" for name in names]
 
 
+@pytest.mark.parametrize("command", ["whatif --policy", "server --policy", "policy set"])
+def test_completion_offers_policies_of_the_live_cluster(command: str) -> None:
+    assert completed(f"motet {command} best") == ["plain,best-effort"]
+
+
 def test_completion_offers_names_of_data_and_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

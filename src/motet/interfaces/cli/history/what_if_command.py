@@ -11,11 +11,18 @@ import click
 
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.live.connection import server_option, state_option
+from motet.interfaces.cli.live.policy_option import complete_live_policy
 from motet.interfaces.cli.shell.option_groups import json_option
 
 
 @click.command("whatif", short_help="Replay the live cluster's jobs under another policy.")
-@click.option("--policy", required=True, metavar="P", help="A name, or ./mine.py.")
+@click.option(
+    "--policy",
+    required=True,
+    metavar="P",
+    shell_complete=complete_live_policy,
+    help="A name, or ./mine.py.",
+)
 @click.option(
     "--set", "settings", multiple=True, metavar="K=V", help="A parameter of the policy; repeatable."
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from motet.interfaces.cli.live.connection import with_client
+from motet.interfaces.cli.live.policy_option import complete_live_policy
 from motet.interfaces.cli.shell.option_groups import json_option
 
 if TYPE_CHECKING:
@@ -26,15 +27,8 @@ def show_policy_command(client: LiveClient, as_json: bool) -> None:
     _print(client.policy(), as_json=as_json)
 
 
-def _complete_policy(ctx: click.Context, param: click.Parameter, begin: str) -> list[str]:
-    from motet.engine.policy_loading.catalogue import built_in_policies
-
-    del ctx, param
-    return [name for name in built_in_policies() if name.startswith(begin)]
-
-
 @click.command("set", short_help="Change the policy of the live cluster.")
-@click.argument("policy", metavar="P", shell_complete=_complete_policy)
+@click.argument("policy", metavar="P", shell_complete=complete_live_policy)
 @click.option(
     "--set", "settings", multiple=True, metavar="K=V", help="A parameter of the policy; repeatable."
 )

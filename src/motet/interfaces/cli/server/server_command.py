@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from motet.interfaces.cli.live.connection import state_option
+from motet.interfaces.cli.live.policy_option import complete_live_policy
 from motet.interfaces.cli.server.backup_commands import backup_command, restore_command
 from motet.interfaces.cli.server.pool_options import pool_options
 from motet.interfaces.cli.shell.exposure_options import exposure_options
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "--policy",
     metavar="P",
+    shell_complete=complete_live_policy,
     help="Scheduling policy: a name, or ./mine.py. Default: the one that was in force before, at "
     "first fifo.",
 )
