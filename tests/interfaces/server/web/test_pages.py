@@ -223,7 +223,7 @@ def test_pages_show_slots_and_attempts(browser: httpx.Client, client: LiveClient
     job = submit(client, name="wide", processes=3)
     wait_until(lambda: client.job(job)["state"] == JobState.RUNNING)
     machines = browser.get("/machines").text
-    drawn = re.findall(rf'href="/jobs/{job}"><title>.*?</a>', machines, re.S)
+    drawn = re.findall(rf'href="/jobs/{job}"[^>]*><title>.*?</a>', machines, re.S)
     assert sum(each.count("<rect") for each in drawn) == 3
     assert re.search(rf'<p class="on">.*</svg> {job}</a>', machines)
     assert f'aria-label="attempts of job {job}' in browser.get("/timeline?minutes=10").text
