@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
@@ -27,11 +27,8 @@ TOKEN_BYTES = 16
 MAX_SLABS = 1 << 16
 """Most slabs that one message names."""
 _HEAD = struct.Struct("<BB")
-_ONE = struct.Struct("<Q")
-_TWO = struct.Struct("<QQ")
 _COUNT = struct.Struct("<I")
 _KEY = struct.Struct(f"<{TOKEN_BYTES}sQ")
-_MR_INFO = struct.Struct(f"<{TOKEN_BYTES}sQQ")
 _RATE = struct.Struct(f"<{TOKEN_BYTES}sQd")
 
 
@@ -73,76 +70,59 @@ class MemoryMessage(Protocol):
 
 
 @dataclass(frozen=True)
-class QueryMem:
+class _Fields:
+    """A message whose fields are those of its layout, in this order."""
+
+    kind: ClassVar[MemoryMessageKind]
+    layout: ClassVar[struct.Struct]
+
+    def encode(self) -> bytes:
+        """See MemoryMessage."""
+        return _HEAD.pack(VERSION, self.kind) + self.layout.pack(*astuple(self))
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """Raises BadMemoryMessage."""
+        return cls(*_unpacked(cls.layout, _body(data, cls.kind)))
+
+
+@dataclass(frozen=True)
+class QueryMem(_Fields):
     """How many slabs of this size could the device have?"""
 
     kind: ClassVar = MemoryMessageKind.QUERY_MEM
+    layout: ClassVar = struct.Struct("<Q")
     slab_bytes: int
-
-    def encode(self) -> bytes:
-        """See MemoryMessage."""
-        return _HEAD.pack(VERSION, self.kind) + _ONE.pack(self.slab_bytes)
-
-    @classmethod
-    def decode(cls, data: bytes) -> Self:
-        """Raises BadMemoryMessage."""
-        return cls(*_unpacked(_ONE, _body(data, cls.kind)))
 
 
 @dataclass(frozen=True)
-class FreeMem:
+class FreeMem(_Fields):
     """`free_slabs`: that the device can map now; 0 also if the sizes differ."""
 
     kind: ClassVar = MemoryMessageKind.FREE_MEM
+    layout: ClassVar = struct.Struct("<QQ")
     free_slabs: int
     slab_bytes: int
 
-    def encode(self) -> bytes:
-        """See MemoryMessage."""
-        return _HEAD.pack(VERSION, self.kind) + _TWO.pack(self.free_slabs, self.slab_bytes)
-
-    @classmethod
-    def decode(cls, data: bytes) -> Self:
-        """Raises BadMemoryMessage."""
-        return cls(*_unpacked(_TWO, _body(data, cls.kind)))
-
 
 @dataclass(frozen=True)
-class MapSlab:
+class MapSlab(_Fields):
     """The device takes one slab."""
 
     kind: ClassVar = MemoryMessageKind.MAP
+    layout: ClassVar = struct.Struct("<Q")
     slab_bytes: int
-
-    def encode(self) -> bytes:
-        """See MemoryMessage."""
-        return _HEAD.pack(VERSION, self.kind) + _ONE.pack(self.slab_bytes)
-
-    @classmethod
-    def decode(cls, data: bytes) -> Self:
-        """Raises BadMemoryMessage."""
-        return cls(*_unpacked(_ONE, _body(data, cls.kind)))
 
 
 @dataclass(frozen=True)
-class MrInfo:
+class MrInfo(_Fields):
     """How to reach the slab; `length` 0: the lender has none left for this device."""
 
     kind: ClassVar = MemoryMessageKind.MR_INFO
+    layout: ClassVar = struct.Struct(f"<{TOKEN_BYTES}sQQ")
     token: bytes
     generation: int
     length: int
-
-    def encode(self) -> bytes:
-        """See MemoryMessage."""
-        return _HEAD.pack(VERSION, self.kind) + _MR_INFO.pack(
-            self.token, self.generation, self.length
-        )
-
-    @classmethod
-    def decode(cls, data: bytes) -> Self:
-        """Raises BadMemoryMessage."""
-        return cls(*_unpacked(_MR_INFO, _body(data, cls.kind)))
 
 
 NO_SLAB = MrInfo(bytes(TOKEN_BYTES), 0, 0)
