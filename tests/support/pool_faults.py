@@ -6,9 +6,9 @@ import os
 import signal
 from collections.abc import Callable
 
+from motet.aggregation.control.pool_client import PoolClient
 from motet.aggregation.master.processes.pool import LocalPool
 from motet.aggregation.wire.pool_views import PoolView
-from motet.interfaces.cli.aggregator.pool_client import PoolClient
 from waiting import wait_until
 
 Fault = Callable[[LocalPool], None]

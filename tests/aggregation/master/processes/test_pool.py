@@ -12,9 +12,9 @@ import psutil
 import pytest
 
 from marked_process import new_motet_process
+from motet.aggregation.control.pool_client import PoolClient
 from motet.aggregation.master.processes.pool import LocalPool, PoolSettings
 from motet.aggregation.master.processes.pool_folder import PoolFolder
-from motet.interfaces.cli.aggregator.pool_client import PoolClient
 from pool_training import Finish, PoolWorker, alone
 from waiting import wait_until
 

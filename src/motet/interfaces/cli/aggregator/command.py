@@ -137,7 +137,7 @@ def drain_aggregators(numbers: tuple[int, ...], address: Path | None) -> None:
     processes take their places. Returns when they have left.
     """
     from motet.aggregation.control.pool_client import PoolClient
-    from motet.interfaces.cli.aggregator.pool_client import default_address
+    from motet.interfaces.cli.aggregator.default_pool import default_address
     from motet.interfaces.cli.shell.streams.visible import echo_note
 
     with PoolClient.find(address, default_address()) as client:

@@ -13,7 +13,7 @@ from motet.aggregation.control.pool_client import PoolClient
 from motet.aggregation.wire.job_credentials import JOB_VARIABLE
 from motet.aggregation.wire.pool_address import ADDRESS_VARIABLE
 from motet.domain.errors import BadInput, Unreachable
-from motet.interfaces.cli.aggregator.pool_client import default_address
+from motet.interfaces.cli.aggregator.default_pool import default_address
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
 

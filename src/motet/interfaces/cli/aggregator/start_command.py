@@ -71,7 +71,7 @@ def start_pool_command(
     from motet.aggregation.master.processes.pool_folder import PoolFolder
     from motet.aggregation.master.processes.pool_settings import PoolSettings
     from motet.aggregation.wire.pool_address import ADDRESS_VARIABLE
-    from motet.interfaces.cli.aggregator.pool_client import default_pool_folder
+    from motet.interfaces.cli.aggregator.default_pool import default_pool_folder
     from motet.interfaces.cli.shell.process.signals import raise_on_signals
 
     settings = PoolSettings(most or os.cpu_count() or 1, loss_limit, period_s, on_demand)

@@ -1,4 +1,4 @@
-"""The pool that a user has without further ado."""
+"""The pool of a user that names none."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
-from motet.aggregation.control.pool_client import PoolClient as PoolClient
 from motet.aggregation.wire.pool_address import ADDRESS_FILE
 
 
