@@ -149,7 +149,7 @@ class Aggregator:
         if effects.works:
             self._loop.submit(tenant, effects.works)
         failure = _call_all(effects.calls)
-        if failure is not None:  # Whoever waits for this answer would wait for ever.
+        if failure is not None:  # A request that waits for it would wait for ever.
             job = tenant.access.job
             self._end(tenant, JobFailed(f"job {job}: an answer failed: {_described(failure)}"))
 

@@ -77,7 +77,7 @@ class AggregatorControl(Protocol):
         ...
 
     def forget_replicas(self, job: int, peer: str) -> None:
-        """Go on without the replicas on a peer: nobody will promote them."""
+        """Go on without the replicas on a peer: none of them will be promoted."""
         ...
 
     def promote(self, job: int, tensors: Sequence[int]) -> None:

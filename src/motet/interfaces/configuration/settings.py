@@ -24,7 +24,7 @@ _LARGEST_BYTES = 1 << 20
 @dataclass(frozen=True, slots=True)
 class Setting:
     """`variable`: of the environment. `is_of_projects`: whether the file of a project may have it;
-    whoever writes the files of a folder must not choose where a user's token is sent."""
+    a file that others may have written must not choose where a user's token is sent."""
 
     key: str
     variable: str
