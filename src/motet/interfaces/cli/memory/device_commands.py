@@ -13,6 +13,7 @@ from motet.interfaces.cli.memory.options import (
     ByteSizeType,
     memory_folder,
     secret_option,
+    slab_option,
     state_dir_option,
 )
 from motet.interfaces.cli.shell.group import HelpfulGroup
@@ -45,15 +46,7 @@ def device_group() -> None:
     metavar="HOST:PORT",
     help="A lender, several times for several. Default: that of this user on this machine.",
 )
-@click.option(
-    "--slab",
-    "slab_bytes",
-    type=ByteSizeType(),
-    default="64M",
-    show_default=True,
-    metavar="SIZE",
-    help="The lenders' size of slabs.",
-)
+@slab_option("The lenders' size of slabs.")
 @click.option(
     "--backup",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,21 +14,17 @@ from motet.interfaces.cli.memory.options import (
     ByteSizeType,
     memory_folder,
     secret_option,
+    slab_option,
     state_dir_option,
 )
 from motet.interfaces.cli.shell.streams.visible import echo_note
 
+if TYPE_CHECKING:
+    from motet.remote_memory.core.head_room import PoolLimits
+
 
 @click.command("lend", short_help="Lend this machine's idle memory, until Ctrl-C.")
-@click.option(
-    "--slab",
-    "slab_bytes",
-    type=ByteSizeType(),
-    default="64M",
-    show_default=True,
-    metavar="SIZE",
-    help="Unit of lending; the same on all machines.",
-)
+@slab_option("Unit of lending; the same on all machines.")
 @click.option(
     "--head-room",
     "head_room_bytes",
@@ -91,7 +88,6 @@ def lend_command(
       motet memory lend --host 192.0.2.7 --port 7400 --most 32G
     """
     from motet.interfaces.cli.shell.process.signals import raise_on_signals
-    from motet.remote_memory.core.head_room import HEAD_ROOM_SHARE, PoolLimits
     from motet.remote_memory.device.memory_folder import write_endpoint
     from motet.remote_memory.lender.lender import Lender, LenderSettings
     from motet.runtime.spilling.machine_memory import MachineMemory
@@ -100,17 +96,8 @@ def lend_command(
     place = memory_folder(folder)
     secret = place.secret() if secret_file is None else read_secret(secret_file)
     machine = MachineMemory()
-    total_bytes = machine.state().limit_bytes
-    limits = PoolLimits(
-        total_bytes,
-        round(total_bytes * HEAD_ROOM_SHARE) if head_room_bytes is None else head_room_bytes,
-        slab_bytes,
-        (total_bytes if most_bytes is None else most_bytes) // slab_bytes,
-    )
-    if limits.most_slabs < 1:
-        raise BadInput(f"--most {most_bytes}: at least one slab of {slab_bytes} bytes")
     settings = LenderSettings(
-        limits,
+        _limits(machine.state().limit_bytes, slab_bytes, head_room_bytes, most_bytes),
         None if quota_bytes is None else quota_bytes // slab_bytes,
         done_within_s=done_within_s,
         host=host,
@@ -132,3 +119,20 @@ def lend_command(
         with suppress(Interrupted):
             threading.Event().wait()
         place.lender.unlink(missing_ok=True)
+
+
+def _limits(
+    total_bytes: int, slab_bytes: int, head_room_bytes: int | None, most_bytes: int | None
+) -> PoolLimits:
+    """Raises BadInput."""
+    from motet.remote_memory.core.head_room import HEAD_ROOM_SHARE, PoolLimits
+
+    limits = PoolLimits(
+        total_bytes,
+        round(total_bytes * HEAD_ROOM_SHARE) if head_room_bytes is None else head_room_bytes,
+        slab_bytes,
+        (total_bytes if most_bytes is None else most_bytes) // slab_bytes,
+    )
+    if limits.most_slabs < 1:
+        raise BadInput(f"--most {most_bytes}: at least one slab of {slab_bytes} bytes")
+    return limits

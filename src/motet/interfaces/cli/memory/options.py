@@ -46,6 +46,19 @@ def state_dir_option(command: _Command) -> _Command:
     return option(command)
 
 
+def slab_option(meaning: str) -> Callable[[_Command], _Command]:
+    """Adds `--slab`, the parameter `slab_bytes`; `meaning`: of it, for its help."""
+    return click.option(
+        "--slab",
+        "slab_bytes",
+        type=ByteSizeType(),
+        default="64M",
+        show_default=True,
+        metavar="SIZE",
+        help=meaning,
+    )
+
+
 def secret_option(command: _Command) -> _Command:
     """Adds `--secret-file`."""
     option = click.option(
