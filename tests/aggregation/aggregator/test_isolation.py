@@ -13,6 +13,7 @@ import pytest
 from aggregation_training import AggregatorPool, RouteTable, SmallTraining, same
 from link_to_cut import LinkToCut
 from motet.aggregation.agent.numpy_agent import NumpyAgent
+from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.control.remote_aggregator import RemoteAggregator
 from motet.aggregation.tensors.tensor_slot import STEPS_AHEAD
 from motet.aggregation.wire.aggregator_control import AggregatorControl
@@ -145,7 +146,9 @@ def test_options_that_fail_end_their_job_alone(pool: AggregatorPool) -> None:
     other.agent.close()
 
 
-def test_an_answer_that_fails_while_a_job_ends_harms_no_other(pool: AggregatorPool) -> None:
+def job_with_a_failing_answer(pool: AggregatorPool) -> tuple[OtherJob, Tenant]:
+    """What waits for the first step of its tensor fails when it is answered."""
+
     def fail() -> None:
         raise RuntimeError("as a test wants it")
 
@@ -154,6 +157,11 @@ def test_an_answer_that_fails_while_a_job_ends_harms_no_other(pool: AggregatorPo
     tenant = pool.aggregators[0].tenant(OTHER)
     with tenant.lock:
         tenant.tensors.await_versions([0], 1, fail)
+    return other, tenant
+
+
+def test_an_answer_that_fails_while_a_job_ends_harms_no_other(pool: AggregatorPool) -> None:
+    other, _ = job_with_a_failing_answer(pool)
     other.agent.push(0, np.ones(4, np.float32))
     other.agent.flush()
     with other.connection() as connection:
@@ -167,14 +175,7 @@ def test_an_answer_that_fails_while_a_job_ends_harms_no_other(pool: AggregatorPo
 
 
 def test_an_answer_that_fails_ends_its_job_alone(pool: AggregatorPool) -> None:
-    def fail() -> None:
-        raise RuntimeError("as a test wants it")
-
-    other = OtherJob(pool)
-    other.begin()
-    tenant = pool.aggregators[0].tenant(OTHER)
-    with tenant.lock:
-        tenant.tensors.await_versions([0], 1, fail)
+    other, tenant = job_with_a_failing_answer(pool)
     other.step()
     other.agent.flush()
     wait_until(lambda: tenant.failure is not None)
