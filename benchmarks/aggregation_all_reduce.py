@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import socket
 from collections.abc import Sequence
-from contextlib import ExitStack
 from datetime import timedelta
 from multiprocessing.connection import Connection as Pipe
 
@@ -18,7 +16,7 @@ import torch
 from motet.aggregation.agent.numpy_agent import NumpyAgent
 from motet.aggregation.agent.routes import FixedRoutes
 from motet.transport import Endpoint
-from support.aggregation_pool import WARM_UP_STEPS, WORKERS, Pool, both_workers, ms, timed
+from support.aggregation_pool import WORKERS, beside_gloo, ms, timed
 from support.figures import Figure, report
 
 SIZES = {"4 KB": 1 << 10, "256 KB": 1 << 16, "1 MB": 1 << 18, "25 MB": 25 << 18, "100 MB": 25 << 20}
@@ -50,21 +48,12 @@ def with_motet(
 
 
 def compare(name: str, elements: int, steps: int, aggregators: int) -> Sequence[Figure]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    gloo = both_workers(with_gloo, elements, steps, port)
-    with ExitStack() as stack:
-        pool = Pool(aggregators, stack)
-        before_s = pool.cpu_s()
-        own = both_workers(with_motet, elements, steps, pool.secret, pool.endpoints)
-        pool_cpu_s = (pool.cpu_s() - before_s) / (steps + WARM_UP_STEPS)
-    gloo_s, own_s = (max(step_s for step_s, _ in found) for found in (gloo, own))
-    gloo_cpu_s, own_cpu_s = (sum(each_s for _, each_s in found) for found in (gloo, own))
-    total_s = own_cpu_s + pool_cpu_s
+    it = beside_gloo(with_gloo, with_motet, elements, steps, aggregators)
+    time = ms(it.own_s), ms(it.gloo_s), it.own_s / it.gloo_s
+    cpu = ms(it.own_cpu_s), ms(it.gloo_cpu_s), it.own_cpu_s / it.gloo_cpu_s
     return (
-        Figure(f"{name}: all-reduce", ms(own_s), ms(gloo_s), own_s / gloo_s, 1.0, at_least=False),
-        Figure("  CPU, all processes", ms(total_s), ms(gloo_cpu_s), total_s / gloo_cpu_s),
+        Figure(f"{name}: all-reduce", *time, 1.0, at_least=False),
+        Figure("  CPU, all processes", *cpu),
     )
 
 

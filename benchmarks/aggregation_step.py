@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import gc
 import os
-import socket
 import statistics
 import threading
 import time
@@ -26,7 +25,7 @@ from motet.aggregation.agent.numpy_agent import NumpyAgent
 from motet.aggregation.agent.routes import FixedRoutes
 from motet.aggregation.wire.tensor_spec import OptimizerSpec, TensorSpec
 from motet.transport import Endpoint
-from support.aggregation_pool import WARM_UP_STEPS, WORKERS, Pool, both_workers, ms, timed
+from support.aggregation_pool import WORKERS, Pool, beside_gloo, ms, timed
 from support.figures import Figure, report
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -116,25 +115,13 @@ def with_aggregators(
 
 
 def compare(model: str, steps: int, aggregators: int) -> list[Figure]:
-    shapes = MODELS[model]
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    gloo = both_workers(with_gloo, shapes, steps, port)
-    with ExitStack() as stack:
-        pool = Pool(aggregators, stack)
-        before_s = pool.cpu_s()
-        own = both_workers(with_aggregators, shapes, steps, pool.secret, pool.endpoints)
-        pool_cpu_s = (pool.cpu_s() - before_s) / (steps + WARM_UP_STEPS)
+    it = beside_gloo(with_gloo, with_aggregators, MODELS[model], steps, aggregators)
     name = f"{model}, {aggregators} Aggregators"
-    gloo_s, own_s = (max(step_s for step_s, _ in found) for found in (gloo, own))
-    gloo_cpu_s, own_cpu_s = (sum(each_s for _, each_s in found) for found in (gloo, own))
-    total_s = own_cpu_s + pool_cpu_s
+    time = ms(it.own_s), ms(it.gloo_s), it.own_s / it.gloo_s
+    cpu = ms(it.own_cpu_s), ms(it.gloo_cpu_s), it.own_cpu_s / it.gloo_cpu_s
     return [
-        Figure(
-            f"{name}: step", ms(own_s), ms(gloo_s), own_s / gloo_s, MOST_OF_GLOO, at_least=False
-        ),
-        Figure(f"{name}: CPU of a step", ms(total_s), ms(gloo_cpu_s), total_s / gloo_cpu_s),
+        Figure(f"{name}: step", *time, MOST_OF_GLOO, at_least=False),
+        Figure(f"{name}: CPU of a step", *cpu),
     ]
 
 

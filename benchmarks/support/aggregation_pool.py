@@ -5,11 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import os
 import resource
+import socket
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from motet.aggregation.control.aggregator_process import AggregatorProcess
@@ -47,6 +49,38 @@ class Pool:
             )
             ticks += int(fields[11]) + int(fields[12])
         return ticks / os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class BesideGloo:
+    """Of a step: its time, that of the slower worker, and the CPU time of all processes."""
+
+    own_s: float
+    own_cpu_s: float
+    gloo_s: float
+    gloo_cpu_s: float
+
+
+def beside_gloo(
+    with_gloo: Callable[..., None],
+    with_own: Callable[..., None],
+    work: object,
+    steps: int,
+    aggregators: int,
+) -> BesideGloo:
+    """Both in one run. `work`: what both are given of a step, as their second argument."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    gloo = both_workers(with_gloo, work, steps, port)
+    with ExitStack() as stack:
+        pool = Pool(aggregators, stack)
+        before_s = pool.cpu_s()
+        own = both_workers(with_own, work, steps, pool.secret, pool.endpoints)
+        pool_cpu_s = (pool.cpu_s() - before_s) / (steps + WARM_UP_STEPS)
+    gloo_s, own_s = (max(step_s for step_s, _ in found) for found in (gloo, own))
+    gloo_cpu_s, own_cpu_s = (sum(each_s for _, each_s in found) for found in (gloo, own))
+    return BesideGloo(own_s, own_cpu_s + pool_cpu_s, gloo_s, gloo_cpu_s)
 
 
 def both_workers(target: Callable[..., None], *arguments: object) -> list[tuple[float, float]]:
