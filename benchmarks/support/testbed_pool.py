@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from motet.aggregation.control.pool_client import PoolClient
 from motet.aggregation.control.remote_aggregator import RemoteAggregator
 from motet.aggregation.master.processes.launcher import ProcessLauncher
 from motet.aggregation.master.service.pool_master import PoolMaster
@@ -20,7 +21,6 @@ from motet.aggregation.planner.clusters import ScalingRules
 from motet.aggregation.wire.aggregator_control import JobAccess
 from motet.aggregation.wire.pool_address import ADDRESS_FILE, PROGRAM_SECRET_FILE, PoolAddress
 from motet.domain.errors import MotetError
-from motet.interfaces.cli.aggregator.pool_client import PoolClient
 from motet.testbed.hosts import FRONT_HOST, Host
 from motet.testbed.layout import HostLayout
 from motet.transport import Endpoint, Server, new_secret, read_secret, write_secret
