@@ -37,16 +37,16 @@ from support.hosts import hosts_up, hurried, run_first, unwind_when_terminated
 from support.testbed_jobs import JobKind, RunningJob, begin
 
 NAME = "harmonybed"
-CPUS, BANDWIDTH = 0.2, "50mbit"
+CPUS, BANDWIDTH = 0.2, "20mbit"
 PAIR = 2
 LONG_CPUS, LONG_BANDWIDTH = 0.4, "60mbit"
 ENDLESS, BATCHES = 1_000_000, 6
-ROUNDS = 8
-"""Times the epochs of `kinds`: with once as many, jobs took 1 to 4 s to train and 20 s to start."""
-RATINGS = "synthetic-ratings:users=8000,items=1000,density=0.2"
-CORPUS = "synthetic-corpus:documents=8000,words=2000,topics=20,length=150"
-CLASSES = "synthetic-classification:rows=8000,features=1000,classes=40"
-NUMBERS = "synthetic-regression:rows=6000,features=3000,nonzeros=100"
+ROUNDS = 1
+"""Times the epochs of `kinds`."""
+RATINGS = "synthetic-ratings:users=16000,items=1000,density=0.2"
+CORPUS = "synthetic-corpus:documents=16000,words=2000,topics=20,length=150"
+CLASSES = "synthetic-classification:rows=16000,features=1000,classes=40"
+NUMBERS = "synthetic-regression:rows=12000,features=3000,nonzeros=100"
 LONG_RATINGS = "synthetic-ratings:users=48000,items=1000,density=0.2"
 LONG_CORPUS = "synthetic-corpus:documents=32000,words=2000,topics=20,length=150"
 LONG_CLASSES = "synthetic-classification:rows=24000,features=1000,classes=40"
@@ -56,10 +56,10 @@ LONG_NUMBERS = "synthetic-regression:rows=16000,features=3000,nonzeros=100"
 def kinds(size: int) -> list[JobKind]:
     """One job of each application; `size`: 1 to 3, of their models."""
     return [
-        JobKind("nmf", RATINGS, lambda n: motet.NMF(rank=32 * size, batch_size=n), 16),
-        JobKind("lda", CORPUS, lambda n: motet.LDA(topics=20 * size, batch_size=n), 12),
-        JobKind("mlr", CLASSES, lambda n: motet.MLR(solver="saga", batch_size=n), 16),
-        JobKind("lasso", NUMBERS, lambda n: motet.Lasso(solver="fista"), 40),
+        JobKind("nmf", RATINGS, lambda n: motet.NMF(rank=32 * size, batch_size=n), 48),
+        JobKind("lda", CORPUS, lambda n: motet.LDA(topics=20 * size, batch_size=n), 120),
+        JobKind("mlr", CLASSES, lambda n: motet.MLR(solver="saga", batch_size=n), 48),
+        JobKind("lasso", NUMBERS, lambda n: motet.Lasso(solver="fista"), 200),
     ]
 
 

@@ -58,6 +58,12 @@ class SharedAggregator:
         self.delay_file = self.folder / "delay"
         self._runs = 0
 
+    def set_delay(self, delay: float) -> None:
+        """Of the second job, from now on; it never reads a file that is half written."""
+        written = self.delay_file.with_suffix(".new")
+        written.write_text(str(delay))
+        written.replace(self.delay_file)
+
     def start(self, job: int, compute_s: float) -> TimedJob:
         """A worker; it ends with its file."""
         self._runs += 1
@@ -138,7 +144,7 @@ def stretches(rounds: int, seconds: float) -> dict[str, list[Stretch]]:
         for _ in range(rounds):
             alone_s = 0.0
             for case, (delay, is_enforced) in CASES.items():
-                shared.delay_file.write_text(str(delay))
+                shared.set_delay(delay)
                 shared.control.set_cycle(*((cycle_ns, shares) if is_enforced else (0, ())))
                 time.sleep(SETTLED_S)
                 durations_s = durations(jobs[0], seconds)
