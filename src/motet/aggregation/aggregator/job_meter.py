@@ -11,11 +11,15 @@ LATEST = 64
 
 
 class JobMeter:
-    """Durations of a job's iterations, CPU time of its tensors, and skew of its workers."""
+    """Durations of a job's iterations, CPU time of its tensors, and skew of its workers.
+
+    `last_cost_ns`: how long each tensor's last aggregation took, waits included.
+    """
 
     def __init__(self) -> None:
         self.steps = 0
         self.late = 0
+        self.last_cost_ns: dict[int, int] = {}
         self._last_end_ns: int | None = None
         self._durations_ns: deque[int] = deque(maxlen=LATEST)
         self._ends_ns: dict[int, dict[int, int]] = {}

@@ -57,7 +57,6 @@ class ComputeLoop:
         self._schedule = CycleSchedule()
         self._changed = threading.Condition()
         self._queues: dict[int, deque[TenantWork]] = {}
-        self._costs_ns: dict[tuple[int, int], int] = {}
         self._is_closed = False
         self._thread = threading.Thread(target=self._run, name="motet-aggregate", daemon=True)
         self._thread.start()
@@ -73,7 +72,7 @@ class ComputeLoop:
                 if work.step != step:
                     step = work.step
                     self._schedule.arrived(job, step, now_ns)
-                cost_ns = self._costs_ns.get((job, work.tensor), 0)
+                cost_ns = tenant.meter.last_cost_ns.get(work.tensor, 0)
                 if queue and queue[-1].tenant is tenant and queue[-1].joins(work):
                     queue[-1].works.append(work)
                     queue[-1].size_bytes += work.size_bytes
@@ -109,7 +108,7 @@ class ComputeLoop:
             cost_ns = self._clock() - began_ns
             with self._changed:
                 for work, share_ns in shared_cost(found.works, cost_ns):
-                    self._costs_ns[job, work.tensor] = share_ns
+                    found.tenant.meter.last_cost_ns[work.tensor] = share_ns
                 self._schedule.ran(job, cost_ns)
 
     def _next(self) -> TenantWork | None:
