@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from name_breaks import with_breaks
+from name_breaks import index_with_breaks, with_breaks
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,12 @@ def test_other_text_and_entities_stay_as_they_are() -> None:
         '<a href="a_long/path.html">a_long_name</a> <span class="pre">&lt;&quot;on&quot;&gt;</span>'
     )
     assert with_breaks(html) == html
+
+
+def test_names_in_an_index_break_and_its_addresses_stay() -> None:
+    html = '<li><a href="a_long/path.html">add_webhook() (motet.Client method)</a>'
+    broken = html.replace("add_w", "add_<wbr>w").replace("motet.C", "motet.<wbr>C")
+    assert index_with_breaks(html) == broken
+    assert index_with_breaks('<code class="xref">motet.domain.errors</code>') == (
+        '<code class="xref">motet.<wbr>domain.<wbr>errors</code>'
+    )
