@@ -10,6 +10,7 @@ from motet.interfaces.cli.memory.device_commands import (
     memory_status_command,
 )
 from motet.interfaces.cli.memory.lend_command import lend_command
+from motet.interfaces.cli.memory.simulate_command import simulate_memory_command
 from motet.interfaces.cli.shell.group import HelpfulGroup
 
 
@@ -22,8 +23,15 @@ def memory_group() -> None:
       motet memory lend &
       motet memory device up --size 4G
       motet memory status
+      motet memory simulate --machines 1000
     """
 
 
-for _command in (lend_command, device_group, memory_status_command, memory_down_command):
+for _command in (
+    lend_command,
+    device_group,
+    memory_status_command,
+    memory_down_command,
+    simulate_memory_command,
+):
     memory_group.add_command(_command)

@@ -1,0 +1,1 @@
+"""Remote memory in virtual time: placement and eviction of Infiniswap over many machines."""
