@@ -69,17 +69,27 @@ def borrowing(
     is_mapped: bool = True,
     away: int = 0,
     arena_bytes: int = 64 * PAGE,
+    replicas: int = 1,
 ) -> Iterator[BorrowedMemory]:
     """A device whose lenders all answer but `away`, with all its slabs mapped."""
     settings = DeviceSettings(
-        DeviceGeometry(slabs * SLAB_BYTES, SLAB_BYTES), folder / "backup", arena_bytes=arena_bytes
+        DeviceGeometry(slabs * SLAB_BYTES, SLAB_BYTES),
+        folder / "backup",
+        arena_bytes=arena_bytes,
+        replicas=replicas,
     )
     with BorrowedMemory(settings, lenders, SECRET, "device") as memory:
         wait_until(lambda: len(memory.view().away) == away)
         if is_mapped and lenders:
             for slab in range(slabs):
                 assert memory.map_slab(slab)
+            wait_until(lambda: away > 0 or _has_all_copies(memory))
         yield memory
+
+
+def _has_all_copies(memory: BorrowedMemory) -> bool:
+    memory.place_hot_slabs()
+    return not memory.store.lacking_copies()
 
 
 def content(seed: int, pages: int = 1) -> bytes:

@@ -15,11 +15,12 @@ import numpy as np
 from motet.domain.errors import BadInput
 from motet.remote_memory.borrower.backup_file import BackupFile
 from motet.remote_memory.borrower.lender_link import LenderLink
+from motet.remote_memory.borrower.replication import Replication
 from motet.remote_memory.borrower.slab_store import SlabStore
 from motet.remote_memory.borrower.write_behind import ARENA_BYTES, WriteBehind
 from motet.remote_memory.core.device_geometry import DeviceGeometry
 from motet.remote_memory.core.device_slab import SlabMapping
-from motet.remote_memory.core.lender_choice import lenders_to_ask, most_free
+from motet.remote_memory.core.lender_choice import find_lender, on_other_machines
 from motet.remote_memory.core.slab_activity import HOT_SLAB
 from motet.remote_memory.wire.memory_messages import SlabKey
 from motet.remote_memory.wire.memory_views import DeviceView
@@ -28,19 +29,20 @@ from motet.transport import Arena, Endpoint
 
 _LOG = logging.getLogger(__name__)
 PERIOD_S = 1.0
-_ATTEMPTS = 3
 _RETRY_PLACEMENT_S = 1.0
 
 
 @dataclass(frozen=True)
 class DeviceSettings:
     """`hot_slab`: pages per second from which on a slab gets a lender. `arena_bytes`: memory for
-    writes that the disk does not have yet. Raises BadInput: that is too little for one."""
+    writes that the disk does not have yet. `replicas`: lenders of each slab, on different machines.
+    Raises BadInput: the memory is too little for one write."""
 
     geometry: DeviceGeometry
     backup: Path
     hot_slab: float = HOT_SLAB
     arena_bytes: int = ARENA_BYTES
+    replicas: int = 1
 
     def __post_init__(self) -> None:
         least = min(self.geometry.slab_bytes, MAX_TRANSFER_BYTES)
@@ -74,12 +76,15 @@ class BorrowedMemory:
         self._links = {
             str(each): LenderLink(each, secret, name, self._arena, self) for each in lenders
         }
-        self.store = SlabStore(self._geometry, self._backup, self._links, self._drained)
+        self.store = SlabStore(
+            self._geometry, self._backup, self._links, self._drained, settings.replicas
+        )
+        self._replication = Replication(self.store) if settings.replicas > 1 else None
         self._lock = threading.Lock()
         self._wake = threading.Condition(self._lock)
         self._is_awake = self._is_ending = False
         self._done: list[SlabMapping] = []
-        self._no_placement_before_s = 0.0
+        self._no_placement_before_s = self._no_replica_before_s = 0.0
         self._keeper = threading.Thread(target=self._keep, name="motet-device", daemon=True)
         for link in self._links.values():
             link.start()
@@ -100,18 +105,21 @@ class BorrowedMemory:
             size_bytes=geometry.size_bytes,
             slab_bytes=geometry.slab_bytes,
             slabs=geometry.slabs,
-            mapped_slabs=sum(mapped.values()),
+            mapped_slabs=store.mapped_slabs(),
             remote_pages=store.remote_pages(),
             pending_pages=self._backup.pending_pages,
             read_remote_pages=store.counters.read_remote,
             read_local_pages=store.counters.read_local,
             written_pages=store.counters.written,
-            evictions=store.counters.evictions,
+            evictions=store.evictions,
             clients=clients,
             socket=socket,
             disk_error="" if error is None else str(error),
             lenders={name: mapped.get(name, 0) for name in self._links},
             away=tuple(name for name, link in self._links.items() if not link.is_up),
+            replicas=self._settings.replicas,
+            replicated_pages=store.replicated_pages() if self._settings.replicas > 1 else 0,
+            repaired_pages=store.counters.repaired,
         )
 
     def failures(self) -> dict[str, str]:
@@ -126,6 +134,8 @@ class BorrowedMemory:
         self._keeper.join()
         for link in self._links.values():
             link.close()
+        if self._replication is not None:
+            self._replication.close()
         self._backup.close()
         self._file.close()
         self._arena.close()
@@ -157,7 +167,7 @@ class BorrowedMemory:
     def reached(self, lender: str) -> None:
         """See LenderEvents."""
         del lender
-        self._no_placement_before_s = 0.0
+        self._no_placement_before_s = self._no_replica_before_s = 0.0
         self._awake()
 
     def _drained(self, mapping: SlabMapping) -> None:
@@ -211,37 +221,42 @@ class BorrowedMemory:
             wait()
 
     def place_hot_slabs(self) -> int:
-        """Find lenders for hot unmapped slabs, the hottest first; how many are mapped now."""
-        if time.monotonic() < self._no_placement_before_s:
-            return 0
-        placed = 0
-        for slab in self.store.activity.hot(self._settings.hot_slab):
-            if not self.store.unmapped(slab):
-                continue
-            if not self.map_slab(slab):
-                self._no_placement_before_s = time.monotonic() + _RETRY_PLACEMENT_S
-                break
-            placed += 1
+        """Find lenders for hot unmapped slabs, the hottest first, then for missing replicas.
+
+        Returns how many lenders were found.
+        """
+        placed, now_s = 0, time.monotonic()
+        if now_s >= self._no_placement_before_s:
+            hot = self.store.activity.hot(self._settings.hot_slab)
+            placed, has_room = self._map([slab for slab in hot if self.store.unmapped(slab)])
+            if not has_room:
+                self._no_placement_before_s = now_s + _RETRY_PLACEMENT_S
+        if self._replication is not None and now_s >= self._no_replica_before_s:
+            replicas, has_room = self._map(self.store.lacking_copies())
+            if not has_room:
+                self._no_replica_before_s = now_s + _RETRY_PLACEMENT_S
+            if replicas:
+                self._replication.awake()
+            placed += replicas
         return placed
 
+    def _map(self, slabs: Sequence[int]) -> tuple[int, bool]:
+        """Number of slabs that got a lender; whether all did."""
+        for done, slab in enumerate(slabs):
+            if not self.map_slab(slab):
+                return done, False
+        return len(slabs), True
+
     def map_slab(self, slab: int) -> bool:
-        """Find a lender for an unmapped slab now; whether there is one with room."""
+        """Find a lender, or one more, for a slab that lacks one; whether there is one with room."""
         return self.store.place(slab, self._find_lender)
 
-    def _find_lender(self) -> SlabMapping | None:
-        mapped = self.store.mapped_by_lender()
-        candidates = [name for name, link in self._links.items() if link.is_up]
-        for _ in range(_ATTEMPTS):
-            without = [name for name in candidates if not mapped.get(name)]
-            with_slabs = [name for name in candidates if mapped.get(name)]
-            asked = lenders_to_ask(without, with_slabs, self._rng)
-            slab_bytes = self._geometry.slab_bytes
-            chosen = most_free({name: self._links[name].query(slab_bytes) for name in asked})
-            if chosen is not None:
-                mapping = self._links[chosen].map_slab(slab_bytes)
-                if mapping is not None:
-                    return mapping
-            candidates = [name for name in candidates if name not in asked]
-            if not candidates:
-                return None
-        return None
+    def _find_lender(self, taken: Sequence[str]) -> SlabMapping | None:
+        slab_bytes = self._geometry.slab_bytes
+        return find_lender(
+            on_other_machines((name for name, link in self._links.items() if link.is_up), taken),
+            self.store.mapped_by_lender(),
+            lambda name: self._links[name].query(slab_bytes),
+            lambda name: self._links[name].map_slab(slab_bytes),
+            self._rng,
+        )

@@ -1,14 +1,12 @@
 """The store of a device: routes pages to lenders and to the backup (2.4.3 to 2.4.5).
 
-Every write goes to the backup's queue, and to the lender if the slab is mapped; it is complete when
-the lender has it, or else the disk. A read is the lender's if it has all of the pages.
+Every write goes to the backup's queue, and to the lenders of the slab; it is complete when they
+have it, or else the disk. A read is a lender's if it has all of the pages.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from motet.domain.errors import MotetError
@@ -17,13 +15,15 @@ from motet.remote_memory.borrower.remote_operations import (
     BackupWrite,
     RemoteRead,
     RemoteWrite,
+    ReplicatedWrite,
+    error_of,
 )
+from motet.remote_memory.borrower.slab_map import SlabMap
 from motet.remote_memory.borrower.store_operation import StoreOperation, joined
 from motet.remote_memory.borrower.write_behind import WriteBehind
 from motet.remote_memory.core.device_geometry import PAGE_BYTES, DeviceGeometry, SlabRange
-from motet.remote_memory.core.device_slab import DeviceSlab, SlabMapping, SlabState
-from motet.remote_memory.core.slab_activity import SlabActivity
-from motet.remote_memory.wire.memory_messages import SlabKey
+from motet.remote_memory.core.device_slab import SlabMapping
+from motet.remote_memory.core.slab_copies import CopyRequest
 from motet.remote_memory.wire.page_requests import MAX_TRANSFER_BYTES
 from motet.transport.client.call import Call
 
@@ -45,16 +45,17 @@ class LenderPort(Protocol):
 
 
 class StoreCounters:
-    """Pages since the start; approximate, because threads add without a lock."""
+    """Pages since the start; approximate, because threads add without a lock. `repaired`: copied
+    from one lender to another."""
 
-    __slots__ = ("evictions", "read_local", "read_remote", "written")
+    __slots__ = ("read_local", "read_remote", "repaired", "written")
 
     def __init__(self) -> None:
-        self.read_local = self.read_remote = self.written = self.evictions = 0
+        self.read_local = self.read_remote = self.written = self.repaired = 0
 
 
-class SlabStore:
-    """A PageStore. Thread-safe. `activity`: for placement, once a second."""
+class SlabStore(SlabMap):
+    """A PageStore. Thread-safe."""
 
     def __init__(
         self,
@@ -62,17 +63,13 @@ class SlabStore:
         backup: WriteBehind,
         lenders: Mapping[str, LenderPort],
         on_drained: Callable[[SlabMapping], None],
+        replicas: int = 1,
     ) -> None:
-        """`lenders`: by the name in mappings. `on_drained`: an evicted mapping has no request in
-        flight any more; called with a lock held, so it only takes note."""
-        self.geometry = geometry
+        """`lenders`: by the name in mappings. The others: see SlabMap."""
+        super().__init__(geometry, on_drained, replicas)
         self.counters = StoreCounters()
-        self.activity = SlabActivity(geometry.slabs)
         self._backup = backup
         self._lenders = lenders
-        self._on_drained = on_drained
-        self._slabs = [DeviceSlab(geometry.slab_pages) for _ in range(geometry.slabs)]
-        self._locks = [threading.Lock() for _ in self._slabs]
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -114,143 +111,141 @@ class SlabStore:
         self._backup.flush()
 
     def _write(self, number: int, first_page: int, pages: int, data: memoryview) -> StoreOperation:
-        slab = self._slabs[number]
         self.activity.count(number, pages)
         self.counters.written += pages
-        failure: MotetError | None = None
-        # Backup and lender get the writes of a slab in the same order.
+        sent = list[RemoteWrite]()
+        failures = list[tuple[LenderPort, MotetError]]()
+        # Backup and lenders get the writes of a slab in the same order.
         with self._locks[number]:
             ticket = self._backup.put(number * self.geometry.slab_pages + first_page, data)
-            mapping = slab.begin_write(first_page, pages)
-            if mapping is None:
-                return BackupWrite(self._backup, ticket)
-            lender = self._lenders[mapping.lender]
-            try:
-                call = lender.submit_write(mapping, first_page * PAGE_BYTES, data)
-            except MotetError as error:
-                failure = error
-                slab.finish_write(mapping, first_page, pages, is_stored=False)
-        if failure is not None:
-            lender.fail(failure)
-            return BackupWrite(self._backup, ticket)
-        return RemoteWrite(self, call, number, mapping, first_page, pages, ticket)
+            for request in self._slabs[number].begin_write(first_page, pages):
+                lender = self._lenders[request.mapping.lender]
+                try:
+                    call = lender.submit_write(request.mapping, first_page * PAGE_BYTES, data)
+                except MotetError as error:
+                    failures.append((lender, error))
+                    request.copy.finish_write(request.mapping, first_page, pages, is_stored=False)
+                else:
+                    sent.append(RemoteWrite(self, call, number, request, first_page, pages, ticket))
+        for lender, error in failures:
+            lender.fail(error)
+        if len(sent) == 1:
+            return sent[0]
+        return ReplicatedWrite(self, sent) if sent else BackupWrite(self._backup, ticket)
 
     def _read(self, number: int, first_page: int, pages: int, into: memoryview) -> StoreOperation:
         self.activity.count(number, pages)
-        slab = self._slabs[number]
-        failure: MotetError | None = None
-        with self._locks[number]:
-            mapping = slab.begin_read(first_page, pages)
-            if mapping is not None:
-                lender = self._lenders[mapping.lender]
+        return self._begin_read(number, first_page, into)
+
+    def _begin_read(self, number: int, first_page: int, into: memoryview) -> StoreOperation:
+        pages = len(into) // PAGE_BYTES
+        while True:
+            with self._locks[number]:
+                request = self._slabs[number].begin_read(first_page, pages)
+                if request is None:
+                    break
+                lender = self._lenders[request.mapping.lender]
                 try:
-                    call = lender.submit_read(mapping, first_page * PAGE_BYTES, into)
+                    call = lender.submit_read(request.mapping, first_page * PAGE_BYTES, into)
                 except MotetError as error:
                     failure = error
-                    slab.finish_read(mapping, is_read=False)
+                    request.copy.finish_read(request.mapping, is_read=False)
+                else:
+                    self.counters.read_remote += pages
+                    return RemoteRead(self, call, number, request, first_page, into)
+            lender.fail(failure)
+        self.counters.read_local += pages
         place = number * self.geometry.slab_pages + first_page
-        if mapping is None or failure is not None:
-            if failure is not None:
-                lender.fail(failure)
-            self.counters.read_local += pages
-            return BackupRead(self._backup, place, into)
-        self.counters.read_remote += pages
-        return RemoteRead(self, call, number, mapping, place, into)
+        return BackupRead(self._backup, place, into)
 
     # -- ends of remote requests -----------------------------------------------------------------
 
     def end_write(self, write: RemoteWrite, error: MotetError | None) -> None:
-        """The lender has answered, or never will: then the disk must have the write."""
-        mapping, number = write.mapping, write.slab
-        with self._locks[number]:
-            self._slabs[number].finish_write(
-                mapping, write.first_page, write.pages, is_stored=error is None
-            )
+        """See RemoteEnds."""
+        copy, mapping = write.request
+        with self._locks[write.slab]:
+            copy.finish_write(mapping, write.first_page, write.pages, is_stored=error is None)
             if mapping.is_drained:
                 self._on_drained(mapping)
         if error is not None:
             self._lenders[mapping.lender].fail(error)
-            self._backup.wait(write.ticket)
 
     def end_read(self, read: RemoteRead, error: MotetError | None) -> None:
         """The lender has answered, or never will: then the content is elsewhere."""
-        mapping, number = read.mapping, read.slab
+        self._account_read(read.slab, read.request, error)
+        if error is not None:
+            self.counters.read_remote -= len(read.into) // PAGE_BYTES
+            self._begin_read(read.slab, read.first_page, read.into).finish()
+
+    def wait_for_disk(self, ticket: int) -> None:
+        """See RemoteEnds."""
+        self._backup.wait(ticket)
+
+    def _account_read(self, number: int, request: CopyRequest, error: MotetError | None) -> None:
+        copy, mapping = request
         with self._locks[number]:
-            self._slabs[number].finish_read(mapping, is_read=error is None)
+            copy.finish_read(mapping, is_read=error is None)
             if mapping.is_drained:
                 self._on_drained(mapping)
         if error is not None:
             self._lenders[mapping.lender].fail(error)
-            self.counters.read_local += len(read.into) // PAGE_BYTES
-            self._backup.read(read.first_page, read.into)
 
-    # -- slabs -----------------------------------------------------------------------------------
+    # -- replicas --------------------------------------------------------------------------------
 
-    def mapped_by_lender(self) -> Mapping[str, int]:
-        """Number of slabs."""
-        found = (slab.mapping for slab in self._slabs)
-        return Counter(mapping.lender for mapping in found if mapping is not None)
-
-    def remote_pages(self) -> int:
-        """Pages that lenders have."""
-        return sum(slab.valid_pages for slab in self._slabs if slab.mapping is not None)
-
-    def unmapped(self, slab: int) -> bool:
-        """Whether a slab has no lender, and none is being looked for."""
-        return self._slabs[slab].state is SlabState.UNMAPPED
-
-    def place(self, number: int, find: Callable[[], SlabMapping | None]) -> bool:
-        """Map a slab if it is unmapped; whether it is mapped now. `find` runs without a lock."""
-        with self._locks[number]:
-            if not self._slabs[number].begin_placing():
+    def repair(self, number: int, room: memoryview) -> bool:
+        """Give lenders of a slab some pages that they lack and another one has; whether there were
+        any. One thread at a time. `room`: memory for as many pages as are copied at most."""
+        slab, lock = self._slabs[number], self._locks[number]
+        with lock:
+            pages = slab.missing(len(room) // PAGE_BYTES)
+            request = None if pages is None else slab.begin_repair(pages)
+            if pages is None or request is None:
                 return False
-        mapping: SlabMapping | None = None
-        try:
-            mapping = find()
-        finally:
-            with self._locks[number]:
-                self._slabs[number].place(mapping)
-        return mapping is not None
-
-    def rates(self, keys: Sequence[SlabKey]) -> list[tuple[SlabKey, float]]:
-        """Pages per second of the slabs with these mappings."""
-        places = self._places()
-        return [(key, self.activity.rates[places[key]]) for key in keys if key in places]
-
-    def detach(self, keys: Sequence[SlabKey]) -> list[SlabKey]:
-        """Leave evicted slabs; those without a request in flight. `on_drained` tells the others."""
-        places = self._places()
-        drained = []
-        for key in keys:
-            number = places.get(key)
-            if number is None:  # The device has left it before.
-                drained.append(key)
-                continue
-            with self._locks[number]:
-                mapping = self._slabs[number].mapping
-                if mapping is not None and _key(mapping) == key:
-                    self.counters.evictions += 1
-                    self._slabs[number].detach(mapping)
-                    if mapping.is_drained:
-                        drained.append(key)
-        return drained
-
-    def detach_all(self, lender: str) -> None:
-        """A lender is lost."""
-        for slab, lock in zip(self._slabs, self._locks, strict=True):
+            content = room[: len(pages) * PAGE_BYTES]
+            lender = self._lenders[request.mapping.lender]
+            read = _attempt(lender.submit_read, request.mapping, pages.start, content)
+        error = read if isinstance(read, MotetError) else error_of(read)
+        self._account_read(number, request, error)
+        if error is not None:
             with lock:
-                mapping = slab.mapping
-                if mapping is not None and mapping.lender == lender:
-                    slab.detach(mapping)
+                slab.abandon_repair()
+            return True
+        for fill in self._begin_fills(number, pages, content):
+            if fill.end():
+                self.counters.repaired += fill.pages
+        return True
 
-    def _places(self) -> dict[SlabKey, int]:
-        found = ((number, slab.mapping) for number, slab in enumerate(self._slabs))
-        return {_key(mapping): number for number, mapping in found if mapping is not None}
+    def _begin_fills(self, number: int, pages: range, content: memoryview) -> list[RemoteWrite]:
+        sent = list[RemoteWrite]()
+        failures = list[tuple[LenderPort, MotetError]]()
+        with self._locks[number]:
+            for request, first_page, count in self._slabs[number].begin_fills():
+                start = (first_page - pages.start) * PAGE_BYTES
+                data = content[start : start + count * PAGE_BYTES]
+                lender = self._lenders[request.mapping.lender]
+                call = _attempt(lender.submit_write, request.mapping, first_page, data)
+                if isinstance(call, MotetError):
+                    failures.append((lender, call))
+                    request.copy.finish_write(request.mapping, first_page, count, is_stored=False)
+                else:
+                    sent.append(RemoteWrite(self, call, number, request, first_page, count, 0))
+        for lender, error in failures:
+            lender.fail(error)
+        return sent
+
+
+def _attempt(
+    submit: Callable[[SlabMapping, int, memoryview], Call],
+    mapping: SlabMapping,
+    first_page: int,
+    data: memoryview,
+) -> Call | MotetError:
+    """The request, or why it was not sent."""
+    try:
+        return submit(mapping, first_page * PAGE_BYTES, data)
+    except MotetError as error:
+        return error
 
 
 def _piece(data: memoryview, part: SlabRange) -> memoryview:
     return data[part.start : part.start + part.pages * PAGE_BYTES]
-
-
-def _key(mapping: SlabMapping) -> SlabKey:
-    return SlabKey(mapping.token, mapping.generation)

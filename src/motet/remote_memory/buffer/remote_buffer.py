@@ -50,11 +50,13 @@ class RemoteBuffer:
         secret_file: Path | str | None = None,
         backup_dir: Path | str | None = None,
         slab: int | str = SLAB,
+        replicas: int = 1,
     ) -> None:
         """`memory`: local, in bytes or as "256M". `lenders`: addresses ("host:port"); default: the
         lender of this user on this machine. `secret_file`: of the lenders; default: this user's.
         `backup_dir`: on a disk with room for the whole array; default: the folder for temporary
-        files. `slab`: the lenders' size of slabs. Raises BadArgument, BadInput.
+        files. `slab`: the lenders' size of slabs. `replicas`: lenders of each slab, 1 or 2. Raises
+        BadArgument, BadInput.
         """
         self.shape = tuple(shape) if isinstance(shape, tuple) else (shape,)
         self.dtype = np.dtype(dtype)
@@ -62,6 +64,8 @@ class RemoteBuffer:
             raise BadArgument(f"dtype {self.dtype}: Python objects cannot leave this process")
         if not self.shape or min(self.shape) < 1:
             raise BadArgument(f"shape {self.shape}: give lengths from 1 on")
+        if replicas not in (1, 2):
+            raise BadArgument(f"replicas={replicas!r:.20}: give 1 or 2")
         self._row_shape = self.shape[1:]
         self._row_bytes = math.prod(self._row_shape) * self.dtype.itemsize
         self._lock = threading.RLock()
@@ -70,9 +74,8 @@ class RemoteBuffer:
         secret = folder.secret() if secret_file is None else read_secret(Path(secret_file))
         self._backup = _backup_file(backup_dir)
         try:
-            self._memory = BorrowedMemory(
-                DeviceSettings(_geometry(self.nbytes, slab), self._backup), found, secret, _NAME
-            )
+            settings = DeviceSettings(_geometry(self.nbytes, slab), self._backup, replicas=replicas)
+            self._memory = BorrowedMemory(settings, found, secret, _NAME)
         finally:
             self._backup.unlink(missing_ok=True)  # Open files stay until they are closed.
         self._cache = BlockCache(self._memory.store, size_of(memory) // BLOCK_BYTES)

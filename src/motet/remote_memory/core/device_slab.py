@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from enum import Enum
 
+import numpy as np
+
+from motet.domain.arrays import Bools
+
 
 class SlabState(Enum):
     """`PLACING`: the device looks for a lender."""
@@ -60,6 +64,11 @@ class DeviceSlab:
     def valid_pages(self) -> int:
         """Number of pages that the lender has."""
         return self._valid.count(1)
+
+    @property
+    def bits(self) -> Bools:
+        """By page, whether the lender has it, `(pages,)`; a copy."""
+        return np.frombuffer(bytes(self._valid), np.bool_)
 
     # -- placement -------------------------------------------------------------------------------
 

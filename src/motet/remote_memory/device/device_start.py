@@ -40,6 +40,7 @@ class StartedDevice:
             "backup": str(self.settings.backup),
             "hot_slab": self.settings.hot_slab,
             "arena_bytes": self.settings.arena_bytes,
+            "replicas": self.settings.replicas,
             "lenders": [each.encode() for each in self.lenders],
             "secret_file": None if self.secret_file is None else str(self.secret_file),
         }
@@ -55,6 +56,7 @@ class StartedDevice:
                 Path(found["backup"]),
                 float(found["hot_slab"]),
                 int(found["arena_bytes"]),
+                int(found["replicas"]),
             )
             secret = found["secret_file"]
             lenders = tuple(map(Endpoint.decode, found["lenders"]))

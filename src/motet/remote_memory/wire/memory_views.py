@@ -50,7 +50,8 @@ class LenderView:
 @dataclass(frozen=True)
 class DeviceView:
     """`lenders`: mapped slabs by address, also of lenders without any. `away`: addresses that do
-    not answer. Pages count since the start. `disk_error`: the last one, while it lasts."""
+    not answer. Pages count since the start. `disk_error`: the last one, while it lasts.
+    `replicated_pages`: that `replicas` lenders have; `repaired_pages`: copied between lenders."""
 
     name: str
     size_bytes: int
@@ -68,6 +69,9 @@ class DeviceView:
     disk_error: str = ""
     lenders: Mapping[str, int] = field(default_factory=dict)
     away: tuple[str, ...] = ()
+    replicas: int = 1
+    replicated_pages: int = 0
+    repaired_pages: int = 0
 
     def encode(self) -> bytes:
         """As JSON."""

@@ -71,6 +71,15 @@ def device_group() -> None:
     metavar="SIZE",
     help="Local memory for writes that the disk does not have yet.",
 )
+@click.option(
+    "--replicas",
+    type=click.IntRange(1, 2),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Lenders of each slab, on different machines: with 2, no page is read from the disk after "
+    "a lender has failed.",
+)
 @secret_option
 @state_dir_option
 @json_option()
@@ -82,6 +91,7 @@ def device_up_command(
     backup: Path | None,
     hot_slab: float,
     arena_bytes: int,
+    replicas: int,
     secret_file: Path | None,
     folder: Path | None,
     as_json: bool,
@@ -106,6 +116,7 @@ def device_up_command(
         (backup or device.backup).absolute(),
         hot_slab,
         arena_bytes,
+        replicas,
     )
     secret = None if secret_file is None else secret_file.absolute()
     process = start_device(place, device, StartedDevice(settings, tuple(found), secret))
