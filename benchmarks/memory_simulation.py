@@ -3,13 +3,18 @@
     python benchmarks/memory_simulation.py [--quick]
 
 Placement, head room and eviction are the code of lenders and devices. Peers are the chapter's
-figures of 32 machines (figure 2.18), or the rules that leave out one idea. `--quick` simulates 100
-machines.
+figures of 32 machines (figure 2.18), or the rules that leave out one idea. The targets belong to
+containers that page out as much as the chapter's utilisation says, because copies of pages that
+were read back keep their place on the device (`KEPT`); without that they page out what exceeds
+their limits, and the gain is smaller. `--quick` simulates 100 machines.
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import astuple, replace
+
+import numpy as np
 
 from motet.interfaces.cli.memory.simulation import balance_columns, simulated
 from motet.interfaces.cli.memory.simulation_screen import SimulatedLending
@@ -17,37 +22,55 @@ from motet.report.remote_memory.balance_figure import save_balance_figure
 from motet.sim.remote_memory.containers import LoadAssumptions
 from motet.sim.remote_memory.replay import LendingRules
 from motet.sim.remote_memory.strategies import STRATEGIES
-from motet.sim.remote_memory.summary import PAPER_WITH, LendingSummary
+from motet.sim.remote_memory.summary import PAPER_WITH, Balance, LendingSummary
 from support.figures import RESULTS, Figure, parser, report
 
 MOST_CPU_S = 60.0
 GAIN = 1.47
+KEPT = 0.65
+
+
+def paper_figures(machines: int, seeds: int) -> list[Figure]:
+    """Two choices and batch eviction on as many machines as the chapter has; means of seeds."""
+    assumed = LoadAssumptions(machines=machines, kept=KEPT)
+    runs = [simulated(assumed, LendingRules(), seed) for seed in range(seeds)]
+    without, best = _mean([run.without for run in runs]), _mean([_best(run) for run in runs])
+    gain = best.utilisation / without.utilisation
+    figures = [
+        Figure(
+            f"{machines} machines: utilisation",
+            f"{best.utilisation:.1%}",
+            f"{without.utilisation:.1%} without",
+        ),
+        Figure("  gain of utilisation", f"{gain:.2f}x", f"{GAIN}x", gain, GAIN),
+    ]
+    for name, found, before, target in (
+        ("max/median", best.max_median, without.max_median, PAPER_WITH.max_median),
+        ("max/min", best.max_min, without.max_min, PAPER_WITH.max_min),
+    ):
+        peer = f"{before:.2f} without"
+        figures.append(Figure(f"  {name}", f"{found:.2f}", peer, found, target, at_least=False))
+    return figures
+
+
+def _best(shown: SimulatedLending) -> Balance:
+    return shown.summaries[0].balance
+
+
+def _mean(balances: list[Balance]) -> Balance:
+    return Balance(*np.mean([astuple(each) for each in balances], axis=0).tolist())
 
 
 def main_figures(shown: SimulatedLending) -> list[Figure]:
-    """Of two choices and batch eviction, beside the chapter's."""
-    without, best = shown.without, shown.summaries[0].balance
-    gain = best.utilisation / without.utilisation
+    """Without lending, and with two choices and batch eviction."""
+    rows = (("without lending", shown.without), ("with", _best(shown)))
     return [
-        Figure("utilisation without / with", f"{without.utilisation:.1%}, {best.utilisation:.1%}"),
-        Figure("gain of utilisation", f"{gain:.2f}x", "1.47x", gain, GAIN),
         Figure(
-            "max/median with",
-            f"{best.max_median:.2f}",
-            f"{without.max_median:.2f} without",
-            best.max_median,
-            PAPER_WITH.max_median,
-            at_least=False,
-        ),
-        Figure(
-            "max/min with",
-            f"{best.max_min:.2f}",
-            f"{without.max_min:.2f} without",
-            best.max_min,
-            PAPER_WITH.max_min,
-            at_least=False,
-        ),
-        Figure("99 %/median with", f"{best.p99_median:.2f}", f"{without.p99_median:.2f} without"),
+            f"{shown.assumed.machines:,} machines, {name}",
+            f"{found.max_median:.2f}, {found.max_min:.2f}",
+            f"{found.utilisation:.1%} used",
+        )
+        for name, found in rows
     ]
 
 
@@ -68,19 +91,22 @@ def main() -> None:
     given = parser(__doc__).parse_args()
     machines = 100 if given.quick else 1000
     began_s = time.process_time()
-    shown = simulated(LoadAssumptions(machines=machines), LendingRules(), 0)
-    taken_s = (time.process_time() - began_s) / len(STRATEGIES)
-    figures = main_figures(shown)
+    shown = simulated(LoadAssumptions(machines=machines, kept=KEPT), LendingRules(), 0)
+    taken_s = time.process_time() - began_s
+    figures = [*paper_figures(32, 2 if given.quick else 10), *main_figures(shown)]
     for summary in shown.summaries:
         figures += strategy_figures(summary)
     seconds = Figure(
-        "CPU seconds per strategy",
+        f"CPU seconds, {len(STRATEGIES)} strategies",
         f"{taken_s:.1f}",
         "60",
         taken_s / MOST_CPU_S,
         1.0,
         at_least=False,
     )
+    plain = simulated(LoadAssumptions(machines=machines), LendingRules(), 0)
+    for summary in plain.summaries[:1]:
+        figures += strategy_figures(replace(summary, name="without copies of resident pages"))
     report("memory_simulation", shown.heading, [*figures, seconds])
     save_balance_figure(balance_columns(shown), RESULTS / "memory_simulation_balance.png")
 

@@ -70,6 +70,7 @@ def borrowing(
     away: int = 0,
     arena_bytes: int = 64 * PAGE,
     replicas: int = 1,
+    prefetch: bool = False,
 ) -> Iterator[BorrowedMemory]:
     """A device whose lenders all answer but `away`, with all its slabs mapped."""
     settings = DeviceSettings(
@@ -77,6 +78,7 @@ def borrowing(
         folder / "backup",
         arena_bytes=arena_bytes,
         replicas=replicas,
+        prefetch=prefetch,
     )
     with BorrowedMemory(settings, lenders, SECRET, "device") as memory:
         wait_until(lambda: len(memory.view().away) == away)

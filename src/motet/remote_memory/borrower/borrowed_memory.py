@@ -15,6 +15,7 @@ import numpy as np
 from motet.domain.errors import BadInput
 from motet.remote_memory.borrower.backup_file import BackupFile
 from motet.remote_memory.borrower.lender_link import LenderLink
+from motet.remote_memory.borrower.prefetching_store import PrefetchingStore
 from motet.remote_memory.borrower.replication import Replication
 from motet.remote_memory.borrower.slab_store import SlabStore
 from motet.remote_memory.borrower.write_behind import ARENA_BYTES, WriteBehind
@@ -36,13 +37,15 @@ _RETRY_PLACEMENT_S = 1.0
 class DeviceSettings:
     """`hot_slab`: pages per second from which on a slab gets a lender. `arena_bytes`: memory for
     writes that the disk does not have yet. `replicas`: lenders of each slab, on different machines.
-    Raises BadInput: the memory is too little for one write."""
+    `prefetch`: whether pages are read ahead. Raises BadInput: the memory is too little for one
+    write."""
 
     geometry: DeviceGeometry
     backup: Path
     hot_slab: float = HOT_SLAB
     arena_bytes: int = ARENA_BYTES
     replicas: int = 1
+    prefetch: bool = False
 
     def __post_init__(self) -> None:
         least = min(self.geometry.slab_bytes, MAX_TRANSFER_BYTES)
@@ -76,7 +79,8 @@ class BorrowedMemory:
         self._links = {
             str(each): LenderLink(each, secret, name, self._arena, self) for each in lenders
         }
-        self.store = SlabStore(
+        kind = PrefetchingStore if settings.prefetch else SlabStore
+        self.store = kind(
             self._geometry, self._backup, self._links, self._drained, settings.replicas
         )
         self._replication = Replication(self.store) if settings.replicas > 1 else None
@@ -120,6 +124,8 @@ class BorrowedMemory:
             replicas=self._settings.replicas,
             replicated_pages=store.replicated_pages() if self._settings.replicas > 1 else 0,
             repaired_pages=store.counters.repaired,
+            prefetched_pages=store.issued if isinstance(store, PrefetchingStore) else None,
+            prefetched_used=store.used if isinstance(store, PrefetchingStore) else 0,
         )
 
     def failures(self) -> dict[str, str]:
@@ -134,6 +140,8 @@ class BorrowedMemory:
         self._keeper.join()
         for link in self._links.values():
             link.close()
+        if isinstance(self.store, PrefetchingStore):
+            self.store.close()
         if self._replication is not None:
             self._replication.close()
         self._backup.close()

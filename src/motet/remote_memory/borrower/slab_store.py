@@ -127,8 +127,8 @@ class SlabStore(SlabMap):
                     request.copy.finish_write(request.mapping, first_page, pages, is_stored=False)
                 else:
                     sent.append(RemoteWrite(self, call, number, request, first_page, pages, ticket))
-        for lender, error in failures:
-            lender.fail(error)
+        for lender, failure in failures:
+            lender.fail(failure)
         if len(sent) == 1:
             return sent[0]
         return ReplicatedWrite(self, sent) if sent else BackupWrite(self._backup, ticket)

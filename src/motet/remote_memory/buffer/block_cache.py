@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import mmap
 from collections import OrderedDict
+from collections.abc import Sequence
 
 from motet.remote_memory.borrower.store_operation import PageStore, StoreOperation
+from motet.remote_memory.core.access_trend import LARGEST_WINDOW, Prefetcher
 
 BLOCK_BYTES = 1 << 20
 READ_AHEAD = 4
@@ -17,21 +19,29 @@ LEAST_BLOCKS = READ_AHEAD + 2
 
 
 class _Frame:
-    """Memory of one block. `coming`: the read that fills it."""
+    """Memory of one block. `coming`: the read that fills it. `was_read_ahead`: and not used yet."""
 
-    __slots__ = ("coming", "has_changed", "view")
+    __slots__ = ("coming", "has_changed", "view", "was_read_ahead")
 
     def __init__(self, view: memoryview) -> None:
         self.view = view
         self.coming: StoreOperation | None = None
-        self.has_changed = False
+        self.has_changed = self.was_read_ahead = False
 
 
 class BlockCache:
     """Not thread-safe. Raises OSError if the store does."""
 
-    def __init__(self, store: PageStore, blocks: int, block_bytes: int = BLOCK_BYTES) -> None:
-        """`blocks`: of memory, at least LEAST_BLOCKS."""
+    def __init__(
+        self,
+        store: PageStore,
+        blocks: int,
+        block_bytes: int = BLOCK_BYTES,
+        *,
+        prefetch: bool = False,
+    ) -> None:
+        """`blocks`: of memory, at least LEAST_BLOCKS. `prefetch`: follow other trends than the next
+        block, too."""
         self._store = store
         self.block_bytes = block_bytes
         self._memory = mmap.mmap(-1, max(blocks, LEAST_BLOCKS) * block_bytes)
@@ -42,6 +52,8 @@ class BlockCache:
         self._frames: OrderedDict[int, _Frame] = OrderedDict()
         self._blocks = -(-store.size_bytes // block_bytes)
         self._last = -2
+        most = min(max(blocks, LEAST_BLOCKS) // 2, LARGEST_WINDOW)
+        self._prefetcher = Prefetcher(self._blocks, most) if prefetch else None
         self.hits = self.misses = self.read_ahead = 0
 
     def read(self, offset: int, into: memoryview) -> None:
@@ -79,31 +91,47 @@ class BlockCache:
                 frame.coming = None
 
     def _frame(self, block: int, *, is_overwritten: bool = False) -> _Frame:
-        is_next, self._last = block == self._last + 1, block
+        is_same, is_next = block == self._last, block == self._last + 1
+        self._last = block
         frame = self._frames.get(block)
         if frame is None:
             self.misses += 1
             frame = self._begin(block, is_read=not is_overwritten)
+            ahead = self._missed(block)
         else:
             self.hits += 1
             self._frames.move_to_end(block)
-        if is_next and not is_overwritten:
-            self._begin_ahead(block)
+            ahead = () if is_same else self._found(block, frame)
+        if is_next:
+            ahead = range(block + 1, min(block + 1 + READ_AHEAD, self._blocks))
+        if not is_overwritten:
+            self._begin_ahead(block, ahead)
+        frame.was_read_ahead = False
         if frame.coming is not None:
             coming, frame.coming = frame.coming, None
             coming.finish()
         return frame
 
-    def _begin_ahead(self, block: int) -> None:
-        for ahead in range(block + 1, min(block + 1 + READ_AHEAD, self._blocks)):
+    def _missed(self, block: int) -> Sequence[int]:
+        return () if self._prefetcher is None else self._prefetcher.missed(block)
+
+    def _found(self, block: int, frame: _Frame) -> Sequence[int]:
+        """Blocks that were not read ahead count as misses: the trend leads on from there, too."""
+        if self._prefetcher is None or not frame.was_read_ahead:
+            return self._missed(block)
+        self._prefetcher.used(block)
+        return ()
+
+    def _begin_ahead(self, block: int, wanted: Sequence[int]) -> None:
+        for ahead in wanted:
             if ahead not in self._frames:
                 self.read_ahead += 1
-                self._begin(ahead, is_read=True)
-        self._frames.move_to_end(block)
+                self._frames.move_to_end(block)  # Its memory is needed longest.
+                self._begin(ahead, is_read=True).was_read_ahead = True
 
     def _begin(self, block: int, *, is_read: bool) -> _Frame:
         frame = self._free.pop() if self._free else self._evicted()
-        frame.has_changed = False
+        frame.has_changed = frame.was_read_ahead = False
         if is_read:
             frame.coming = self._store.begin_read(*self._place(block, frame))
         self._frames[block] = frame

@@ -51,11 +51,13 @@ class RemoteBuffer:
         backup_dir: Path | str | None = None,
         slab: int | str = SLAB,
         replicas: int = 1,
+        prefetch: bool = False,
     ) -> None:
         """`memory`: local, in bytes or as "256M". `lenders`: addresses ("host:port"); default: the
         lender of this user on this machine. `secret_file`: of the lenders; default: this user's.
         `backup_dir`: on a disk with room for the whole array; default: the folder for temporary
-        files. `slab`: the lenders' size of slabs. `replicas`: lenders of each slab, 1 or 2. Raises
+        files. `slab`: the lenders' size of slabs. `replicas`: lenders of each slab, 1 or 2.
+        `prefetch`: read ahead also where blocks are used with a stride, or backwards. Raises
         BadArgument, BadInput.
         """
         self.shape = tuple(shape) if isinstance(shape, tuple) else (shape,)
@@ -78,7 +80,9 @@ class RemoteBuffer:
             self._memory = BorrowedMemory(settings, found, secret, _NAME)
         finally:
             self._backup.unlink(missing_ok=True)  # Open files stay until they are closed.
-        self._cache = BlockCache(self._memory.store, size_of(memory) // BLOCK_BYTES)
+        self._cache = BlockCache(
+            self._memory.store, size_of(memory) // BLOCK_BYTES, prefetch=prefetch
+        )
         self._is_closed = False
 
     @property

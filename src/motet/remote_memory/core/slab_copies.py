@@ -110,7 +110,7 @@ class SlabCopies:
         if len(self.mappings) < 2:
             return None
         bits = self._bits()[[copy.mapping is not None for copy in self.copies]]
-        lacking: Bools = bits.any(axis=0) & ~bits.all(axis=0)
+        lacking: Bools = np.any(bits, axis=0) & np.logical_not(np.all(bits, axis=0))
         if not lacking.any():
             return None
         first = int(lacking.argmax())

@@ -41,6 +41,7 @@ class StartedDevice:
             "hot_slab": self.settings.hot_slab,
             "arena_bytes": self.settings.arena_bytes,
             "replicas": self.settings.replicas,
+            "prefetch": self.settings.prefetch,
             "lenders": [each.encode() for each in self.lenders],
             "secret_file": None if self.secret_file is None else str(self.secret_file),
         }
@@ -57,6 +58,7 @@ class StartedDevice:
                 float(found["hot_slab"]),
                 int(found["arena_bytes"]),
                 int(found["replicas"]),
+                bool(found["prefetch"]),
             )
             secret = found["secret_file"]
             lenders = tuple(map(Endpoint.decode, found["lenders"]))

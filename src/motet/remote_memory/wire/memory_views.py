@@ -51,7 +51,8 @@ class LenderView:
 class DeviceView:
     """`lenders`: mapped slabs by address, also of lenders without any. `away`: addresses that do
     not answer. Pages count since the start. `disk_error`: the last one, while it lasts.
-    `replicated_pages`: that `replicas` lenders have; `repaired_pages`: copied between lenders."""
+    `replicated_pages`: that `replicas` lenders have; `repaired_pages`: copied between lenders.
+    `prefetched_pages`: read ahead, None without prefetch; `prefetched_used`: read afterwards."""
 
     name: str
     size_bytes: int
@@ -72,6 +73,8 @@ class DeviceView:
     replicas: int = 1
     replicated_pages: int = 0
     repaired_pages: int = 0
+    prefetched_pages: int | None = None
+    prefetched_used: int = 0
 
     def encode(self) -> bytes:
         """As JSON."""

@@ -36,7 +36,7 @@ class LoadAssumptions:
     """
 
     machines: int = 1000
-    steps: int = 600
+    steps: int = 300
     memory_bytes: int = 64 * GIB
     base_bytes: int = 2 * GIB
     containers_per_machine: float = 90 / 32
@@ -71,7 +71,7 @@ class MachineLoad:
     @property
     def machines(self) -> int:
         """Number of machines."""
-        return self.own_bytes.shape[1]
+        return int(self.own_bytes.shape[1])
 
 
 @dataclass(frozen=True)

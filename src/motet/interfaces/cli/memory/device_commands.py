@@ -80,6 +80,11 @@ def device_group() -> None:
     help="Lenders of each slab, on different machines: with 2, no page is read from the disk after "
     "a lender has failed.",
 )
+@click.option(
+    "--prefetch",
+    is_flag=True,
+    help="Read pages ahead where reads follow a trend; for backup disks that are slow to answer.",
+)
 @secret_option
 @state_dir_option
 @json_option()
@@ -92,6 +97,7 @@ def device_up_command(
     hot_slab: float,
     arena_bytes: int,
     replicas: int,
+    prefetch: bool,
     secret_file: Path | None,
     folder: Path | None,
     as_json: bool,
@@ -117,6 +123,7 @@ def device_up_command(
         hot_slab,
         arena_bytes,
         replicas,
+        prefetch,
     )
     secret = None if secret_file is None else secret_file.absolute()
     process = start_device(place, device, StartedDevice(settings, tuple(found), secret))

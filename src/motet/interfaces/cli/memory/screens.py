@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -19,8 +19,23 @@ def status_screen(
     """What this machine lends, then a row per device and the lenders of each."""
     parts: list[RenderableType] = [_lender_table(lender) if lender else Text("lends nothing")]
     if devices:
-        parts += [Text(), _device_table(devices)]
+        parts += [Text(), _device_table(devices), *_notes(devices)]
     return Group(*parts)
+
+
+def _notes(devices: Sequence[Mapping[str, Any]]) -> Iterator[Text]:
+    """Replicas and prefetch of the devices that have them."""
+    for each in devices:
+        if not each["is_running"]:
+            continue
+        if each["replicas"] > 1:
+            pages = f"{each['replicated_pages']:,} of {each['remote_pages']:,} pages"
+            copied = f"{each['repaired_pages']:,} copied between lenders"
+            yield Text(f"{each['name']}: {each['replicas']} lenders have {pages}; {copied}")
+        if each["prefetched_pages"] is not None:
+            issued, used = each["prefetched_pages"], each["prefetched_used"]
+            rate = f", {used / issued:.1%} of them read" if issued else ""
+            yield Text(f"{each['name']}: {issued:,} pages read ahead{rate}")
 
 
 def _lender_table(lender: Mapping[str, Any]) -> Table:

@@ -91,7 +91,7 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     metavar="SIZE",
     help="Used on each machine without containers.",
 )
-@load_option("--time", "time_s", type=DurationType(), default=600.0, metavar="TIME")
+@load_option("--time", "time_s", type=DurationType(), default=300.0, metavar="TIME")
 @load_option(
     "--seed", type=click.IntRange(min=0), default=0, metavar="K", help="Of all that is drawn."
 )
