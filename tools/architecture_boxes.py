@@ -109,7 +109,7 @@ PICTURES = (
         frozenset(
             {
                 *(("datasets", "domain"), ("report", "insight")),
-                *(("apps", "runtime"), ("interfaces", "remote_memory"), ("sim", "engine")),
+                *(("apps", "runtime"), ("sim", "remote_memory"), ("sim", "engine")),
             }
         ),
     ),

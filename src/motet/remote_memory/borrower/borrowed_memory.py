@@ -16,7 +16,7 @@ from motet.domain.errors import BadInput
 from motet.remote_memory.borrower.backup_file import BackupFile
 from motet.remote_memory.borrower.lender_link import LenderLink
 from motet.remote_memory.borrower.prefetching_store import PrefetchingStore
-from motet.remote_memory.borrower.replication import Replication
+from motet.remote_memory.borrower.replica_repair import ReplicaRepair
 from motet.remote_memory.borrower.slab_store import SlabStore
 from motet.remote_memory.borrower.write_behind import ARENA_BYTES, WriteBehind
 from motet.remote_memory.core.device_geometry import DeviceGeometry
@@ -83,7 +83,7 @@ class BorrowedMemory:
         self.store = kind(
             self._geometry, self._backup, self._links, self._drained, settings.replicas
         )
-        self._replication = Replication(self.store) if settings.replicas > 1 else None
+        self._repair = ReplicaRepair(self.store) if settings.replicas > 1 else None
         self._lock = threading.Lock()
         self._wake = threading.Condition(self._lock)
         self._is_awake = self._is_ending = False
@@ -142,8 +142,8 @@ class BorrowedMemory:
             link.close()
         if isinstance(self.store, PrefetchingStore):
             self.store.close()
-        if self._replication is not None:
-            self._replication.close()
+        if self._repair is not None:
+            self._repair.close()
         self._backup.close()
         self._file.close()
         self._arena.close()
@@ -239,12 +239,12 @@ class BorrowedMemory:
             placed, has_room = self._map([slab for slab in hot if self.store.unmapped(slab)])
             if not has_room:
                 self._no_placement_before_s = now_s + _RETRY_PLACEMENT_S
-        if self._replication is not None and now_s >= self._no_replica_before_s:
+        if self._repair is not None and now_s >= self._no_replica_before_s:
             replicas, has_room = self._map(self.store.lacking_copies())
             if not has_room:
                 self._no_replica_before_s = now_s + _RETRY_PLACEMENT_S
             if replicas:
-                self._replication.awake()
+                self._repair.awake()
             placed += replicas
         return placed
 

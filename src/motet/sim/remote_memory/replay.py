@@ -72,7 +72,9 @@ class LendingHistory:
         return sum(rate > HOT_SLAB for rate in self.evicted_rates)
 
 
-def replay(load: MachineLoad, rules: LendingRules, strategy: Strategy, seed: int) -> LendingHistory:
+def replayed_lending(
+    load: MachineLoad, rules: LendingRules, strategy: Strategy, seed: int
+) -> LendingHistory:
     """Simulate all seconds of the load. The same seed gives all strategies the same pages."""
     return _Cluster(load, rules, strategy, seed).run()
 

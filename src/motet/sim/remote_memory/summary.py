@@ -65,7 +65,7 @@ def balance(used_bytes: Ints, memory_bytes: int) -> Balance:
     )
 
 
-def summarise(history: LendingHistory) -> LendingSummary:
+def summarise_lending(history: LendingHistory) -> LendingSummary:
     """Balance and shares of the second half; counts of all seconds."""
     part = settled(history.load.steps)
     lent = int(history.lent_slabs[part].sum())

@@ -114,6 +114,6 @@ def simulate_memory_command(**flags: Any) -> None:
       motet memory simulate --machines 32
       motet memory simulate --machines 1000 --out balance
     """
-    from motet.interfaces.cli.memory.simulation import MemoryFlags, show_simulation
+    from motet.interfaces.cli.memory.simulation import MemoryFlags, show_lending
 
-    show_simulation(MemoryFlags(**flags))
+    show_lending(MemoryFlags(**flags))

@@ -11,7 +11,7 @@ import numpy as np
 
 from motet.domain.arrays import Ints
 from motet.domain.errors import BadInput
-from motet.interfaces.cli.memory.simulation_screen import SimulatedLending, simulation_page
+from motet.interfaces.cli.memory.simulation_screen import SimulatedLending, lending_page
 from motet.interfaces.cli.shell.row_formats import csv_lines
 from motet.interfaces.cli.shell.streams.busy_line import busy_line
 from motet.interfaces.cli.shell.streams.results import print_json, print_result
@@ -22,7 +22,7 @@ from motet.report.remote_memory.balance_figure import (
 )
 from motet.report.rendering.folder import Folder
 from motet.sim.remote_memory.containers import LoadAssumptions, drawn_load
-from motet.sim.remote_memory.replay import LendingRules, replay
+from motet.sim.remote_memory.replay import LendingRules, replayed_lending
 from motet.sim.remote_memory.strategies import STRATEGIES
 from motet.sim.remote_memory.summary import (
     PAPER_WITH,
@@ -30,7 +30,7 @@ from motet.sim.remote_memory.summary import (
     Balance,
     balance,
     settled,
-    summarise,
+    summarise_lending,
 )
 
 SUMMARY, MACHINES, PICTURE = "summary.json", "machines.csv", "balance.png"
@@ -86,7 +86,7 @@ class MemoryFlags:
         return rules
 
 
-def show_simulation(flags: MemoryFlags) -> None:
+def show_lending(flags: MemoryFlags) -> None:
     """Simulate and print the result. Raises MotetError."""
     folder = None if flags.out is None else Folder(flags.out)
     rules = flags.rules
@@ -100,15 +100,15 @@ def show_simulation(flags: MemoryFlags) -> None:
     if flags.as_json:
         print_json(_document(flags, shown))
     else:
-        print_result(simulation_page(shown, flags.out))
+        print_result(lending_page(shown, flags.out))
 
 
 def simulated(assumed: LoadAssumptions, rules: LendingRules, seed: int) -> SimulatedLending:
     """All strategies over the same containers."""
     load = drawn_load(assumed, seed)
-    histories = [replay(load, rules, strategy, seed) for strategy in STRATEGIES]
+    histories = [replayed_lending(load, rules, strategy, seed) for strategy in STRATEGIES]
     without = balance(load.own_bytes[settled(load.steps)], load.memory_bytes)
-    return SimulatedLending(assumed, without, histories, [*map(summarise, histories)])
+    return SimulatedLending(assumed, without, histories, [*map(summarise_lending, histories)])
 
 
 def balance_columns(shown: SimulatedLending) -> BalanceColumns:

@@ -39,7 +39,7 @@ class SimulatedLending:
         return f"{containers:,} containers on {assumed.machines:,} machines, {words}"
 
 
-def simulation_page(shown: SimulatedLending, out: Path | None) -> RenderableType:
+def lending_page(shown: SimulatedLending, out: Path | None) -> RenderableType:
     """Balance of each strategy beside the chapter's, then what it cost."""
     files = [] if out is None else [Text(f"Files: {out}", style=QUIET_STYLE)]
     heading = Text(shown.heading, style="bold")

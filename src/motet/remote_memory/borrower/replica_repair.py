@@ -13,7 +13,7 @@ PERIOD_S = 1.0
 _CHUNK_BYTES = 1 << 18
 
 
-class Replication:
+class ReplicaRepair:
     """A thread that copies a part at a time, so requests of programs wait for one part at most."""
 
     def __init__(self, store: SlabStore) -> None:
