@@ -52,8 +52,10 @@ class ArrayStore:
         raise AssertionError
 
 
-def cache_on(store: ArrayStore, blocks: int = LEAST_BLOCKS) -> BlockCache:
-    return BlockCache(store, blocks, BLOCK)
+def cache_on(
+    store: ArrayStore, blocks: int = LEAST_BLOCKS, *, prefetch: bool = False
+) -> BlockCache:
+    return BlockCache(store, blocks, BLOCK, prefetch=prefetch)
 
 
 def get(cache: BlockCache, offset: int, length: int) -> bytes:
@@ -67,12 +69,12 @@ PLACES = st.integers(0, SIZE - 1).flatmap(
 )
 
 
-@given(st.lists(st.tuples(st.booleans(), PLACES), max_size=40), st.integers(0, 9))
+@given(st.lists(st.tuples(st.booleans(), PLACES), max_size=40), st.integers(0, 9), st.booleans())
 def test_reads_see_all_writes_and_the_store_has_them_after_flush(
-    steps: list[tuple[bool, tuple[int, int]]], seed: int
+    steps: list[tuple[bool, tuple[int, int]]], seed: int, prefetch: bool
 ) -> None:
     store, expected, numbers = ArrayStore(), bytearray(SIZE), random.Random(seed)
-    cache = cache_on(store)
+    cache = cache_on(store, prefetch=prefetch)
     for is_write, (offset, length) in steps:
         if is_write:
             data = numbers.randbytes(length)
@@ -128,3 +130,14 @@ def test_any_amount_of_memory_suffices(blocks: int) -> None:
     cache = cache_on(store, blocks)
     cache.write(0, memoryview(bytes(range(200)) * 6))
     assert get(cache, 0, 1200) == bytes(range(200)) * 6
+
+
+@pytest.mark.parametrize("stride", [-1, 2])
+def test_blocks_with_a_stride_are_read_ahead_with_prefetch_alone(stride: int) -> None:
+    blocks = list(range(BLOCKS))[::stride]
+    plain, ahead = (cache_on(ArrayStore(), 12, prefetch=prefetch) for prefetch in (False, True))
+    for block in blocks:
+        get(plain, block * BLOCK, 8)
+        get(ahead, block * BLOCK, 8)
+    assert plain.hits == 0
+    assert ahead.hits >= len(blocks) / 2

@@ -142,6 +142,7 @@ def test_an_index_outside_of_the_array_is_an_error(buffer: RemoteBuffer, index: 
         (((0,), "float32"), "lengths from 1 on"),
         (((3,), "object"), "Python objects"),
         (((3,), "float32", {"memory": "many"}), "not a size"),
+        (((3,), "float32", {"replicas": 3}), "replicas=3: give 1 or 2"),
         (((3,), "float32", {"lenders": ["nowhere"]}), "HOST:PORT"),
         (((3,), "float32", {"backup_dir": "/no/such"}), "backup_dir=/no/such"),
     ],
