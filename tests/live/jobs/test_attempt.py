@@ -58,6 +58,22 @@ def test_a_training_that_was_killed_has_not_failed(
     assert outcome_of(tuple(exits), None, loses_killed=True) is outcome
 
 
+@pytest.mark.parametrize(
+    ("exits", "outcome"),
+    [
+        ([end(0, "stopped"), end(0, "stopped")], AttemptOutcome.SUCCEEDED),
+        ([end(0, "stopped"), end(None, "stopped", 2.0, 9)], AttemptOutcome.SUCCEEDED),
+        ([end(UNFINISHED, "stopped"), end(0, "stopped")], AttemptOutcome.STOPPED),
+        ([end(None, "stopped", signal=9), end(0, "stopped")], AttemptOutcome.STOPPED),
+    ],
+)
+def test_a_training_that_finished_after_the_signal_has_succeeded(
+    exits: list[RankExit], outcome: AttemptOutcome
+) -> None:
+    """Its first process carries the controller."""
+    assert outcome_of(tuple(exits), PREEMPTED, loses_killed=True) is outcome
+
+
 def test_the_reason_names_the_process_that_failed_first() -> None:
     exits = (end(None, "stopped", 0.5, 15), end(3, "exited", 1.0))
     assert told(exits) == "process 1 exited with status 3"

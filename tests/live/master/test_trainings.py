@@ -17,7 +17,7 @@ from motet.live.jobs.job import ReportedProgress
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.launcher.messages import AttemptProgressed, ExitReason
-from motet.live.master.intake import ChoosePolicy
+from motet.live.master.intake import Change, ChoosePolicy
 from scripted_cluster import ScriptedCluster
 
 
@@ -71,6 +71,21 @@ def test_progress_becomes_events_of_the_engine_once(cluster: ScriptedCluster) ->
         ProgressMeasured(1, 3.0, ((3.0, 0.4),)),
         SpeedMeasured(1, 2, 1, 5.0),
     ]
+
+
+def test_a_training_that_finishes_while_it_is_stopped_does_not_begin_again(
+    cluster: ScriptedCluster,
+) -> None:
+    """The signal came when it had trained all epochs, and was evaluating its model."""
+    cluster.train(workers=2, servers=1, epochs=10)
+    cluster.ask(cluster.launcher.started("1.1"))
+    cluster.ask(Change(1, "suspend", "ann"))
+    assert cluster.launcher.stopping == {"1.1"}
+    cluster.ask(cluster.launcher.ended("1.1", 0, "stopped"))
+    assert cluster.job(1).state is JobState.SUCCEEDED
+    cluster.begin()
+    assert cluster.job(1).state is JobState.SUCCEEDED
+    assert cluster.launcher.running == {}
 
 
 def test_epochs_that_are_trained_again_are_no_progress(cluster: ScriptedCluster) -> None:

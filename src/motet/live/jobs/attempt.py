@@ -129,9 +129,12 @@ def outcome_of(
     """The outcome by the ends of all processes; the first end decides which failure it was.
 
     A gang that finished before the stop signal reached it has succeeded; exit status 0 after the
-    signal is a stop. `loses_killed`: a killed process is a failure of the infrastructure, and so is
-    one that ends UNFINISHED; the job continues from its checkpoint.
+    signal is a stop. `loses_killed`: of a training. A killed process is a failure of the
+    infrastructure, and so is one that ends UNFINISHED; the job continues from its checkpoint. If
+    its first process ends with status 0, all is done, also after the signal.
     """
+    if loses_killed and exits[0].code == 0:
+        return AttemptOutcome.SUCCEEDED
     if all(end.reason == "exited" and end.code == 0 for end in exits):
         return AttemptOutcome.SUCCEEDED
     if stop_cause is StopCause.MACHINE_LOST:
