@@ -111,6 +111,25 @@ def test_of_jobs_that_exchange_their_places_one_stops_on_the_way() -> None:
     assert requests.are_settled
 
 
+def test_of_groups_that_exchange_their_machines_all_of_one_stop_on_the_way() -> None:
+    """The slots of a group are free when its last job has stopped."""
+    requests = with_running((1, on(0)), (3, on(1)))
+    for job, machine, partner in ((2, 0, 1), (4, 1, 3)):
+        requests.start(start(job, on(machine)), (partner,))
+    assert requests.take() == [start(2, on(0)), start(4, on(1))]
+    for job, machine, partner in ((1, 1, 2), (2, 1, 1), (3, 0, 4), (4, 0, 3)):
+        requests.start(migrate(job, on(machine)), (partner,))
+    for job in (1, 2):
+        assert requests.take() == [Preempt(job)]
+        requests.stopped(job)
+    assert requests.take() == [migrate(3, on(0)), migrate(4, on(0))]
+    requests.resized(3)
+    assert requests.take() == []
+    requests.resized(4)
+    assert requests.take() == [start(1, on(1)), start(2, on(1))]
+    assert requests.are_settled
+
+
 def test_partners_share_slots_and_the_last_one_frees_them() -> None:
     requests = with_running((1, on(0)), gpus=(4,))
     requests.start(start(2, on(0)), (1,))
