@@ -44,6 +44,7 @@ CONTRAST = """() => {
   return worst.sort((a, b) => a[0] - b[0])[0];
 }"""
 
+_PIXELS = "c => c.toDataURL()"
 DRAWN = "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v > 0)"
 
 
@@ -232,6 +233,7 @@ def test_loss_and_times_of_a_training_are_drawn(window: Window, client: LiveClie
         canvas = window.tab.wait_for_selector(f"#{place} canvas")
         assert canvas.evaluate(DRAWN)
     assert "computation" in window.tab.inner_text("h2:has-text('Time per epoch')")
+    assert_kept_drawn(window.tab, "loss")
 
 
 def test_a_replay_is_started_by_keyboard_and_its_page_follows(
@@ -245,6 +247,7 @@ def test_a_replay_is_started_by_keyboard_and_its_page_follows(
     window.tab.keyboard.press("Enter")
     window.tab.wait_for_url("**/whatif/*")
     assert window.tab.wait_for_selector("#curves canvas").evaluate(DRAWN)
+    assert_kept_drawn(window.tab, "curves")
     place = window.tab.url
     narrow.tab.goto(place)
     narrow.tab.click("summary")
@@ -264,6 +267,24 @@ def test_a_replay_is_read_without_scripts(
     window.tab.wait_for_selector("h2:has-text('Completion times')")
     assert "Under drf the mean completion time" in window.tab.inner_text("main")
     window.context.close()
+
+
+def assert_kept_drawn(tab: Any, place: str) -> None:
+    """The plot of a place follows the width of the window, and changes between light and dark."""
+    canvas, size = f"#{place} canvas", tab.viewport_size
+    fits = f"""() => {{
+      const place = document.getElementById("{place}"), plots = place.querySelectorAll(".uplot");
+      return plots.length === 1 && plots[0].offsetWidth === place.clientWidth;
+    }}"""
+    for width in (500, 900, size["width"]):
+        tab.set_viewport_size({**size, "width": width})
+        tab.wait_for_function(fits)
+    tab.emulate_media(color_scheme="light")
+    in_light = tab.wait_for_selector(canvas).evaluate(_PIXELS)
+    tab.emulate_media(color_scheme="dark")
+    changed = f"before => ({_PIXELS})(document.querySelector('{canvas}')) !== before"
+    tab.wait_for_function(changed, arg=in_light)
+    tab.emulate_media(color_scheme="light")
 
 
 def assert_readable(tab: Any) -> None:

@@ -21,10 +21,12 @@ function colourOf(number) {
 
 function drawCurves() {
   const place = document.getElementById("curves");
-  if (!place) return;
+  if (place) plotIn(place, () => plotOfCurves(place));
+}
+
+function plotOfCurves(place) {
   const curves = JSON.parse(place.dataset.curves).filter((curve) => curve.x.length);
-  place.replaceChildren();
-  if (!curves.length) return;
+  if (!curves.length) return null;
   const style = getComputedStyle(document.body);
   const [quiet, grid] = ["--quiet", "--line"].map((name) => style.getPropertyValue(name));
   const axis = { stroke: quiet, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid } };
@@ -35,7 +37,7 @@ function drawCurves() {
   const shown = ROUND_TIMES.filter((each) => each >= first && each <= last);
   const every = Math.ceil(shown.length * 70 / place.clientWidth);
   const splits = shown.length > 1 ? shown.filter((_, number) => number % every === 0) : [first, last];
-  new uPlot({
+  return new uPlot({
     width: place.clientWidth, height: 300,
     scales: { x: { time: false, distr: 3, range: [first, last] }, y: { range: [0, 1] } },
     legend: { show: false },
@@ -50,4 +52,4 @@ function drawCurves() {
   }, uPlot.join(tables), place);
 }
 
-for (const name of ["DOMContentLoaded", "htmx:afterSettle"]) document.addEventListener(name, drawCurves);
+keepDrawn(drawCurves);

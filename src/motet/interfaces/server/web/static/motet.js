@@ -41,29 +41,48 @@ navigator.locks.request("motet-stream", () => new Promise(() => {
   for (const name of ["changed", "open"]) stream.addEventListener(name, () => tellAll("changed"));
 }));
 
+// Calls `draw` whenever the page is there or has new contents, another width, or other colours.
+function keepDrawn(draw) {
+  let frame = 0;
+  const drawSoon = () => {
+    cancelAnimationFrame(frame);
+    frame = requestAnimationFrame(draw);
+  };
+  for (const name of ["DOMContentLoaded", "htmx:afterSettle"]) document.addEventListener(name, draw);
+  window.addEventListener("resize", drawSoon);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawSoon);
+}
+
+// The plot of a place; the one before it also listens to the window.
+const plots = new Map();
+function plotIn(place, makePlot) {
+  if (plots.has(place.id)) plots.get(place.id).destroy();
+  plots.delete(place.id);
+  place.replaceChildren();
+  const plot = makePlot();
+  if (plot) plots.set(place.id, plot);
+}
+
 // A line of every row of the place's curves over the first one; colours are those of swatches.
 function drawCurvesIn(id, colours) {
   const place = document.getElementById(id);
   if (!place) return;
   const style = getComputedStyle(document.body);
   const [quiet, grid] = ["--quiet", "--line"].map((name) => style.getPropertyValue(name));
-  place.replaceChildren();
   const axis = { stroke: quiet, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid } };
-  new uPlot({
+  plotIn(place, () => new uPlot({
     width: place.clientWidth, height: 220,
     scales: { x: { time: false } },
     legend: { show: false },
     axes: [{ ...axis, label: "epoch" }, { ...axis, size: 70 }],
     series: [{}, ...colours.map((stroke) => ({ stroke, width: 2, points: { show: false } }))],
-  }, JSON.parse(place.dataset.curves), place);
+  }, JSON.parse(place.dataset.curves), place));
 }
 
-for (const name of ["DOMContentLoaded", "htmx:afterSettle"]) {
-  document.addEventListener(name, () => {
-    drawCurvesIn("loss", ["#3f8efc"]);
-    drawCurvesIn("times", ["#3f8efc", "#f28e2b", "#1fa187"]);
-  });
-}
+keepDrawn(() => {
+  drawCurvesIn("loss", ["#3f8efc"]);
+  drawCurvesIn("times", ["#3f8efc", "#f28e2b", "#1fa187"]);
+});
 document.addEventListener("htmx:beforeSwap", (event) => {
   const answer = event.detail.xhr;
   // A page that a sign-out or an error has taken the place of is not swapped in.
