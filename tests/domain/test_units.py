@@ -7,7 +7,15 @@ import math
 import pytest
 
 from motet.domain.errors import BadInput
-from motet.domain.units import LONGEST_S, check_seconds, duration_s, written_duration
+from motet.domain.units import (
+    LONGEST_S,
+    check_seconds,
+    duration_s,
+    iso_seconds,
+    iso_time,
+    seconds,
+    written_duration,
+)
 from motet.engine.policy_loading.catalogue import built_in_policies, parameters_of
 
 SECONDS = [
@@ -53,3 +61,16 @@ def test_a_policy_refuses_them_before_it_runs(name: str, parameter: str, value_s
 def test_a_duration_is_written_as_it_is_read(value_s: float, text: str) -> None:
     assert written_duration(value_s) == text
     assert duration_s(text) == value_s
+
+
+@pytest.mark.parametrize(
+    ("unix_us", "text"),
+    [
+        (0, "1970-01-01T00:00:00+00:00"),
+        (1_700_000_000_000_001, "2023-11-14T22:13:20.000001+00:00"),
+        (-1, "1969-12-31T23:59:59.999999+00:00"),
+    ],
+)
+def test_a_moment_is_written_in_utc(unix_us: int, text: str) -> None:
+    assert iso_time(unix_us) == text
+    assert iso_seconds(text) == pytest.approx(seconds(unix_us), abs=1e-6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 
 from motet.domain.errors import BadInput
@@ -83,6 +84,17 @@ def check_seconds(name: str, value_s: float, least_s: float = 0.0) -> None:
 def seconds(time_us: float) -> float:
     """Microseconds as seconds."""
     return time_us / SECOND_US
+
+
+def iso_time(unix_us: int) -> str:
+    """Unix time as ISO 8601 in UTC, as all JSON documents have it."""
+    whole_s, micros = divmod(unix_us, SECOND_US)
+    return datetime.fromtimestamp(whole_s, UTC).replace(microsecond=micros).isoformat()
+
+
+def iso_seconds(iso: str) -> float:
+    """ISO 8601 as Unix time."""
+    return datetime.fromisoformat(iso).timestamp()
 
 
 def exact_seconds(time_us: int) -> str:

@@ -221,10 +221,13 @@ def test_a_job_that_waits_is_explained(client: LiveClient) -> None:
     assert found["message"].startswith("needs 1 slot, none was free")
     (chapter,) = found["chapters"]
     assert chapter["sentence"].startswith("has waited ")
+    assert chapter["from"] == found["submitted"] == waits["submitted_at"]
+    assert (chapter["to"], found["ended"]) == (None, None)
     assert chapter["blockers"] == [{"job": holder["id"], "gpus": 2}]
     assert ended(client, waits["id"])["state"] == "SUCCEEDED"
-    chapters = client.explain(waits["id"])["chapters"]
-    assert [each["kind"] for each in chapters] == ["wait", "run", "moment"]
+    done = client.explain(waits["id"])
+    assert [each["kind"] for each in done["chapters"]] == ["wait", "run", "moment"]
+    assert done["chapters"][1]["to"] == done["ended"] == client.job(waits["id"])["ended_at"]
 
 
 def test_an_unknown_query_parameter_is_an_error(http: httpx.Client) -> None:

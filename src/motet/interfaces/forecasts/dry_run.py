@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from motet.domain.snapshot import UNKNOWN
-from motet.domain.units import SECOND_US, seconds
+from motet.domain.units import SECOND_US, iso_time, seconds
 from motet.estimate.run_times import RunTimeForecast
 from motet.interfaces.forecasts.expected_starts import (
     ExpectedStart,
@@ -73,7 +73,7 @@ def dry_run(
     delays = None if pairs is None else _delays(pairs)
     first = next(iter(new.jobs.values()))
     return {
-        "now": seconds(now_us),
+        "now": iso_time(now_us),
         "policy": live.state.policy.policy,
         "name": first.spec.name,
         "jobs": len(new.jobs),

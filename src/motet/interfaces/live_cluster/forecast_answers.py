@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from motet.insight.replay_words import replay_notes
@@ -83,7 +83,7 @@ class JobExplanation:
         rows = [{name: each.get(name) for name in columns} for each in found["chapters"]]
         chapters = DataFrame(rows, columns=list(columns))
         for name in ("from", "to"):
-            chapters[name] = to_datetime(chapters[name], unit="s", utc=True)
+            chapters[name] = to_datetime(chapters[name], format="ISO8601", utc=True)
         start, totals = found.get("expected_start"), found["totals"]
         return cls(
             job,
@@ -166,8 +166,8 @@ class PolicyReplay:
         from pandas import DataFrame
 
         return cls(
-            since=datetime.fromtimestamp(found["from"], UTC),
-            until=datetime.fromtimestamp(found["until"], UTC),
+            since=datetime.fromisoformat(found["from"]),
+            until=datetime.fromisoformat(found["until"]),
             runs=DataFrame([_run_row(each) for each in found["runs"]]),
             jobs=indexed_frame(_numbered(found["job_list"]), _REPLAYED, "id"),
             replay_error=found["replay_error"],

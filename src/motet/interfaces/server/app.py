@@ -42,7 +42,12 @@ from motet.interfaces.server.machine_routes import add_machine_routes
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.queue_routes import add_queue_routes
 from motet.interfaces.server.stories.lost_work import checkpoint_writes_us
-from motet.interfaces.server.views import array_page, job_explanation, job_page
+from motet.interfaces.server.views import (
+    array_page,
+    dated_explanation,
+    job_explanation,
+    job_page,
+)
 from motet.live.accounts.roles import Forbidden
 from motet.live.jobs.array_file import array_spec, is_array
 from motet.live.jobs.job_file import job_spec
@@ -188,7 +193,8 @@ class JobRoutes:
             checkpoint_writes_us, self._workplace.checkpoint_folder(number)
         )
         document = await self._read(lambda state: job_explanation(state, number, now_us, writes_us))
-        return {**document, "expected_start": self._predictions.of(number, now_us)}
+        start = self._predictions.of(number, now_us)
+        return {**dated_explanation(document), "expected_start": start}
 
     async def wait(
         self,

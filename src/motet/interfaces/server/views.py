@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from motet.domain.units import seconds
+from motet.domain.units import iso_time, microseconds, seconds
 from motet.insight.wording import in_slots
 from motet.interfaces.server.stories.explanation import (
     advice,
@@ -27,6 +26,8 @@ from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
 from motet.live.time_limits.time_limit import ends_us
 from motet.report.simulation.story_document import story_document
+
+_UNIX_TIMES = ("submit_time", "end_time")
 
 
 def job_line(state: LiveState, job: LiveJob) -> dict[str, Any]:
@@ -129,10 +130,8 @@ def _model(job: LiveJob) -> dict[str, Any] | None:
 def job_explanation(
     state: LiveState, number: int, now_us: int, writes_us: Sequence[int] = ()
 ) -> dict[str, Any]:
-    """The fields of `motet explain --json` until now; times are Unix seconds. Raises NotFound.
-
-    `writes_us`: to the job's folder of checkpoints.
-    """
+    """The fields of `motet explain --json` until now; times of chapters are Unix seconds, see
+    `dated_explanation`. Raises NotFound. `writes_us`: to the job's folder of checkpoints."""
     job = state.job(number)
     document = story_document(explained(state, number, now_us))
     chapters = [{**each, "sentence": in_slots(each["sentence"])} for each in document["chapters"]]
@@ -147,6 +146,21 @@ def job_explanation(
         "advice": advice(reason, job),
         "chapters": with_moments(with_lost_work(chapters, job, writes_us), state, job, now_us),
     }
+
+
+def dated_explanation(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with ISO 8601 instead of Unix seconds, as all answers of the API."""
+    chapters = [
+        {**each, "from": _dated(each["from"]), "to": _dated(each["to"])}
+        for each in document["chapters"]
+    ]
+    times = {"submitted": document["submit_time"], "ended": document["end_time"]}
+    kept = {name: each for name, each in document.items() if name not in _UNIX_TIMES}
+    return kept | {name: _dated(at_s) for name, at_s in times.items()} | {"chapters": chapters}
+
+
+def _dated(at_s: float | None) -> str | None:
+    return None if at_s is None else iso_time(microseconds(at_s))
 
 
 def _sizes(job: LiveJob) -> dict[str, int | None]:
@@ -168,10 +182,7 @@ def _remark(state: LiveState, job: LiveJob) -> tuple[str, str]:
 
 def iso(at_us: int | None) -> str | None:
     """ISO 8601 in UTC."""
-    if at_us is None:
-        return None
-    seconds, micros = divmod(at_us, 1_000_000)
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros).isoformat()
+    return None if at_us is None else iso_time(at_us)
 
 
 def _progress(job: LiveJob) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from rich.console import Console, RenderableType
 
 from motet.interfaces.cli.explain.live_job import explanation_page
 from motet.interfaces.cli.live.screens import job_screen, jobs_table
-from motet.interfaces.server.views import job_explanation, job_line, job_page
+from motet.interfaces.server.views import dated_explanation, job_explanation, job_line, job_page
 from motet.live.launcher.messages import AttemptProposed, SizeWish
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import Change
@@ -44,7 +44,7 @@ def sizes(cluster: ScriptedCluster, job: int) -> tuple[str, str, str]:
     place = heading.index("PROCESSES") + len("PROCESSES")
     described = shown(job_screen(job_page(state, job, Workplace(cluster.folder, {}))))
     (fact,) = (line for line in described.splitlines() if line.startswith("processes"))
-    document = job_explanation(state, job, cluster.now_us)
+    document = dated_explanation(job_explanation(state, job, cluster.now_us))
     explained = shown(explanation_page(document, is_whole=True)).splitlines()[0]
     return (
         row[:place].rpartition("  ")[2].strip(),

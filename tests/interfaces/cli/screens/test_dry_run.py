@@ -22,7 +22,7 @@ def told(document: dict[str, Any]) -> str:
         "name": "fit",
         "policy": "fifo",
         "jobs": 1,
-        "now": 0.0,
+        "now": "1970-01-01T00:00:00+00:00",
         "expected_start": AT_ONCE,
         "run_time_s": None,
         "delayed": [],

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from motet.interfaces.cli.screens.local_clock import date_and_time, date_and_time_of
+from motet.interfaces.cli.screens.local_clock import date_and_time_of
 
 
 @pytest.fixture(autouse=True)
@@ -25,8 +25,7 @@ def zone() -> Iterator[None]:
     time.tzset()
 
 
-def test_seconds_and_iso_8601_of_one_moment_read_alike() -> None:
-    assert date_and_time(86_400.5) == "1970-01-02 02:00:00"
+def test_a_moment_in_utc_is_shown_in_the_zone_of_the_machine() -> None:
     assert date_and_time_of("1970-01-02T00:00:00.500000+00:00") == "1970-01-02 02:00:00"
 
 

@@ -15,7 +15,7 @@ from motet.domain.units import duration_words, microseconds
 from motet.insight.expected_start import expected_start_words, rough_words
 from motet.insight.sentences import reason_title
 from motet.insight.wording import counted, in_slots, job_name
-from motet.interfaces.cli.screens.local_clock import date_and_time, local_clock
+from motet.interfaces.cli.screens.local_clock import date_and_time_of, local_clock
 from motet.interfaces.cli.shell.streams.visible import visible_text
 from motet.live.jobs.job_state import JobState
 
@@ -61,7 +61,7 @@ def _chapters(chapters: Sequence[Mapping[str, Any]], *, is_whole: bool) -> Table
     for each in chapters[left_out:]:
         style = "dim" if each["kind"] == "moment" else ""
         table.add_row(
-            date_and_time(each["from"]), Text(visible_text(each["sentence"]), style=style)
+            date_and_time_of(each["from"]), Text(visible_text(each["sentence"]), style=style)
         )
     return table
 

@@ -16,7 +16,7 @@ from motet.insight.replay_words import (
     time_words,
 )
 from motet.insight.wording import counted
-from motet.interfaces.cli.screens.local_clock import date_and_time
+from motet.interfaces.cli.screens.local_clock import date_and_time_of
 from motet.interfaces.cli.shell.streams.visible import visible_text
 
 MOST_JOBS = 20
@@ -33,7 +33,7 @@ def what_if_screen(report: Mapping[str, Any]) -> RenderableType:
 
 
 def _heading(report: Mapping[str, Any]) -> Text:
-    period = f"{date_and_time(report['from'])} to {date_and_time(report['until'])}"
+    period = f"{date_and_time_of(report['from'])} to {date_and_time_of(report['until'])}"
     return Text(f"{counted(report['jobs'], 'job')}, {period}", style="bold")
 
 

@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from motet.domain.units import iso_seconds
 from motet.insight.expected_start import expected_start_words, rough_words
 from motet.insight.wording import counted
 from motet.interfaces.cli.screens.local_clock import local_clock
@@ -19,7 +20,8 @@ MOST_DELAYED = 20
 
 def dry_run_screen(found: Mapping[str, Any]) -> RenderableType:
     """Start, run time, and the jobs that would end later."""
-    start = expected_start_words(found["expected_start"], found["now"], local_clock)
+    now_s = iso_seconds(found["now"])
+    start = expected_start_words(found["expected_start"], now_s, local_clock)
     facts = Table(box=None, show_header=False, pad_edge=False)
     processes = _size(found)
     jobs = found.get("jobs", 1)  # A server of the version before knows single jobs only.
@@ -29,7 +31,7 @@ def dry_run_screen(found: Mapping[str, Any]) -> RenderableType:
         facts.add_row("trial", f"first, for {rough_words(trial_s)} at most; it is taken to pass")
     facts.add_row("starts" if jobs == 1 else "first starts", visible_text(start))
     if jobs > 1:
-        last = expected_start_words(found["last_start"], found["now"], local_clock)
+        last = expected_start_words(found["last_start"], now_s, local_clock)
         facts.add_row("last starts", visible_text(last))
     facts.add_row("runs" if jobs == 1 else "each runs", _run_time(found["run_time_s"]))
     facts.add_row("delays", _delayed_words(found))

@@ -5,11 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 
 
-def date_and_time(unix_s: float) -> str:
-    """Seconds since 1970 as date and time."""
-    return _words(datetime.fromtimestamp(unix_s))
-
-
 def date_and_time_of(at: str | None, missing: str = "-") -> str:
     """ISO 8601 as date and time. `missing`: for no moment."""
     return _words(datetime.fromisoformat(at)) if at else missing

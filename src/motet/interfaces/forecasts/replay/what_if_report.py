@@ -11,7 +11,7 @@ import numpy as np
 from motet.domain.arrays import Ints
 from motet.domain.errors import MotetError
 from motet.domain.snapshot import UNKNOWN
-from motet.domain.units import seconds
+from motet.domain.units import iso_time, seconds
 from motet.interfaces.forecasts.remaining_work import RemainingWork, has_ended
 from motet.interfaces.forecasts.replayed_period import PolicyInForce, ReplayedPeriod
 from motet.interfaces.forecasts.sizes.sized_trainings import SizedTrainings
@@ -42,7 +42,7 @@ def what_if_report(
     warnings: Sequence[str] = (),
     tell: Tell = untold,
 ) -> dict[str, Any]:
-    """Simulates both policies. Times are seconds, `from` and `until` Unix times. `warnings`: about
+    """Simulates both policies. Durations are seconds, times ISO 8601. `warnings`: about
     the journal; one is added if the policy in force cannot be simulated, say without its file.
 
     Statistics are of the jobs that ended by themselves on the live cluster (`jobs_compared`), so
@@ -70,8 +70,8 @@ def what_if_report(
         **_sized_counts(jobs, sized, after),
     }
     return {
-        "from": seconds(max(period.start.now_us, min(job.submitted_us for job in jobs))),
-        "until": seconds(until_us),
+        "from": iso_time(max(period.start.now_us, min(job.submitted_us for job in jobs))),
+        "until": iso_time(until_us),
         **counted,
         "policy_changes": sum(at_us > period.start.now_us for at_us, _ in state.policies[1:]),
         "restart_s": seconds(period.restart_us),
@@ -212,7 +212,7 @@ def _job_rows(
             "queue": job.spec.queue,
             "processes": _processes(job, sized, int(after.workload.gpus[place])),
             "state": job.state.value,
-            "submitted": seconds(job.submitted_us),
+            "submitted": iso_time(job.submitted_us),
             "is_predicted": job.number in work.predicted,
             "measured_jct_s": None if ended_us is None else seconds(ended_us - job.submitted_us),
             "in_force_jct_s": before and _jct_s(before, place, job),

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from motet.domain.units import SECOND_US, seconds
+from motet.domain.units import SECOND_US, iso_time, seconds
 from motet.insight.expected_start import later_view
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState
@@ -76,13 +76,13 @@ class StartPredictions:
         return starts, ends
 
     def of(self, number: int, now_us: int) -> dict[str, Any] | None:
-        """The latest prediction of a waiting job: `made` (Unix seconds), `low_s`, `median_s` and
+        """The latest prediction of a waiting job: `made` (ISO 8601), `low_s`, `median_s` and
         `high_s` from now on, `unknown_because`; None: there is none yet."""
         found = self._found["starts"].get(str(number))
         if found is None or number not in self._waiting:
             return None
         passed_s = seconds(now_us - found["made_us"])
-        return {"made": seconds(found["made_us"]), **later_view(found, passed_s)}
+        return {"made": iso_time(found["made_us"]), **later_view(found, passed_s)}
 
     @property
     def coverage(self) -> Mapping[str, Any] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from motet.domain.units import seconds
+from motet.domain.units import iso_time
 from motet.insight.sentences import gain_words, refusal_words
 from motet.insight.wording import counted, in_slots
 from motet.live.jobs.job import LiveJob
@@ -14,7 +14,7 @@ _SIZED = ("propose", "keep", "start", "resume", "migrate", "resize")
 
 
 def proposed_size(state: LiveState, job: LiveJob) -> dict[str, Any] | None:
-    """The latest proposal; None: there is none. `at`: Unix seconds. `gain`: part of an epoch that
+    """The latest proposal; None: there is none. `at`: ISO 8601. `gain`: part of an epoch that
     it would save. `refusal`: why the job runs with fewer slots than that; empty: it does not."""
     found = job.proposal
     if found is None:
@@ -27,7 +27,7 @@ def proposed_size(state: LiveState, job: LiveJob) -> dict[str, Any] | None:
         "servers": found.servers,
         "gain": found.gain,
         "attempt": found.attempt,
-        "at": seconds(found.at_us),
+        "at": iso_time(found.at_us),
         "refusal": refusal,
         "sentence": f"{told}; not granted in full: {refusal}" if refusal else told,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from motet.domain.units import iso_seconds
 from motet.insight.replay_words import policy_words, replay_notes, time_words
 from motet.interfaces.server.web.drawings import colour_of
 from motet.interfaces.server.web.pages import local_time
@@ -38,8 +39,8 @@ def replay_report(summary: Mapping[str, Any]) -> dict[str, Any]:
     """A result, in words."""
     in_force, other = summary["runs"][1:]
     return {
-        "from": local_time(round(summary["from"] * 1e6)),
-        "until": local_time(round(summary["until"] * 1e6)),
+        "from": _moment(summary["from"]),
+        "until": _moment(summary["until"]),
         "jobs": summary["jobs"],
         "jobs_compared": summary["jobs_compared"],
         "verdict": _verdict(in_force, other),
@@ -102,6 +103,12 @@ def _runs(number: int, summary: Mapping[str, Any], colours: Sequence[int]) -> li
 
 def _policy(run: Mapping[str, Any]) -> str:
     return policy_words(run["policy"], run["settings"])
+
+
+def _moment(at: str | float) -> str:
+    """Results that an earlier version has stored have Unix seconds."""
+    unix_s = iso_seconds(at) if isinstance(at, str) else at
+    return local_time(round(unix_s * 1e6))
 
 
 def _verdict(in_force: Mapping[str, Any], other: Mapping[str, Any]) -> str:
