@@ -19,6 +19,7 @@ from motet.domain.units import SECOND_US
 from motet.estimate.run_times import RunTimeForecast
 from motet.interfaces.forecasts.draws.drawn_times import DrawnTimes
 from motet.interfaces.forecasts.draws.later_submissions import LatestSubmissions
+from motet.interfaces.forecasts.draws.past_starts import PastStarts
 from motet.interfaces.forecasts.draws.start_up_times import StartUpTimes
 from motet.interfaces.forecasts.new_jobs import NewJobs, Releases
 from motet.interfaces.forecasts.remaining_work import LEAST_US, MeasuredRuns
@@ -239,7 +240,7 @@ class PossibleFutures:
             state.queue_book.in_force,
             users | {each.job.number: each.job.user for each in later},
             least_us | {**work_us} | {each.job.number: each.run_us for each in later},
-            0,  # Starts take their time, see `take_time_to_start`.
+            PastStarts(),  # Replaced by drawn ones.
             PolicyInForce(state.policy.policy, dict(state.policy.settings)),
         )
 

@@ -20,26 +20,41 @@ ASSUMED_US = 60 * SECOND_US
 
 @dataclass(frozen=True)
 class MeasuredRuns:
-    """Run times until `until_us`. `start_up_us`: the cost of every attempt after the first one,
-    which a simulation charges by itself and is therefore not a part of run times."""
+    """Run times until `until_us`, without start-ups. `start_up_us`: the usual one, of attempts that
+    are not known to have run."""
 
     until_us: int
     start_up_us: int
 
     @classmethod
     def of(cls, jobs: Iterable[LiveJob], until_us: int) -> MeasuredRuns:
-        """The cost is the median time from the request of an attempt until all processes run: of
-        attempts that continue a job, else of all."""
+        """The usual start-up is the median time from the request of an attempt until all processes
+        run: of attempts that continue a job, else of all."""
         starts = [each for job in jobs for each in job.attempts if each.running_us is not None]
         again = [each for each in starts if each.number > 1]
         took = [(each.running_us or 0) - each.requested_us for each in again or starts]
         return cls(until_us, round(median(took)) if took else 0)
 
     def run_us(self, job: LiveJob, from_us: int = 0) -> int:
-        """The time for which a job held slots since then."""
+        """The time for which a job held slots since then, without start-ups that began since."""
         held_us = sum(self._held_us(each, from_us) for each in job.attempts)
-        again = sum(each.number > 1 and each.requested_us > from_us for each in job.attempts)
-        return max(held_us - again * self.start_up_us, LEAST_US if held_us else 0)
+        starts_us = sum(
+            min(self.start_us(each), self._held_us(each, from_us))
+            for each in job.attempts
+            if each.requested_us > from_us
+        )
+        return max(held_us - starts_us, LEAST_US if held_us else 0)
+
+    def start_us(self, attempt: Attempt) -> int:
+        """How long an attempt took until all of its processes ran. One that ended by itself before
+        that was known worked all the time."""
+        if attempt.running_us is not None:
+            return attempt.running_us - attempt.requested_us
+        return 0 if _is_whole(attempt) else self.start_up_us
+
+    def starts_us(self, job: LiveJob, from_us: int) -> tuple[int, ...]:
+        """The start-ups of a job that began since then, in their order."""
+        return tuple(self.start_us(each) for each in job.attempts if each.requested_us > from_us)
 
     def worked_us(self, job: LiveJob) -> int:
         """The time for which all processes of a job ran: without start-ups."""
@@ -67,24 +82,25 @@ class MeasuredRuns:
 
     def _worked_us(self, attempt: Attempt) -> int:
         if attempt.running_us is None:  # It ended before it was known to run, or it is starting.
-            is_whole = attempt.outcome in (AttemptOutcome.SUCCEEDED, AttemptOutcome.FAILED)
-            return self._held_us(attempt, 0) if is_whole else 0
+            return self._held_us(attempt, 0) if _is_whole(attempt) else 0
         return attempt.ran_us(self.until_us)
 
     def _held_us(self, attempt: Attempt, from_us: int) -> int:
-        end_us = self.until_us if attempt.ended_us is None else attempt.ended_us
-        return max(end_us - max(attempt.requested_us, from_us), 0)
+        end_us = needed_until_us(attempt)
+        return max(
+            (self.until_us if end_us is None else end_us) - max(attempt.requested_us, from_us), 0
+        )
 
 
 @dataclass(frozen=True)
 class RemainingWork:
-    """`work_us`: by job, on its slots, from a moment on. `rest_us`: the part of it that is
-    predicted. `predicted`: jobs that have not ended by themselves, `assumed`: those of them about
-    which nothing was known."""
+    """`work_us`: by job, on its slots, from a moment on, without start-ups. `rest_us`: the part of
+    it that is predicted. `runs`: what was measured. `predicted`: jobs that have not ended by
+    themselves, `assumed`: those of them about which nothing was known."""
 
     work_us: Mapping[int, int]
     rest_us: Mapping[int, int]
-    start_up_us: int
+    runs: MeasuredRuns
     predicted: frozenset[int]
     assumed: frozenset[int]
 
@@ -109,12 +125,25 @@ class RemainingWork:
                     assumed.add(job.number)
             rests_us[job.number] = rest_us
             work_us[job.number] = max(runs.run_us(job, from_us) + rest_us, LEAST_US)
-        return cls(work_us, rests_us, runs.start_up_us, frozenset(predicted), frozenset(assumed))
+        return cls(work_us, rests_us, runs, frozenset(predicted), frozenset(assumed))
+
+
+def needed_until_us(attempt: Attempt) -> int | None:
+    """Until when an attempt needed its slots; None: it still does. One that finished although it
+    was being stopped, as a training after its last epoch does, needed none to be given back."""
+    if attempt.outcome is AttemptOutcome.SUCCEEDED and attempt.stopping_us is not None:
+        return max(attempt.stopping_us, attempt.running_us or attempt.requested_us)
+    return attempt.ended_us
 
 
 def has_ended(job: LiveJob) -> bool:
     """Whether it ended by itself, so that its run time is known."""
     return job.state in (JobState.SUCCEEDED, JobState.FAILED)
+
+
+def _is_whole(attempt: Attempt) -> bool:
+    """Whether it ended by itself."""
+    return attempt.outcome in (AttemptOutcome.SUCCEEDED, AttemptOutcome.FAILED)
 
 
 def groups_of(job: LiveJob) -> tuple[Hashable, ...]:

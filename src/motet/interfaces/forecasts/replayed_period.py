@@ -36,6 +36,7 @@ from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import exact_seconds, microseconds
 from motet.engine.policy_loading.engine_settings import ENGINE_SETTINGS
 from motet.engine.ports import Journal
+from motet.interfaces.forecasts.draws.past_starts import PastStarts
 from motet.interfaces.forecasts.simulation_start import SimulationStart
 from motet.interfaces.forecasts.sizes.sized_trainings import SizedTrainings
 from motet.live.master.policy_choice import policy_of
@@ -59,8 +60,8 @@ class PolicyInForce:
 @dataclass(frozen=True, eq=False)
 class ReplayedPeriod:
     """`jobs`: the live numbers of the workload's jobs, in its order. `cluster`: with all machines
-    that there ever were. `restart_us`: the cost of every further start of a job, `resize_us`: of
-    every resize."""
+    that there ever were. `starts`: how long they take. `resize_us`: the cost of every resize beside
+    its start."""
 
     start: SimulationStart
     jobs: tuple[int, ...]
@@ -68,7 +69,7 @@ class ReplayedPeriod:
     timeline: Sequence[TimedEvent]
     cluster: ClusterSpec
     work_us: Mapping[int, int]
-    restart_us: int
+    starts: PastStarts
     in_force: PolicyInForce
     queues: Queues
     resize_us: int
@@ -83,14 +84,14 @@ class ReplayedPeriod:
         queues: Queues,
         users: Mapping[int, str],
         work_us: Mapping[int, int],
-        restart_us: int,
+        starts: PastStarts,
         in_force: PolicyInForce,
         sized: SizedTrainings | None = None,
     ) -> ReplayedPeriod:
-        """`happened`: after the start, with its Unix times. `work_us`: by job, after the start.
-        `queues`: all, with their limits at the start. `sized`: trainings whose size may change;
-        None: all jobs keep their sizes. Jobs that request more slots than `cluster` has are left
-        out."""
+        """`happened`: after the start, with its Unix times. `work_us`: by job, after the start,
+        without start-ups. `queues`: all, with their limits at the start. `sized`: trainings whose
+        size may change; None: all jobs keep their sizes. Jobs that request more slots than
+        `cluster` has are left out."""
         resized = {} if sized is None else sized.jobs
         start = start.with_sizes({number: job.roles for number, job in resized.items()})
         work_us = {**work_us, **{number: _alone_us(job) for number, job in resized.items()}}
@@ -120,10 +121,10 @@ class ReplayedPeriod:
             [*_timeline(happened, place_of)],
             cluster,
             work_us,
-            restart_us,
+            starts,
             in_force,
             queues,
-            restart_us + (0 if sized is None else sized.lost_us),
+            0 if sized is None else sized.lost_us,
             None if sized is None or not resized else _reports(sized, place_of),
         )
 
@@ -143,6 +144,7 @@ class ReplayedPeriod:
         if self.reports is not None and not (keeps_policy or _groups_jobs(experiment)):
             start = start.apart()
         start.begin(simulation, place_of, self.work_us, keeps_policy=keeps_policy)
+        simulation.take_time_to_start(self.starts.times(self.jobs))
         return simulation
 
     def with_work(self, work_us: Mapping[int, int]) -> ReplayedPeriod:
@@ -153,10 +155,10 @@ class ReplayedPeriod:
         return replace(self, work_us=work_us, workload=workload)
 
     def experiment(self, policy: PolicyInForce) -> Experiment:
-        """The policy with the live cluster's planner and the measured cost of a restart."""
+        """The policy with the live cluster's planner and the measured cost of a resize."""
         settings = {
             "placement": "count",
-            "preemption_cost": exact_seconds(self.restart_us),
+            "preemption_cost": exact_seconds(0),  # Starts take their time, see `simulation`.
             "rescale_cost": exact_seconds(self.resize_us),
             **{name: policy.settings.get(name, usual) for name, usual in ENGINE_SETTINGS.items()},
         }

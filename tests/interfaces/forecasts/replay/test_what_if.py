@@ -29,7 +29,7 @@ from motet.live.master.intake import Change, ChoosePolicy, Input
 from motet.live.master.job_updates import UpdateJob
 from motet.live.master.submissions.submission import Submit, SubmitArray
 from motet.live.queues.queue_changes import CreateQueue, LimitQueue, SetQueueMode
-from timed_master import TimedRows, play
+from timed_master import TimedRows, at_once, play
 
 CLUSTER = ClusterDeclared(("m0", "m1"), (4, 2))
 NOON_US = 1_700_000_000 * SECOND_US
@@ -61,12 +61,14 @@ def asked(
 ) -> dict[str, Any]:
     """The report about a cluster that was left to itself until all jobs had ended."""
     until_s, needed_us = more.pop("until_s", 1e6), more.pop("needed_us", None)
+    start_up_us = more.pop("start_up_us", at_once)
     with tempfile.TemporaryDirectory() as home:
         address = f"{home}/journal.db"
         policy = ChoosePolicy(in_force, POLICIES.get(in_force, {}))
         with JournalStore(address) as store:
             timed = seconds_of(rows)
-            play(store, CLUSTER, timed, policy, others, at(until_s), needed_us=needed_us)
+            took = {"needed_us": needed_us, "start_up_us": start_up_us}
+            play(store, CLUSTER, timed, policy, others, at(until_s), **took)
         question = WhatIfQuestion(wanted, POLICIES.get(wanted, {}), **more)
         return what_if(FollowedJournal(address), question)
 
@@ -101,6 +103,22 @@ def test_a_replay_from_any_moment_on_is_what_happened(
     except NotFound:
         return
     assert completions(report, "in_force_jct_s") == completions(report, "measured_jct_s")
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(max_examples=examples(10))
+@given(drawn=st.lists(jobs, min_size=1, max_size=8).map(sorted), took_s=st.integers(1, 9))
+def test_starts_take_as_long_as_they_did(policy: str, drawn: Any, took_s: int) -> None:
+    """A job that is starting attains no service yet: it is preempted as late as it was."""
+
+    def start_up_us(processes: int) -> int:
+        return took_s * processes * SECOND_US
+
+    report = asked(drawn, policy, "fifo", start_up_us=start_up_us)
+    assert completions(report, "in_force_jct_s") == completions(report, "measured_jct_s")
+    before, replayed, _ = report["runs"]
+    for figure in ("jct_s", "wait_s", "makespan_s", "preemptions"):
+        assert replayed[figure] == before[figure]
 
 
 def test_another_policy_would_have_done_what_it_does_on_the_live_cluster() -> None:

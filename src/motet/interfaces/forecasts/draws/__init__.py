@@ -1,1 +1,1 @@
-"""What is drawn for possible futures: run times, start-ups and later submissions."""
+"""What happens in a simulation beside decisions: run times, start-ups, later submissions."""

@@ -9,6 +9,7 @@ from typing import Any
 from motet.domain.errors import NotFound
 from motet.domain.events import Submitted
 from motet.domain.queues.queue_limits import Queues
+from motet.interfaces.forecasts.draws.past_starts import PastStarts
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.remaining_work import RemainingWork
 from motet.interfaces.forecasts.replay.what_if_report import Tell, untold, what_if_report
@@ -59,7 +60,10 @@ def what_if(journal: FollowedJournal, asked: WhatIfQuestion, tell: Tell = untold
         Queues.with_limits(state.queues, limits),
         {job.number: job.user for job in jobs},
         work.work_us,
-        work.start_up_us,
+        PastStarts(
+            {job.number: work.runs.starts_us(job, start.now_us) for job in jobs},
+            work.runs.start_up_us,
+        ),
         PolicyInForce(state.policy.policy, dict(state.policy.settings)),
         sized,
     )

@@ -11,7 +11,7 @@ import numpy as np
 from motet.domain.arrays import Ints
 from motet.domain.errors import MotetError
 from motet.domain.snapshot import UNKNOWN
-from motet.domain.units import iso_time, seconds
+from motet.domain.units import NEVER_US, iso_time, seconds
 from motet.interfaces.forecasts.remaining_work import RemainingWork, has_ended
 from motet.interfaces.forecasts.replayed_period import PolicyInForce, ReplayedPeriod
 from motet.interfaces.forecasts.sizes.sized_trainings import SizedTrainings
@@ -74,8 +74,8 @@ def what_if_report(
         "until": iso_time(until_us),
         **counted,
         "policy_changes": sum(at_us > period.start.now_us for at_us, _ in state.policies[1:]),
-        "restart_s": seconds(period.restart_us),
-        "resize_s": seconds(period.resize_us),
+        "restart_s": seconds(period.starts.usual_us),
+        "resize_s": seconds(period.starts.usual_us + period.resize_us),
         "replay_error": _relative(runs[0], runs[1]),
         "warnings": [*warnings, *problem],
         "runs": runs,
@@ -134,9 +134,21 @@ def _measured_run(
     return _run("measured", policy, jct_us, jct_us - held_us, makespan_us, counts)
 
 
-def _held_us(job: LiveJob) -> int:
-    """The time for which an ended job held slots."""
-    return sum((each.ended_us or 0) - each.requested_us for each in job.attempts)
+def _held_us(job: LiveJob, until_us: int = NEVER_US) -> int:
+    """The time until then for which a job held slots, or an ended job in all."""
+    ends_us = [NEVER_US if each.ended_us is None else each.ended_us for each in job.attempts]
+    held_us = zip((each.requested_us for each in job.attempts), ends_us, strict=True)
+    return sum(max(min(end_us, until_us) - from_us, 0) for from_us, end_us in held_us)
+
+
+def _simulated_held_us(outcome: Outcome) -> Ints:
+    """The same for all jobs of a simulation, since its start. Holds are ordered by start and job;
+    those on several machines count once."""
+    holds, held_us = outcome.holds, np.zeros(len(outcome.workload), np.int64)
+    is_first = np.diff(holds.start_us, prepend=UNKNOWN) != 0
+    is_first |= np.diff(holds.job, prepend=UNKNOWN) != 0
+    np.add.at(held_us, holds.job[is_first], (holds.end_us - holds.start_us)[is_first])
+    return held_us
 
 
 def _in_force(period: ReplayedPeriod) -> tuple[Outcome | None, list[str]]:
@@ -161,7 +173,9 @@ def _simulated(
     makespan_us = int(ends_us.max() - submitted_us.min()) if done.any() else 0
     counts = tuple(int(outcome.columns[name][done].sum()) for name in ("preemptions", "rescales"))
     jct_us = ends_us - submitted_us
-    wait_us = jct_us - outcome.columns["executed_us"][done]
+    before_us = [_held_us(job, period.start.now_us) for job in jobs]
+    held_us = np.array(before_us, np.int64) + _simulated_held_us(outcome)
+    wait_us = jct_us - held_us[done]
     run = _run("simulated", policy, jct_us, wait_us, makespan_us, counts)
     return {**run, "knows_durations": period.experiment(policy).policy_class.knows_durations}
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from motet.interfaces.forecasts.remaining_work import needed_until_us
 from motet.live.jobs.attempt import Attempt
 from motet.live.jobs.job import LiveJob
 
 
 @dataclass(frozen=True, slots=True)
 class HeldSpan:
-    """A job held slots of one size, beside the same `partners`. Start-ups of further attempts are
-    left out. `partners`: numbers of the other trainings on its machines."""
+    """A job held slots of one size, beside the same `partners`; start-ups are left out.
+    `partners`: numbers of the other trainings on its machines."""
 
     from_us: int
     to_us: int
@@ -33,17 +34,17 @@ class _Open:
 
 
 def held_spans(
-    jobs: Iterable[LiveJob], from_us: int, until_us: int, start_up_us: int
+    jobs: Iterable[LiveJob], from_us: int, until_us: int, start_us: Callable[[Attempt], int]
 ) -> Mapping[int, list[HeldSpan]]:
-    """By job, in the order of time, between two moments. `start_up_us`: of every attempt after the
-    first one of a job, if it began in this time."""
+    """By job, in the order of time, between two moments. `start_us`: how long the start-up of
+    an attempt took; one that began before the period counts as done."""
     chosen = [*jobs]
     by_machine = frozenset(job.number for job in chosen if job.spec.is_by_machine)
     changes: list[tuple[int, int, int, Attempt]] = []
     for job in chosen:
         for attempt in job.attempts:
             began_us = max(attempt.requested_us, from_us)
-            ended_us = min(attempt.ended_us or until_us, until_us)
+            ended_us = min(needed_until_us(attempt) or until_us, until_us)
             if began_us < ended_us:
                 changes.append((began_us, 1, job.number, attempt))
                 changes.append((ended_us, 0, job.number, attempt))
@@ -51,8 +52,8 @@ def held_spans(
     sweep = _Sweep(by_machine)
     for at_us, begins, number, attempt in changes:
         if begins:
-            is_again = attempt.number > 1 and attempt.requested_us > from_us
-            sweep.begins(at_us, number, attempt, start_up_us if is_again else 0)
+            took_us = start_us(attempt) if attempt.requested_us > from_us else 0
+            sweep.begins(at_us, number, attempt, took_us)
         else:
             sweep.ends(at_us, number)
     return sweep.found

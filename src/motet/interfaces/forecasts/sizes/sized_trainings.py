@@ -71,7 +71,7 @@ class SizedTrainings:
         fixed = frozenset(number for number, job in elastic.items() if _has_one_size(job))
         chosen = {number: job for number, job in elastic.items() if number not in fixed}
         speeds = {number: known_speeds(job, events[number]) for number, job in chosen.items()}
-        spans = held_spans(chosen.values(), *period_us, work.start_up_us)
+        spans = held_spans(chosen.values(), *period_us, work.runs.start_us)
         found: dict[int, MeasuredJob] = {}
         reports: dict[int, list[WorkReport]] = {}
         lost_us: list[float] = []
