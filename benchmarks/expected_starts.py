@@ -76,7 +76,7 @@ class Run:
             }
             wanted = frozenset(job for job, wait in new.items() if wait not in seen)
             if wanted:
-                starts = expected_starts(futures, wanted, lambda: None)
+                starts = expected_starts(futures, wanted, lambda _: None)
                 rounds_cpu_s.append(time.process_time() - began_s)
                 found += came_about(whole, starts, new)
             seen |= {*new.values()}

@@ -111,7 +111,7 @@ def first_predictions(
         waits = {job: (job, len(jobs[job].attempts)) for job in futures.waiting}
         wanted = frozenset(job for job, wait in waits.items() if wait not in seen)
         seen |= {*waits.values()}
-        for job, start in expected_starts(futures, wanted, lambda: None).items():
+        for job, start in expected_starts(futures, wanted, lambda _: None).items():
             attempts = whole.cluster.state.jobs[job].attempts
             yield start, min(it.requested_us for it in attempts if it.requested_us >= now_us)
 

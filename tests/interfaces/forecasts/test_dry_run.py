@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from example_count import examples
 from motet.domain.errors import BadInput
 from motet.domain.units import SECOND_US, seconds
-from motet.interfaces.forecasts.dry_run import DryRunQuestion, dry_run
+from motet.interfaces.forecasts.dry_run import MOST_WORK, DryRunQuestion, dry_run
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.futures import Foresight
 from motet.live.jobs.array_file import array_spec
@@ -90,7 +92,12 @@ def ends_of(rows: Rows, policy: str) -> dict[int, tuple[int, int]]:
 
 
 def asked(
-    rows: Rows, policy: str, now_s: float, declares: bool = True, **spec: Any
+    rows: Rows,
+    policy: str,
+    now_s: float,
+    declares: bool = True,
+    most_work: int = MOST_WORK,
+    **spec: Any,
 ) -> dict[str, Any]:
     """The answer at a time at which the cluster runs these jobs. What users declare is exact, so
     that there is one future."""
@@ -102,7 +109,7 @@ def asked(
             play(store, CLUSTER, timed(rows), chosen, until_us=now_us, declares=declares)
         foresight = Foresight.DECLARED if declares else Foresight.LATER
         journal = FollowedJournal(f"{home}/journal.db")
-        return dry_run(journal, DryRunQuestion(values, "bob", now_us), foresight)
+        return dry_run(journal, DryRunQuestion(values, "bob", now_us), foresight, most_work)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -223,6 +230,22 @@ def test_a_start_after_a_job_of_which_only_the_limit_is_known_has_a_latest_time(
         start = dry_run(journal, question, Foresight.PRESENT)["expected_start"]
     assert start["low_s"] < 1
     assert start["high_s"] == pytest.approx(90, abs=0.01)
+
+
+def test_what_is_too_much_to_simulate_is_a_matter_of_work_not_of_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a busy machine an hour may pass between two events."""
+    hours = itertools.count()
+    for clock in ("monotonic", "process_time", "perf_counter", "time"):
+        monkeypatch.setattr(time, clock, lambda: 3600.0 * next(hours))
+    rows = [(second, 5 + 7 * second % 20, 6) for second in range(12)]
+    answer = asked(rows, "fifo", 150, declares=False)
+    assert answer["expected_start"]["unknown_because"] == ""
+    assert answer["delayed"] == []
+    answer = asked(rows, "fifo", 150, declares=False, most_work=1000)
+    assert answer["expected_start"]["unknown_because"] == "there is too much to simulate"
+    assert answer["delayed_unknown_because"] == "there is too much to simulate"
 
 
 def test_a_start_that_no_unknown_run_time_delays_is_known() -> None:

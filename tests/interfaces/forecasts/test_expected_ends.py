@@ -14,7 +14,7 @@ from motet.domain.units import SECOND_US
 from motet.interfaces.forecasts.expected_ends import ExpectedEnd, expected_ends
 from motet.interfaces.forecasts.expected_starts import (
     FEWEST_FUTURES,
-    TimeIsUp,
+    TooMuch,
     simulated_futures,
     starts_in,
 )
@@ -47,7 +47,7 @@ def futures_of(home: str, rows: Any, policy: str, now_us: int, declares: bool) -
 
 
 def predicted(futures: PossibleFutures) -> dict[int, ExpectedEnd]:
-    return expected_ends(futures, simulated_futures(futures, futures.waiting, lambda: None))
+    return expected_ends(futures, simulated_futures(futures, futures.waiting, lambda _: None))
 
 
 @pytest.mark.parametrize("policy", ["fifo", "best-effort", "srtf"])
@@ -88,9 +88,10 @@ def test_an_end_beyond_what_was_simulated_is_open() -> None:
 def test_too_much_to_simulate_predicts_nothing() -> None:
     calls = iter(range(FEWEST_FUTURES - 1))
 
-    def check() -> None:
+    def check(work: int) -> None:
+        assert work > 0
         if next(calls, None) is None:
-            raise TimeIsUp
+            raise TooMuch
 
     rows = [(number, 30 + 7 * number, 2) for number in range(20)]
     with tempfile.TemporaryDirectory() as home:

@@ -14,11 +14,12 @@ from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import SECOND_US, iso_time, seconds
 from motet.estimate.run_times import RunTimeForecast
 from motet.interfaces.forecasts.expected_starts import (
+    Check,
     ExpectedStart,
-    TimeIsUp,
+    TooMuch,
     simulated_futures,
     start_in_group,
-    within,
+    up_to,
 )
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.futures import Foresight, PossibleFutures
@@ -35,8 +36,8 @@ MOST_PAIRS = 19
 FEWEST_PAIRS = 3
 _LEAST_DELAY_US = SECOND_US
 RANGE = (0.05, 0.5, 0.95)
-BUDGET_S = 20.0
-"""For each of the two parts."""
+MOST_WORK = 50_000_000
+"""For each of the two parts: 15 to 30 s of a core, see Future."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,10 @@ class DryRunQuestion:
 
 
 def dry_run(
-    journal: FollowedJournal, asked: DryRunQuestion, foresight: Foresight = Foresight.LATER
+    journal: FollowedJournal,
+    asked: DryRunQuestion,
+    foresight: Foresight = Foresight.LATER,
+    most_work: int = MOST_WORK,
 ) -> dict[str, Any]:
     """Nothing is submitted. Raises BadInput as the submission would. `trial_s`: how long a trial
     runs first, at most; None: there is none. It is taken to run so long, and to pass.
@@ -66,10 +70,10 @@ def dry_run(
         PossibleFutures(live, now_us, journal.position, jobs, seen)
         for jobs, seen in ((None, present), (new, present), (new, foresight))
     )
-    starts = _starts(live.state, foreseen, new)
+    starts = _starts(live.state, foreseen, new, up_to(most_work))
     obstacle = new.obstacle(live.state) or after.obstacle
     is_known = all(map(after.is_known, new.jobs))
-    pairs = _pairs(before, after, within(BUDGET_S)) if is_known and not obstacle else None
+    pairs = _pairs(before, after, up_to(most_work)) if is_known and not obstacle else None
     delays = None if pairs is None else _delays(pairs)
     first = next(iter(new.jobs.values()))
     return {
@@ -133,13 +137,13 @@ class _NewStarts:
     by_index: Mapping[int, ExpectedStart]
 
 
-def _starts(state: LiveState, after: PossibleFutures, new: NewJobs) -> _NewStarts:
+def _starts(state: LiveState, after: PossibleFutures, new: NewJobs, check: Check) -> _NewStarts:
     group = frozenset(new.jobs)
     indices = {job.index: number for number, job in new.jobs.items() if job.array is not None}
     if because := new.obstacle(state):
         unknown = ExpectedStart(None, None, None, because)
         return _NewStarts(unknown, unknown, dict.fromkeys(indices, unknown))
-    simulated = simulated_futures(after, group, within(BUDGET_S))
+    simulated = simulated_futures(after, group, check)
 
     def start(choose: Callable[[Mapping[int, int]], int | None]) -> ExpectedStart:
         return start_in_group(after, group, simulated, choose)
@@ -178,15 +182,13 @@ _Pairs: TypeAlias = Sequence[tuple[Mapping[int, int], Mapping[int, int]]]
 """When jobs end (Unix times) in futures without the new jobs, and in the same ones with them."""
 
 
-def _pairs(
-    before: PossibleFutures, after: PossibleFutures, check_time: Callable[[], None]
-) -> _Pairs | None:
+def _pairs(before: PossibleFutures, after: PossibleFutures, check: Check) -> _Pairs | None:
     """None: there is too much to simulate."""
     found: list[tuple[Mapping[int, int], Mapping[int, int]]] = []
     for number in range(1 if after.are_equal else MOST_PAIRS):
         try:
-            without, with_it = (_ends_us(each, number, check_time) for each in (before, after))
-        except TimeIsUp:
+            without, with_it = (_ends_us(each, number, check) for each in (before, after))
+        except TooMuch:
             return None if number < FEWEST_PAIRS else found
         found.append((without, with_it))
     return found
@@ -201,14 +203,12 @@ def _delays(pairs: _Pairs) -> dict[int, list[int]]:
     return found
 
 
-def _ends_us(
-    futures: PossibleFutures, number: int, check_time: Callable[[], None]
-) -> dict[int, int]:
+def _ends_us(futures: PossibleFutures, number: int, check: Check) -> dict[int, int]:
     """Without those that do not end."""
     known = [futures.is_known(job) for job in futures.jobs]
     for future in futures.drawn(number, "never"):
         outcome = future.outcome
-        check_time()
+        check(future.work)
         if (outcome.is_finished | outcome.is_suspended | ~np.array(known, np.bool_)).all():
             break
     ends = zip(futures.jobs, future.ends_us.tolist(), strict=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from statistics import median
+from typing import TypeAlias
 
 from motet.domain.arrays import Ints
 from motet.interfaces.forecasts.futures import Extreme, PossibleFutures
@@ -36,17 +37,35 @@ class ExpectedStart:
         return self.high_us is not None
 
 
-class TimeIsUp(Exception):
-    """Simulating took too long."""
+class TooMuch(Exception):
+    """There is more to simulate than is worth it."""
 
 
-def within(budget_s: float, clock_s: Callable[[], float] = time.monotonic) -> Callable[[], None]:
-    """A function that raises TimeIsUp once the time has passed."""
-    ends_s = clock_s() + budget_s
+Check: TypeAlias = Callable[[int], None]
+"""Gets the work of each part of a future, see Future; raises TooMuch."""
 
-    def check() -> None:
-        if clock_s() > ends_s:
-            raise TimeIsUp
+
+def within(budget_s: float) -> Check:
+    """Until this process has used so much time of the processor."""
+    ends_s = time.process_time() + budget_s
+
+    def check(work: int) -> None:
+        del work
+        if time.process_time() > ends_s:
+            raise TooMuch
+
+    return check
+
+
+def up_to(most_work: int) -> Check:
+    """The same on every machine, however busy it is."""
+    done = 0
+
+    def check(work: int) -> None:
+        nonlocal done
+        done += work
+        if done > most_work:
+            raise TooMuch
 
     return check
 
@@ -68,28 +87,28 @@ class SimulatedFutures:
 
 
 def simulated_futures(
-    futures: PossibleFutures, wanted: frozenset[int], check_time: Callable[[], None]
+    futures: PossibleFutures, wanted: frozenset[int], check: Check
 ) -> SimulatedFutures:
-    """`check_time`: raises TimeIsUp; what is known by then counts."""
+    """`check`: raises TooMuch; what is known by then counts."""
     extremes: tuple[Extreme, ...] = ("at once", "never") if futures.unknown else ("never",)
     starts: dict[Extreme, list[dict[int, int]]] = {each: [] for each in extremes}
     ends_us: dict[Extreme, list[Ints]] = {each: [] for each in extremes}
     wanted_count = FEWEST_FUTURES if futures.are_declared else FUTURES
     different = 1 if futures.are_equal else wanted_count
-    with suppress(TimeIsUp):
+    with suppress(TooMuch):
         for number in range(different if futures.jobs and not futures.obstacle else 0):
             for extreme in extremes:
-                found, ended = _simulated(futures, number, wanted, extreme, check_time)
+                found, ended = _simulated(futures, number, wanted, extreme, check)
                 starts[extreme] += [found] * (wanted_count // different)
                 ends_us[extreme] += [ended] * (wanted_count // different)
     return SimulatedFutures(extremes, starts, ends_us)
 
 
 def expected_starts(
-    futures: PossibleFutures, wanted: frozenset[int], check_time: Callable[[], None]
+    futures: PossibleFutures, wanted: frozenset[int], check: Check
 ) -> dict[int, ExpectedStart]:
-    """Of waiting jobs, as far as they are known when `check_time` raises TimeIsUp."""
-    return starts_in(futures, wanted, simulated_futures(futures, wanted, check_time))
+    """Of waiting jobs, as far as they are known when `check` raises TooMuch."""
+    return starts_in(futures, wanted, simulated_futures(futures, wanted, check))
 
 
 def starts_in(
@@ -138,13 +157,13 @@ def _simulated(
     number: int,
     wanted: frozenset[int],
     unknown: Extreme,
-    check_time: Callable[[], None],
+    check: Check,
 ) -> tuple[dict[int, int], Ints]:
     """The starts of the wanted jobs, and the ends until then."""
     for future in futures.drawn(number, unknown):
         found = {job: at_us for job, at_us in future.starts_us.items() if job in wanted}
         ends_us = future.ends_us
-        check_time()
+        check(future.work)
         if len(found) == len(wanted):
             break
     return found, ends_us

@@ -48,7 +48,7 @@ def predict_starts(journal: FollowedJournal, store: PredictionStore, now_us: int
     ends: dict[int, ExpectedEnd] = {}
     if not (state.refusal or state.policy_failure):
         futures = PossibleFutures(journal.cluster, now_us, journal.position)
-        simulated = simulated_futures(futures, futures.waiting, within(BUDGET_S, time.process_time))
+        simulated = simulated_futures(futures, futures.waiting, within(BUDGET_S))
         starts = starts_in(futures, futures.waiting, simulated)
         ends = expected_ends(futures, simulated)
     store.add(state.jobs, starts, now_us, state.policy.policy)

@@ -40,6 +40,7 @@ FIRST_HORIZON_US = 3600 * SECOND_US
 LONGEST_US = 4096 * FIRST_HORIZON_US
 """Half a year: what does not happen until then is unknown."""
 _NEVER_US = 100 * LONGEST_US
+WORK_OF_DECISION = 200
 
 
 class Foresight(Enum):
@@ -81,11 +82,13 @@ class StartWatch:
 class Future:
     """One of them. `starts_us`: the next starts of jobs that wait now, by number; a job without
     one does not start within the time that was simulated. `ends_us`: of `jobs` of the futures,
-    UNKNOWN for those without an end. `outcome`: of all, also of later ones, by place."""
+    UNKNOWN for those without an end. `outcome`: of all, also of later ones, by place. `work`: since
+    the last one of the same simulation: WORK_OF_DECISION for each decision, 1 per waiting job."""
 
     starts_us: Mapping[int, int]
     ends_us: Ints
     outcome: Outcome
+    work: int
 
 
 class PossibleFutures:
@@ -189,12 +192,13 @@ class PossibleFutures:
         if self._submitted is not None:
             watch.releases = Releases(self._submitted, simulation, place_of)
         places = [place_of[job] for job in self.jobs]
-        horizon_us = FIRST_HORIZON_US
+        horizon_us, done = FIRST_HORIZON_US, 0
         while horizon_us <= LONGEST_US:
             outcome = simulation.run(until_us=self._now_us + horizon_us)
             starts_us = {period.jobs[place]: at_us for place, at_us in watch.started.items()}
-            yield Future(starts_us, outcome.columns["end_us"][places], outcome)
-            horizon_us *= 2
+            work = WORK_OF_DECISION * outcome.decision_count + int(outcome.waiting_jobs.sum())
+            yield Future(starts_us, outcome.columns["end_us"][places], outcome, work - done)
+            horizon_us, done = 2 * horizon_us, work
 
     def _drawn_period(self, times: DrawnTimes, unknown: Extreme) -> ReplayedPeriod:
         """Remaining times count from the last step of the engine on."""
