@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from motet.interfaces.training_gang.own_host import arbiter_of_machine, own_host
-from motet.runtime.backends.gang.member import run_member
+from motet.runtime.backends.gang.member import CONTROLLER_LOST, has_controller, run_member
 
 STOP_SIGNALS = (
     signal.SIGTERM,
@@ -33,9 +33,16 @@ def run_process() -> int:
 
         return run_first_process(sys.argv[1], folder, STOP_SIGNALS)
     for number in STOP_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, lambda *_: _leave_without_controller(folder))
     arbiter, job = arbiter_of_machine(os.environ), os.environ["MOTET_JOB_ID"]
     return run_member(folder, rank, own_host(os.environ), arbiter, job)
+
+
+def _leave_without_controller(folder: Path) -> None:
+    """End at once if the first process has not announced itself: the signal may have ended it. A
+    controller handles the signal for all."""
+    if not has_controller(folder):
+        os._exit(CONTROLLER_LOST)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ from motet.runtime.autotune.history import TuningHistory
 from motet.runtime.autotune.instructions import ProposeSize
 from motet.runtime.autotune.sizing import Sizing
 from motet.runtime.backends.gang.cluster import GangCluster
+from motet.runtime.backends.gang.meeting_place import MeetingPlace
 from motet.runtime.backends.gang.member import run_member
 from motet.runtime.blas_threads import one_blas_thread
 from motet.runtime.controller.job import Job
@@ -61,8 +62,8 @@ def run_first_process(specification: str, gang: Path, stop_signals: Collection[i
     0: finished. UNFINISHED: a later attempt continues from the checkpoint. Others: as `motet
     train`; the training has failed by itself.
     """
-    began_s = time.perf_counter()
-    stops = StopRequests(stop_signals, UNFINISHED)
+    began_s, place = time.perf_counter(), MeetingPlace(gang)
+    stops = StopRequests(stop_signals, UNFINISHED, place.close)
     try:
         spec = job_spec(json.loads(specification))
         assert isinstance(spec, TrainingSpec)
@@ -73,6 +74,8 @@ def run_first_process(specification: str, gang: Path, stop_signals: Collection[i
     except Exception:
         traceback.print_exc()
         return 1
+    finally:
+        place.close()  # Other processes may still wait for a controller.
 
 
 class _Training:

@@ -13,9 +13,12 @@ from motet.interfaces.cli.shell.streams.visible import echo_note
 class StopRequests:
     """Waits for signals on a thread of its own; all threads of the process must block them."""
 
-    def __init__(self, signals: Collection[int], status: int) -> None:
-        """`status`: exit status if a signal comes before there is anything to suspend."""
-        self._signals, self._status = signals, status
+    def __init__(
+        self, signals: Collection[int], status: int, before_exit: Callable[[], None]
+    ) -> None:
+        """`status`: exit status if a signal comes before there is anything to suspend; what is
+        called before."""
+        self._signals, self._status, self._before_exit = signals, status, before_exit
         self._lock = threading.Lock()
         self._suspend: Callable[[], None] | None = None
         threading.Thread(target=self._wait, name="signals", daemon=True).start()
@@ -30,6 +33,9 @@ class StopRequests:
             name = signal.Signals(signal.sigwait(self._signals)).name
             with self._lock:
                 if self._suspend is None:
-                    os._exit(self._status)
+                    try:
+                        self._before_exit()
+                    finally:
+                        os._exit(self._status)
                 self._suspend()
             echo_note(f"motet: {name}: training ends after this mini-batch, with a checkpoint")

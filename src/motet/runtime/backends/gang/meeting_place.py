@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from motet.domain.errors import BadInput
-from motet.runtime.backends.gang.member import OVER
+from motet.runtime.backends.gang.member import ANNOUNCED, OVER, has_controller
 from motet.transport import Endpoint, read_secret, write_secret
 
-_ENDPOINT, _SECRET = "controller.json", "secret"
+_SECRET = "secret"
 _LOOK_EVERY_S = 0.02
 
 
@@ -32,12 +32,14 @@ class MeetingPlace:
         """Announce the controller. Raises BadInput if the folder has had one before."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_secret(self._folder / _SECRET, address.secret)
-        temporary = self._folder / f".{_ENDPOINT}.{os.getpid()}"
+        temporary = self._folder / f".{ANNOUNCED}.{os.getpid()}"
         temporary.write_text(address.endpoint.encode(), encoding="utf-8")
-        temporary.replace(self._folder / _ENDPOINT)
+        temporary.replace(self._folder / ANNOUNCED)
 
     def close(self) -> None:
-        """Announce the end of the gang, whose secret has no use any more."""
+        """Announce the end of the gang, whose secret has no use any more; it may never have had a
+        controller."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self._folder / OVER).touch(mode=0o600)
         (self._folder / _SECRET).unlink(missing_ok=True)
 
@@ -47,7 +49,7 @@ class MeetingPlace:
         Raises BadInput if others can read the secret.
         """
         while not self._is_over:
-            if not (self._folder / _ENDPOINT).exists():
+            if not has_controller(self._folder):
                 time.sleep(_LOOK_EVERY_S)
                 continue
             try:
@@ -58,7 +60,7 @@ class MeetingPlace:
         return None
 
     def _address(self) -> ControllerAddress:
-        endpoint = Endpoint.decode((self._folder / _ENDPOINT).read_text(encoding="utf-8"))
+        endpoint = Endpoint.decode((self._folder / ANNOUNCED).read_text(encoding="utf-8"))
         return ControllerAddress(endpoint, read_secret(self._folder / _SECRET))
 
     @property

@@ -16,10 +16,15 @@ from motet.runtime.blas_threads import ONE_BLAS_THREAD
 ENDED, CONTROLLER_LOST, DISMISSED = 0, os.EX_TEMPFAIL, 79
 """Exit statuses of an executor process: the gang has ended; the controller has gone without saying
 so; the controller has no use for this process, but may have for the next one."""
-OVER = "over"
-"""This file appears in the folder of the gang when it has ended."""
+OVER, ANNOUNCED = "over", "controller.json"
+"""Files that appear in the folder of the gang: when it has ended, and when it has a controller."""
 
 _MODULE = "motet.runtime.backends.gang.executor_process"
+
+
+def has_controller(folder: Path) -> bool:
+    """Whether the gang that meets in `folder` has, or had, a controller."""
+    return (folder / ANNOUNCED).exists()
 
 
 def run_member(
