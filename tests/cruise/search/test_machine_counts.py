@@ -7,7 +7,9 @@ import pytest
 
 from cruise_cases import random_case
 from motet.cruise.search.machine_counts import (
-    FEW_WAYS,
+    DESCENTS,
+    USUAL,
+    SearchEffort,
     best_in_order,
     best_with,
     relaxed_descent,
@@ -21,10 +23,10 @@ def problem_of(seed: int) -> SearchProblem:
     return SearchProblem.of(*random_case(seed, 12, 3, 60, 12), RoleMode.SEPARATE)
 
 
-@pytest.mark.parametrize("few_ways", [FEW_WAYS, 1], ids=["all ways", "descents"])
-def test_every_way_that_is_tried_is_possible_and_none_is_better(few_ways: int) -> None:
+@pytest.mark.parametrize("effort", [USUAL, DESCENTS], ids=["all ways", "descents"])
+def test_every_way_that_is_tried_is_possible_and_none_is_better(effort: SearchEffort) -> None:
     problem = problem_of(0)
-    found = search(problem, few_ways)
+    found = search(problem, effort)
     assert (found.tried >= 0).all()
     assert (found.tried <= problem.counts).all()
     assert found.tried.sum(axis=1).max() <= problem.data_blocks

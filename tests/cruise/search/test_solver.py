@@ -14,7 +14,7 @@ from cruise_cases import random_case
 from cruise_oracles import every_placement_s, every_way_s
 from cruise_program import optimal_configuration
 from motet.cruise.search.homogeneous import homogeneous_epochs
-from motet.cruise.search.machine_counts import FEW_WAYS
+from motet.cruise.search.machine_counts import DESCENTS, USUAL, SearchEffort, search
 from motet.cruise.search.problem import RoleMode, SearchProblem
 from motet.cruise.search.solver import best_configuration, cost_curve
 from motet.domain.errors import BadInput
@@ -32,6 +32,20 @@ def shape(seed: int, most_machines: int = 16) -> tuple[int, int, int, int]:
     return machines, types, int(rng.integers(machines, 200)), int(rng.integers(8, 40))
 
 
+def two_types_case(seed: int, is_batch_global: bool) -> tuple[Profile, Fleet]:
+    """130 to 150 machines, at least a third of each type, and blocks from coarse to fine."""
+    rng = np.random.default_rng([seed, 2])
+    counts = rng.integers(43, 76, 2)
+    counts[1] = max(counts[1], 130 - counts[0])
+    machines = int(counts.sum())
+    data_blocks, model_blocks = int(rng.integers(machines, 900)), int(rng.integers(16, 128))
+    profile, fleet = random_case(seed, machines, 2, data_blocks, model_blocks, is_batch_global)
+    types = tuple(
+        replace(kind, count=int(count)) for kind, count in zip(fleet.types, counts, strict=True)
+    )
+    return profile, replace(fleet, types=types)
+
+
 @functools.cache
 def optimum_s(seed: int) -> float:
     """The shortest epoch of a random case: every way to divide its machines is tried."""
@@ -39,11 +53,11 @@ def optimum_s(seed: int) -> float:
     return every_way_s(SearchProblem.of(profile, fleet, RoleMode.SEPARATE))
 
 
-def ratios_to_optimum(seeds: Iterable[int], few_ways: int = FEW_WAYS) -> list[float]:
+def ratios_to_optimum(seeds: Iterable[int], effort: SearchEffort = USUAL) -> list[float]:
     ratios = []
     for seed in seeds:
         profile, fleet = random_case(seed, *shape(seed))
-        best = best_configuration(profile, fleet, few_ways=few_ways)
+        best = best_configuration(profile, fleet, effort=effort)
         ratios.append(best.epoch_s / optimum_s(seed))
     return ratios
 
@@ -58,7 +72,7 @@ def test_random_choices_are_within_half_a_percent_of_the_optimum(seeds: range) -
 
 
 def test_the_descents_of_large_fleets_find_the_optimum_of_nearly_every_small_one() -> None:
-    ratios = ratios_to_optimum(range(100), few_ways=1)
+    ratios = ratios_to_optimum(range(100), DESCENTS)
     assert np.quantile(ratios, 0.99) <= WITHIN
     assert max(ratios) <= 1.05
 
@@ -79,6 +93,19 @@ def test_large_fleets_are_within_half_a_percent_of_the_optimum_with_coarse_block
         profile, fleet = random_case(seed, machines, types, data_blocks, model_blocks)
         best_s = every_way_s(SearchProblem.of(profile, fleet, RoleMode.SEPARATE))
         assert best_configuration(profile, fleet).epoch_s <= best_s * WITHIN
+
+
+@pytest.mark.parametrize("roles", list(RoleMode))
+@pytest.mark.parametrize("is_batch_global", [True, False], ids=["batch of all", "of each"])
+def test_more_ways_than_are_all_tried_have_the_optimum_of_two_types(
+    is_batch_global: bool, roles: RoleMode
+) -> None:
+    for seed in range(12):
+        profile, fleet = two_types_case(seed, is_batch_global)
+        problem = SearchProblem.of(profile, fleet, roles)
+        found_s = search(problem).epoch_s
+        assert found_s == pytest.approx(every_way_s(problem), rel=1e-6)
+        assert best_configuration(profile, fleet, roles).epoch_s <= found_s * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -159,8 +186,8 @@ def test_the_sampled_curve_of_a_large_fleet_is_near_the_whole_one(seeds: range) 
     for seed in seeds:
         profile, fleet = random_case(seed, 48, 3, 400, 96)
         whole, some = (
-            cost_curve(profile, fleet, few_ways=10**6),
-            cost_curve(profile, fleet, few_ways=1),
+            cost_curve(profile, fleet, effort=SearchEffort(ways=10**6)),
+            cost_curve(profile, fleet, effort=SearchEffort(ways=1)),
         )
         best_s = np.interp(some.workers, whole.workers, whole.epoch_s)
         assert np.quantile(some.epoch_s / best_s, 0.9) <= 1.05

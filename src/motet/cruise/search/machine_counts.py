@@ -1,23 +1,25 @@
 """The number of workers of each type; a choice of all these numbers is called a way.
 
 Few ways are all evaluated, in order of their relaxed epochs, until these certainly exceed the best
-epoch found. Many ways are searched by descents with decreasing steps from the best points of a
-coarse grid, first on relaxed epochs and then on epochs in whole blocks.
+epoch found. Of many ways those with a low enough bound are all evaluated, if the effort suffices
+(`bounded_ways`). Otherwise they are searched by descents with decreasing steps from the best points
+of a coarse grid, first on relaxed epochs and then on epochs in whole blocks.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from motet.cruise.search.bounded_ways import MOST_EFFORT, BestWay, best_by_bounds, is_boundable
 from motet.cruise.search.problem import SearchProblem
 from motet.cruise.search.relaxation import relaxed_epoch
 from motet.cruise.search.whole_blocks import rounded_epoch, whole_epoch
 from motet.domain.arrays import Floats, Ints
 
-FEW_WAYS = 4_096
 _GRID_POINTS = 600
 _STARTS = 4
 _CERTAIN = 1.05
@@ -26,6 +28,22 @@ its corner.
 """
 _LARGEST_WHOLE_STEP = 8
 _MOST_WHOLE = 400
+
+
+@dataclass(frozen=True)
+class SearchEffort:
+    """How much a search may evaluate before it is content with descents.
+
+    `ways`: so many at most are all evaluated, with the relaxed epoch of each. `bounds`: for more
+    ways, so many bounds and model splits at most.
+    """
+
+    ways: int = 4_096
+    bounds: int = MOST_EFFORT
+
+
+USUAL = SearchEffort()
+DESCENTS = SearchEffort(0, 0)
 
 
 class Found(NamedTuple):
@@ -38,22 +56,35 @@ class Found(NamedTuple):
     relaxed_s: Floats
 
 
-def search(problem: SearchProblem, few_ways: int = FEW_WAYS) -> Found:
-    """The best way; exhaustive for at most `few_ways` ways."""
+def search(problem: SearchProblem, effort: SearchEffort = USUAL) -> Found:
+    """The best way found: the optimum if the effort suffices."""
     ways = float(np.prod(problem.counts + 1.0))
-    if ways <= few_ways:
+    if ways <= effort.ways:
         tried = _all_ways(problem.counts)
         tried = tried[tried.sum(axis=1) <= problem.data_blocks]
         relaxed_s = relaxed_epochs(problem, tried)
         best = best_in_order(problem, tried, relaxed_s, len(tried))
-    else:
-        grid = _grid(problem)
-        tried, relaxed_s = _descended(problem, grid)
-        best = best_in_order(problem, tried, relaxed_s, _STARTS)
-        starts = tried[np.argsort(relaxed_s, kind="stable")[:_STARTS]]
-        best = _whole_descent(problem, np.vstack([starts, _whole_starts(problem, grid)]), *best)
-    workers, blocks, epoch_s = best
-    return Found(workers, blocks, epoch_s, tried, relaxed_s)
+        return Found(*best, tried, relaxed_s)
+    grid = _grid(problem)
+    relaxed_s = relaxed_epochs(problem, grid)
+    best = best_in_order(problem, grid, relaxed_s, _STARTS)
+    if is_boundable(problem, effort.bounds):
+        found = best_by_bounds(problem, BestWay(*best, is_optimal=False), effort.bounds)
+        best = found.workers, found.model_blocks, found.epoch_s
+        if found.is_optimal:
+            return Found(*best, grid, relaxed_s)
+    return _search_by_descents(problem, grid, relaxed_s, best)
+
+
+def _search_by_descents(
+    problem: SearchProblem, grid: Ints, relaxed_s: Floats, known: tuple[Ints, Ints, float]
+) -> Found:
+    tried, relaxed_s = _descended(problem, grid, relaxed_s)
+    best = best_in_order(problem, tried, relaxed_s, _STARTS)
+    starts = tried[np.argsort(relaxed_s, kind="stable")[:_STARTS]]
+    starts = np.vstack([starts, _whole_starts(problem, grid)])
+    best = _whole_descent(problem, starts, *min(best, known, key=lambda way: way[2]))
+    return Found(*best, tried, relaxed_s)
 
 
 @njit(cache=True)
@@ -130,9 +161,8 @@ def _whole_epochs(problem: SearchProblem, ways: Ints) -> Floats:
     return epochs_s
 
 
-def _descended(problem: SearchProblem, points: Ints) -> tuple[Ints, Floats]:
+def _descended(problem: SearchProblem, points: Ints, relaxed_s: Floats) -> tuple[Ints, Floats]:
     """The points and all ways on the descents from the best of them, with relaxed epochs."""
-    relaxed_s = relaxed_epochs(problem, points)
     starts = points[np.argsort(relaxed_s, kind="stable")[:_STARTS]]
     met = [relaxed_descent(problem, start) for start in starts]
     tried = np.vstack([points, *(ways for ways, _ in met)])

@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from motet.cruise.search.homogeneous import homogeneous_epochs
-from motet.cruise.search.machine_counts import FEW_WAYS, Found, best_in_order, best_with, search
+from motet.cruise.search.machine_counts import (
+    USUAL,
+    Found,
+    SearchEffort,
+    best_in_order,
+    best_with,
+    search,
+)
 from motet.cruise.search.problem import RoleMode, SearchProblem, server_counts
 from motet.cruise.search.whole_blocks import blocks_by, exchange_seconds
 from motet.domain.arrays import Floats, Ints
@@ -41,7 +48,10 @@ class CostCurve:
 
 
 def best_configuration(
-    profile: Profile, fleet: Fleet, roles: RoleMode = RoleMode.SEPARATE, few_ways: int = FEW_WAYS
+    profile: Profile,
+    fleet: Fleet,
+    roles: RoleMode = RoleMode.SEPARATE,
+    effort: SearchEffort = USUAL,
 ) -> Choice:
     """The configuration with the shortest epoch. Raises BadInput if there are too few machines.
 
@@ -50,24 +60,24 @@ def best_configuration(
     best result.
     """
     if profile.touched and len(fleet.types) > 1:
-        return _best_by_share(profile, fleet, roles, few_ways)
+        return _best_by_share(profile, fleet, roles, effort)
     problem = SearchProblem.of(profile, fleet, roles)
     if len(fleet.types) == 1:
         workers, epochs_s = homogeneous_epochs(profile, fleet, roles)
         configuration = _even_configuration(problem, fleet.size, int(workers[np.argmin(epochs_s)]))
     else:
-        found = search(problem, few_ways)
+        found = search(problem, effort)
         configuration = _typed_configuration(problem, fleet, found)
     return Choice(configuration, epoch_s(profile, fleet, configuration))
 
 
-def _best_by_share(profile: Profile, fleet: Fleet, roles: RoleMode, few_ways: int) -> Choice:
+def _best_by_share(profile: Profile, fleet: Fleet, roles: RoleMode, effort: SearchEffort) -> Choice:
     workers, tried = max(fleet.size // 2, 1), dict[int, Choice]()
     while workers not in tried:
         blocks = np.array([profile.data_blocks / workers])
         own_bytes = profile.exchange_bytes * float(profile.exchanged_part(blocks)[0])
         alike = replace(profile, exchange_bytes=own_bytes, touched=())
-        found = best_configuration(alike, fleet, roles, few_ways).configuration
+        found = best_configuration(alike, fleet, roles, effort).configuration
         tried[workers] = Choice(found, epoch_s(profile, fleet, found))
         workers = found.worker_count
     return min(tried.values(), key=lambda choice: choice.epoch_s)
@@ -80,15 +90,18 @@ def compile_search() -> None:
 
 
 def cost_curve(
-    profile: Profile, fleet: Fleet, roles: RoleMode = RoleMode.SEPARATE, few_ways: int = FEW_WAYS
+    profile: Profile,
+    fleet: Fleet,
+    roles: RoleMode = RoleMode.SEPARATE,
+    effort: SearchEffort = USUAL,
 ) -> CostCurve:
     """The best epoch found for every number of workers, or for some of them on large fleets."""
     problem = SearchProblem.of(profile, fleet, roles)
     if len(fleet.types) == 1:
         return CostCurve(*homogeneous_epochs(profile, fleet, roles))
-    found = search(problem, few_ways)
+    found = search(problem, effort)
     ways = float(np.prod(fleet.counts + 1.0))
-    return _every_total(problem, found) if ways <= few_ways else _some_totals(problem, found)
+    return _every_total(problem, found) if ways <= effort.ways else _some_totals(problem, found)
 
 
 def _every_total(problem: SearchProblem, found: Found) -> CostCurve:

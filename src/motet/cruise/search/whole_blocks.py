@@ -30,7 +30,7 @@ def whole_epoch(
     nothing = np.zeros(len(workers), np.int64)
     if workers.sum() == 0 or len(types) == 0 or workers.sum() > problem.data_blocks:
         return np.inf, nothing
-    if _split_count(problem.model_blocks, len(types)) <= FEW_SPLITS:
+    if split_count(problem.model_blocks, len(types)) <= FEW_SPLITS:
         return _best_of_all(problem, workers, servers, types, limit_s)
     return _best_nearby(problem, workers, servers, types, shares, limit_s)
 
@@ -87,14 +87,14 @@ def exchange_seconds(
 @njit(cache=True)
 def earliest_s(problem: SearchProblem, workers: Ints, exchange_s: Floats, limit_s: float) -> float:
     """The smallest T by which all data blocks are finished; infinite unless below `limit_s`."""
-    if not _is_enough(problem, workers, exchange_s, limit_s * (1 - _SLACK)):
+    if not is_enough(problem, workers, exchange_s, limit_s * (1 - _SLACK)):
         return np.inf
     low_s, high_s = 0.0, limit_s
     if not np.isfinite(high_s):
         high_s = _alone_s(problem, workers, exchange_s)
     while high_s - low_s > _SLACK * high_s:
         middle_s = (low_s + high_s) / 2
-        if _is_enough(problem, workers, exchange_s, middle_s):
+        if is_enough(problem, workers, exchange_s, middle_s):
             high_s = middle_s
         else:
             low_s = middle_s
@@ -113,7 +113,8 @@ def _alone_s(problem: SearchProblem, workers: Ints, exchange_s: Floats) -> float
 
 
 @njit(cache=True)
-def _is_enough(problem: SearchProblem, workers: Ints, exchange_s: Floats, time_s: float) -> bool:
+def is_enough(problem: SearchProblem, workers: Ints, exchange_s: Floats, time_s: float) -> bool:
+    """Whether the workers finish all data blocks by `time_s`."""
     if not np.isfinite(time_s):
         return True
     finished = 0
@@ -125,7 +126,7 @@ def _is_enough(problem: SearchProblem, workers: Ints, exchange_s: Floats, time_s
 
 
 @njit(cache=True)
-def _split_count(blocks: int, types: int) -> float:
+def split_count(blocks: int, types: int) -> float:
     """The number of ways to divide this many blocks among this many types."""
     count = 1.0
     for part in range(1, types):
