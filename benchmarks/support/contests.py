@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from motet.domain.cluster import ClusterSpec
 from motet.domain.units import SECOND_US
 from motet.interfaces.simulation_pool import run_all
 from motet.interfaces.simulation_runs import Scenario, SimulationTask
@@ -18,12 +20,15 @@ from motet.report.rendering.json_text import to_json
 from motet.report.simulation.group_estimates import Estimate
 from motet.sim.cluster_file import open_cluster
 from motet.sim.experiment import Experiment
-from motet.sim.generate.named import drawn_trace
+from motet.sim.generate.named import AnyRecipe, draw, drawn_trace
 from motet.sim.metrics.finish_time import FinishTimes
 from motet.sim.metrics.quality import average_normalised_loss, time_to_reduction_s
 from motet.sim.metrics.results import SimulationResult
 from motet.sim.replay.outcome import Outcome
+from motet.sim.traces.trace import Trace
+from motet.sim.traces.writing import motet_csv
 
+DATA = Path(__file__).resolve().parents[1] / "data"
 MOMENTS = 200
 REDUCTIONS = tuple(round(0.5 + 0.01 * step, 2) for step in range(50))
 """Parts of a job's whole reduction of its loss."""
@@ -31,11 +36,29 @@ REDUCTIONS = tuple(round(0.5 + 0.01 * step, 2) for step in range(50))
 
 @dataclass(frozen=True)
 class Scene:
-    """A workload that every seed draws anew, a cluster, and settings ("name=value") for all."""
+    """A workload that every seed draws anew, a cluster, and settings ("name=value") for all.
+
+    `cluster`: a size, or the name of a file in benchmarks/data. `recipe`: of a workload that is not
+    among the named ones; `trace` is its name then.
+    """
 
     trace: str
     cluster: str
     settings: tuple[str, ...] = ()
+    recipe: AnyRecipe | None = None
+
+    def drawn(self, seed: int) -> Trace:
+        """The workload of a seed."""
+        if self.recipe is None:
+            return drawn_trace(self.trace, seed)
+        workload = draw(self.recipe, np.random.default_rng(seed))
+        sha256 = hashlib.sha256(motet_csv(workload).encode()).hexdigest()
+        return Trace(workload, "generated", sha256)
+
+    def opened_cluster(self) -> ClusterSpec:
+        """The machines."""
+        file = DATA / f"{self.cluster}.csv"
+        return open_cluster(str(file) if file.exists() else self.cluster)
 
     @property
     def name(self) -> str:
@@ -64,7 +87,7 @@ class Contender:
     @property
     def slug(self) -> str:
         """For file names: not by the label, which may be worded anew."""
-        return _slug([self.policy, *self.settings])
+        return _slug([Path(self.policy).stem, *self.settings])
 
 
 @dataclass(frozen=True)
@@ -87,8 +110,8 @@ class Contest:
         """Simulate what has no file yet; every run is kept as soon as it is finished."""
         files = self.files(folder)
         missing = [key for key, path in files.items() if again or not path.exists()]
-        cluster = open_cluster(self.scene.cluster)
-        traces = {seed: drawn_trace(self.scene.trace, seed) for _, seed in missing}
+        cluster = self.scene.opened_cluster()
+        traces = {seed: self.scene.drawn(seed) for _, seed in missing}
         runs = []
         for one, seed in missing:
             settings = dict(text.split("=", 1) for text in (*self.scene.settings, *one.settings))

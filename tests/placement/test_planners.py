@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.domain.model_profile import profile_of
-from motet.placement.machines import consolidated, fewest_machines, fragments
+from motet.placement.machines import consolidated, fewest_machines, fragments, spread
 from motet.placement.planners import (
     ConsolidatingPlanner,
     CountPlanner,
     FragmentPlanner,
     RandomPlanner,
     SkewPlanner,
+    SpreadPlanner,
 )
 
 free_lists = st.lists(st.integers(0, 5), min_size=1, max_size=7)
@@ -26,6 +27,7 @@ PLANNERS: dict[str, Any] = {
     "consolidate": ConsolidatingPlanner(),
     "fragments": FragmentPlanner(),
     "skew": SkewPlanner([profile_of("VGG19")]),
+    "spread": SpreadPlanner(),
     "random": RandomPlanner(np.random.default_rng(0)),
 }
 
@@ -67,6 +69,11 @@ def test_consolidation_leaves_the_large_gaps() -> None:
 
 def test_fragments_are_filled_from_the_fullest_machine_on() -> None:
     assert fragments(np.array([4, 1, 0, 2]), 4) == ((0, 1, 3), (1, 1, 2))
+
+
+def test_spreading_leaves_machines_as_equally_full_as_it_can() -> None:
+    assert spread(np.array([4, 1, 0, 2]), 4) == ((0, 3), (3, 1))
+    assert spread(np.array([2, 2, 2]), 4) == ((0, 1, 2), (2, 1, 1))
 
 
 def test_skewed_models_are_consolidated_and_others_fill_fragments() -> None:

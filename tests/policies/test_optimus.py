@@ -12,7 +12,7 @@ from motet.domain.wait import Wait
 from motet.policies.optimus import Optimus
 from motet.sim.experiment import Experiment
 from motet.sim.generate.arrivals import Poisson
-from motet.sim.generate.elastic import ElasticRecipe, generate_elastic, optimus_jobs
+from motet.sim.generate.elastic import ElasticRecipe, OptimusJobs, generate_elastic
 from policy_snapshots import snapshot
 
 EIGHT = ClusterSpec.of([8])
@@ -116,7 +116,7 @@ def test_impossible_times_are_refused(name: str, value: float) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_jobs_are_done_sooner_than_with_fair_shares(seed: int) -> None:
-    recipe = ElasticRecipe(20, Poisson(240.0), optimus_jobs)
+    recipe = ElasticRecipe(20, Poisson(240.0), OptimusJobs())
     workload = generate_elastic(recipe, np.random.default_rng(seed))
     fair, optimus = (
         (

@@ -23,7 +23,7 @@ from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.slaq import Slaq
 from motet.sim.experiment import Experiment
 from motet.sim.generate.arrivals import Poisson
-from motet.sim.generate.elastic import ElasticRecipe, generate_elastic, slaq_jobs
+from motet.sim.generate.elastic import ElasticRecipe, SlaqJobs, generate_elastic
 from motet.sim.metrics.quality import QualitySummary
 from motet.sim.replay.outcome import Outcome
 from motet.sim.replay.simulation import Simulation
@@ -190,7 +190,7 @@ def test_the_log_states_the_compared_loss_reductions() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_losses_are_lower_than_with_fair_shares(seed: int) -> None:
-    recipe = ElasticRecipe(20, Poisson(15.0), slaq_jobs)
+    recipe = ElasticRecipe(20, Poisson(15.0), SlaqJobs())
     workload = generate_elastic(recipe, np.random.default_rng(seed))
     fair, slaq = (
         QualitySummary.of(

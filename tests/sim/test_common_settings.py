@@ -14,6 +14,7 @@ from motet.placement.planners import (
     FragmentPlanner,
     RandomPlanner,
     SkewPlanner,
+    SpreadPlanner,
 )
 from motet.placement.racks import RackPlanner
 from motet.policies.fifo import Fifo
@@ -30,6 +31,7 @@ PLANNERS = {
     "ilp": IlpPlanner,
     "random": RandomPlanner,
     "skew": SkewPlanner,
+    "spread": SpreadPlanner,
 }
 
 

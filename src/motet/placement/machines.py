@@ -22,6 +22,14 @@ def fragments(free_gpus: Ints, gpus: int) -> Placement:
     return in_order(np.argsort(free_gpus, kind="stable"), free_gpus, gpus)
 
 
+def spread(free_gpus: Ints, gpus: int) -> Placement:
+    """One GPU at a time on the machine with the most free ones.
+
+    Raises ValueError if too few GPUs are free.
+    """
+    return _placement(_spread(free_gpus, gpus), free_gpus, gpus)
+
+
 def in_order(machines: Ints, free_gpus: Ints, gpus: int) -> Placement:
     """All free GPUs of each machine in turn. Raises ValueError if too few are free."""
     return _placement(_in_order(machines, free_gpus, gpus), free_gpus, gpus)
@@ -49,6 +57,14 @@ def _in_order(machines: Ints, free_gpus: Ints, gpus: int) -> Ints:
             break
         taken[machine] = min(free_gpus[machine], gpus)
         gpus -= taken[machine]
+    return taken
+
+
+@njit(cache=True)
+def _spread(free_gpus: Ints, gpus: int) -> Ints:
+    taken = np.zeros(len(free_gpus), np.int64)
+    for _ in range(min(gpus, free_gpus.sum())):
+        taken[np.argmax(free_gpus - taken)] += 1
     return taken
 
 

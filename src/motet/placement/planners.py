@@ -48,6 +48,15 @@ class FragmentPlanner(Planner):
         return machines.fragments(free_gpus, gpus)
 
 
+class SpreadPlanner(Planner):
+    """Every GPU on the machine with the most free ones, as Kubernetes places the pods of a job."""
+
+    def place(self, free_gpus: Ints, gpus: int, model: int) -> Placement:
+        """See `Planner.place`."""
+        del model
+        return machines.spread(free_gpus, gpus)
+
+
 @dataclass(frozen=True)
 class SkewPlanner(Planner):
     """Consolidates models whose skew exceeds `pack_limit`; other models fill fragments.

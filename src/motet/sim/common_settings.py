@@ -28,6 +28,7 @@ from motet.placement.planners import (
     FragmentPlanner,
     RandomPlanner,
     SkewPlanner,
+    SpreadPlanner,
 )
 from motet.placement.racks import RackPlanner
 from motet.sim.profiles import MeasuredSpeeds, ProfileTable, bundled_profiles, open_profiles
@@ -38,7 +39,7 @@ from motet.sim.speeds.server_balance import division_named, imbalance_of
 from motet.sim.speeds.speed_model import Imbalance, SameEverywhere, SpeedModel
 from motet.sim.workload.workload import Workload
 
-PLACEMENTS = ("consolidate", "count", "fragments", "ilp", "random", "skew")
+PLACEMENTS = ("consolidate", "count", "fragments", "ilp", "random", "skew", "spread")
 NO_QUEUES = "none"
 COMMON_SETTINGS = {
     "placement": Policy.placement,
@@ -132,6 +133,8 @@ class CommonSettings:
                 return RandomPlanner(np.random.default_rng(self.seed))
             case "skew":
                 return self._skew_planner(cluster, models)
+            case "spread":
+                return SpreadPlanner()
             case unknown:
                 raise UnknownName("placement", unknown, PLACEMENTS)
 

@@ -44,9 +44,8 @@ SLAQ_CURVES = (
     "svm-sgd-a9a",
 )
 _CORES, _MOST_CORES = 16, 64
-_MEDIAN_CORE_S, _SIGMA_CORE_S = 6000.0, 0.8
-_SERIAL, _PER_CORE = 2e-3, 2e-5
-"""Fractions of a step on one core: the serial part, and the overhead that each core adds."""
+_PER_CORE = 2e-5
+"""Fraction of a step on one core that each core adds."""
 
 
 class _Model(NamedTuple):
@@ -74,12 +73,10 @@ OPTIMUS_MODELS = (
 """Operations per sample: of the layers of `motet.sim.speeds.model_tensors`. Sequences have 54
 words (CNN-rand), 35 (RNN-LSTM), 25 (Seq2Seq), 400 frames (DeepSpeech2); DSSM compares six texts.
 """
-_WORKER_GFLOP_PER_S = 60.0
-"""Effective speed of five cores at 2 GHz with a peak of 160."""
 _LINK_BYTES_PER_S = 125e6
 _BYTES = 4
 _ASKED, _MOST = 4, 16
-_MEDIAN_JOB_S, _SIGMA_JOB_S = 1800.0, 0.8
+_SIGMA_JOB_S = 0.8
 _FLATTEST, _STEEPEST = 0.01, 0.06
 """Remaining fraction of the loss reduction at a job's end: Optimus draws thresholds of 1 to 6 %."""
 
@@ -105,57 +102,82 @@ def generate_elastic(recipe: ElasticRecipe, rng: np.random.Generator) -> Workloa
     return Workload.of(ids, submit_us, work.duration_us(), work.gpus, models=models, work=work)
 
 
-def slaq_jobs(count: int, rng: np.random.Generator) -> tuple[list[str], WorkModels]:
-    """Equally many jobs per algorithm; a step is an iteration of its curve."""
-    names = _shuffled(SLAQ_CURVES, count, rng)
-    curves = [bundled_curve(name) for name in names]
-    steps = np.array([len(curve.losses) - 1 for curve in curves])
-    core_s = _MEDIAN_CORE_S * rng.lognormal(0.0, _SIGMA_CORE_S, count) / steps
-    zero, one = np.zeros(count), np.ones(count)
-    speed = np.column_stack([core_s, _SERIAL * core_s, zero, _PER_CORE * core_s, zero, one])
-    return names, WorkModels.of(
-        steps,
-        int(SpeedMode.SYNC),
-        _rounded(speed),
-        curves=curves,
-        workers=_CORES,
-        max_workers=_MOST_CORES,
-    )
+@dataclass(frozen=True)
+class SlaqJobs:
+    """Equally many jobs per algorithm; a step is an iteration of its curve.
 
-
-def optimus_jobs(count: int, rng: np.random.Generator) -> tuple[list[str], WorkModels]:
-    """Equally many jobs per model, every other job synchronous."""
-    by_name = {model.name: model for model in OPTIMUS_MODELS}
-    models = [by_name[name] for name in _shuffled(tuple(by_name), count, rng)]
-    mode = rng.permutation(np.resize([int(SpeedMode.SYNC), int(SpeedMode.ASYNC)], count))
-    speed = np.array([_ps_speed(model, kind) for model, kind in zip(models, mode, strict=True)])
-    curves = [bundled_curve(model.curve) for model in models]
-    left = rng.uniform(_FLATTEST, _STEEPEST, count)
-    target = _rounded(
-        np.array(
-            [
-                curve.lowest + part * (float(curve.losses[0]) - curve.lowest)
-                for curve, part in zip(curves, left, strict=True)
-            ]
-        )
-    )
-    until = [c.part_until(loss) for c, loss in zip(curves, target.tolist(), strict=True)]
-    job_s = _MEDIAN_JOB_S * rng.lognormal(0.0, _SIGMA_JOB_S, count)
-    roles: dict[str, Any] = {"workers": _ASKED, "servers": _ASKED, "max_workers": _MOST}
-    roles |= {"min_servers": 1, "max_servers": _MOST, "server_gpus": 1}
-    once = WorkModels.of(np.ones(count, dtype=np.int64), mode, _rounded(speed), **roles)
-    steps = np.rint(job_s * once.speeds.steps_per_s(_ASKED, _ASKED) / until)
-    planned = np.maximum(steps, 1)
-    work = WorkModels.of(planned, mode, _rounded(speed), curves=curves, target_loss=target, **roles)
-    return [model.name for model in models], work
-
-
-def _ps_speed(model: _Model, mode: int) -> tuple[float, ...]:
-    """Speed parameters of a model. A synchronous job divides a batch of 4 workers among its
-    workers; an asynchronous worker computes one worker's batch per step. Gradients and
-    parameters cross the servers' links.
+    `median_core_s`, `sigma`: work of a job on one core, log-normal; `serial`: part of a step that
+    further cores do not shorten.
     """
-    step_s = model.batch_gflop / _WORKER_GFLOP_PER_S
+
+    median_core_s: float = 6000.0
+    sigma: float = 0.8
+    serial: float = 2e-3
+
+    def __call__(self, count: int, rng: np.random.Generator) -> tuple[list[str], WorkModels]:
+        """Names of the algorithms, and work models."""
+        names = _shuffled(SLAQ_CURVES, count, rng)
+        curves = [bundled_curve(name) for name in names]
+        steps = np.array([len(curve.losses) - 1 for curve in curves])
+        core_s = self.median_core_s * rng.lognormal(0.0, self.sigma, count) / steps
+        zero, one = np.zeros(count), np.ones(count)
+        parts = [core_s, self.serial * core_s, zero, _PER_CORE * core_s, zero, one]
+        return names, WorkModels.of(
+            steps,
+            int(SpeedMode.SYNC),
+            _rounded(np.column_stack(parts)),
+            curves=curves,
+            workers=_CORES,
+            max_workers=_MOST_CORES,
+        )
+
+
+@dataclass(frozen=True)
+class OptimusJobs:
+    """Equally many jobs per model, every other job synchronous.
+
+    `worker_gflop_per_s`: effective speed of the five cores of a worker; 60 of a peak of 160 at
+    2 GHz. `median_job_s`: of the run times on the full request with a machine for each role.
+    """
+
+    worker_gflop_per_s: float = 60.0
+    median_job_s: float = 1800.0
+
+    def __call__(self, count: int, rng: np.random.Generator) -> tuple[list[str], WorkModels]:
+        """Names of the models, and work models."""
+        by_name = {model.name: model for model in OPTIMUS_MODELS}
+        models = [by_name[name] for name in _shuffled(tuple(by_name), count, rng)]
+        mode = rng.permutation(np.resize([int(SpeedMode.SYNC), int(SpeedMode.ASYNC)], count))
+        steps_s = [model.batch_gflop / self.worker_gflop_per_s for model in models]
+        parts = zip(models, mode, steps_s, strict=True)
+        speed = _rounded(np.array([_ps_speed(*each) for each in parts]))
+        curves = [bundled_curve(model.curve) for model in models]
+        left = rng.uniform(_FLATTEST, _STEEPEST, count)
+        target = _rounded(
+            np.array(
+                [
+                    curve.lowest + part * (float(curve.losses[0]) - curve.lowest)
+                    for curve, part in zip(curves, left, strict=True)
+                ]
+            )
+        )
+        until = [c.part_until(loss) for c, loss in zip(curves, target.tolist(), strict=True)]
+        job_s = self.median_job_s * rng.lognormal(0.0, _SIGMA_JOB_S, count)
+        roles: dict[str, Any] = {"workers": _ASKED, "servers": _ASKED, "max_workers": _MOST}
+        roles |= {"min_servers": 1, "max_servers": _MOST, "server_gpus": 1}
+        once = WorkModels.of(np.ones(count, dtype=np.int64), mode, speed, **roles)
+        steps = np.rint(job_s * once.speeds.steps_per_s(_ASKED, _ASKED) / until)
+        planned = np.maximum(steps, 1)
+        work = WorkModels.of(planned, mode, speed, curves=curves, target_loss=target, **roles)
+        return [model.name for model in models], work
+
+
+def _ps_speed(model: _Model, mode: int, step_s: float) -> tuple[float, ...]:
+    """Speed parameters of a model that computes a mini-batch in `step_s`.
+
+    A synchronous job divides a batch of 4 workers among its workers; an asynchronous worker
+    computes one worker's batch per step. Gradients and parameters cross the servers' links.
+    """
     transfer_s = 2 * model.million_parameters * 1e6 * _BYTES / _LINK_BYTES_PER_S
     overhead_s = 0.01 * step_s
     if mode == SpeedMode.SYNC:
@@ -174,6 +196,6 @@ def _rounded(values: Floats) -> Floats:
 
 
 ELASTIC_RECIPES = {
-    "slaq-160": ElasticRecipe(160, Poisson(15.0), slaq_jobs),
-    "optimus-50": ElasticRecipe(50, Poisson(240.0), optimus_jobs),
+    "slaq-160": ElasticRecipe(160, Poisson(15.0), SlaqJobs()),
+    "optimus-50": ElasticRecipe(50, Poisson(240.0), OptimusJobs()),
 }
