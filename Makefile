@@ -66,13 +66,15 @@ readme: $(INSTALLED) ## Run the code blocks of the README and of the guides
 	$(BIN)/python tools/run_blocks.py README.md docs/quickstart.md docs/applications.md docs/reference/data.md docs/reference/python.md docs/reference/loss-curves.md docs/systems/themis.md
 
 bench: $(INSTALLED_BENCH) ## Measure; writes benchmarks/results
-	@set -e; for script in $(filter-out benchmarks/cruise_testbed.py benchmarks/harmony_profiles.py benchmarks/harmony_simulation.py benchmarks/schedulers.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script; done
+	@set -e; for script in $(filter-out benchmarks/cruise_testbed.py benchmarks/harmony_profiles.py benchmarks/harmony_simulation.py benchmarks/schedulers.py benchmarks/evidence_table.py benchmarks/slaq_fit.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script; done
 
-evidence: $(INSTALLED) ## Simulate what the papers measured; writes tables and figures into docs/systems
+evidence: $(INSTALLED) ## Simulate what the papers measured; writes docs/evidence.md and tables into docs/systems
 	@$(BIN)/python benchmarks/schedulers.py
 	@$(BIN)/python benchmarks/schedulers.py --report
 	@$(BIN)/python benchmarks/harmony_simulation.py
 	@$(BIN)/python benchmarks/harmony_simulation.py --report
+	@$(BIN)/python benchmarks/evidence_table.py
+	@$(BIN)/python benchmarks/evidence_table.py --report
 
 check: lint docs test readme soak ## All that CI checks
 

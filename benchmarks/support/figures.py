@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
+import shlex
+import subprocess
+import sys
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
@@ -49,6 +54,7 @@ def report(name: str, title: str, figures: list[Figure], plot: bool = True) -> N
     RESULTS.mkdir(exist_ok=True)
     document = {
         "title": title,
+        "made": made_here(),
         "machine": {"processor": platform.processor(), "python": platform.python_version()},
         "figures": [asdict(figure) | {"verdict": figure.verdict} for figure in figures],
     }
@@ -57,6 +63,20 @@ def report(name: str, title: str, figures: list[Figure], plot: bool = True) -> N
     if plot:
         _draw(title, figures, path.with_suffix(".png"))
     print(f"written: {path}")
+
+
+def made_here() -> dict[str, str]:
+    """The command of this process, the date, the commit and the load averages of the machine."""
+    head = ["git", "-C", str(RESULTS.parent), "rev-parse", "--short=8", "HEAD"]
+    commit = subprocess.run(head, capture_output=True, text=True, check=False).stdout.strip()
+    script = Path(sys.argv[0]).name
+    loads = ", ".join(f"{load:.1f}" for load in os.getloadavg())
+    return {
+        "command": shlex.join(["python", f"benchmarks/{script}", *sys.argv[1:]]),
+        "date": datetime.now(UTC).date().isoformat(),
+        "commit": commit or "unknown",
+        "load": f"{loads} on {os.cpu_count()} cores",
+    }
 
 
 def parser(description: str) -> argparse.ArgumentParser:

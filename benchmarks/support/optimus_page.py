@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from support import optimus_slots
 from support.contests import Contender, Contest, Results, Scene, plus_minus
 from support.hosts import ROOT
 from support.pages import put_into, table
@@ -41,11 +42,13 @@ FREE = ("preemption_cost=0",)
 def contests(seeds: Sequence[int]) -> list[Contest]:
     """Everybody on every cluster."""
     everybody = list(dict.fromkeys([WHOLE, *RIVALS, *WITHOUT]))
-    return [Contest(Scene("optimus-50", size, FREE), everybody, seeds) for size in CLUSTERS]
+    on_sizes = [Contest(Scene("optimus-50", size, FREE), everybody, seeds) for size in CLUSTERS]
+    return [*on_sizes, *optimus_slots.contests(seeds)]
 
 
 def write(found: Sequence[Results], script: str, heading: str) -> None:
-    """Two tables into the page."""
+    """Tables into the page."""
+    found, on_slots = found[: len(CLUSTERS)], found[len(CLUSTERS) :]
     parts = [
         f"""## Evidence
 
@@ -56,6 +59,7 @@ Optimus is faster.""",
         _ratios(found),
         """Growth of JCT when a part is replaced:""",
         _contributions(found),
+        optimus_slots.section(on_slots),
     ]
     put_into(PAGE, "\n\n".join(parts), script, heading)
     print(f"written: {PAGE}")

@@ -1,0 +1,90 @@
+"""Optimus on the slots of its paper's testbed, against schedulers as the paper describes them.
+
+Seven machines have room for three workers or servers, six for one. What a worker computes per
+second is not published, so it is swept: the slower it computes, the less the link matters. Jobs
+take as long in every case, since their steps are scaled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from motet.sim.generate.arrivals import Poisson
+from motet.sim.generate.elastic import ElasticRecipe, OptimusJobs
+from support.contests import Contender, Contest, Results, Scene, plus_minus
+from support.hosts import ROOT
+from support.pages import table
+
+SLOTS = "optimus-slots"
+GFLOPS = (15.0, 60.0, 240.0)
+JOB_S = (600.0, 1800.0)
+"""Median run times of a job alone: with the longer ones the slots are overloaded while jobs
+arrive."""
+
+USUAL = 4
+"""The column whose figures stand in the table of claims: our usual speed, overloaded slots."""
+
+DRF = str(ROOT / "benchmarks" / "policies" / "paired_drf.py")
+SPREAD, PAA, MXNET = "placement=spread", "server_balance=paa", "server_balance=mxnet"
+WHOLE = Contender("optimus", "optimus", (PAA,))
+RIVALS = (
+    Contender("pairs, kept to the end", DRF, ("static=true", SPREAD, MXNET)),
+    Contender("pairs, resized", DRF, ("static=false", SPREAD, MXNET)),
+    Contender("`drf`, resized and refilled", "drf", (SPREAD, MXNET)),
+    Contender("`tetris`", "tetris", (SPREAD, MXNET)),
+)
+WITHOUT = {
+    Contender("its allocation: pairs, kept to the end", DRF, ("static=true", PAA)): "62 %",
+    Contender("its allocation: pairs, resized", DRF, ("static=false", PAA)): "62 %",
+    Contender("its allocation: `drf`", "drf", (PAA,)): "62 %",
+    Contender("its placement: spread", "optimus", (PAA, "spread_evenly=false", SPREAD)): "17 %",
+    Contender("its load balance: `mxnet`", "optimus", (MXNET,)): "20 %",
+}
+
+
+def scene(gflops: float, job_s: float) -> Scene:
+    """The paper's slots, with workers of this speed and jobs of this length."""
+    recipe = ElasticRecipe(50, Poisson(240.0), OptimusJobs(gflops, job_s))
+    return Scene(f"optimus-50-{gflops:g}-{job_s:g}", SLOTS, ("preemption_cost=0",), recipe)
+
+
+def contests(seeds: Sequence[int]) -> list[Contest]:
+    """All policies at every speed and length."""
+    everybody = [WHOLE, *RIVALS, *WITHOUT]
+    return [Contest(scene(gflops, job_s), everybody, seeds) for job_s in JOB_S for gflops in GFLOPS]
+
+
+def section(found: Sequence[Results]) -> str:
+    """Two tables."""
+    names = [f"{gflops:g} Gflop/s, {job_s:,.0f} s" for job_s in JOB_S for gflops in GFLOPS]
+    rows = [[one.label, *_ratios(found, one, "jct_s", "mean"), "2.4"] for one in RIVALS]
+    rows += [
+        [f"{one.label}: makespan", *_ratios(found, one, "makespan_s"), "1.6"] for one in RIVALS
+    ]
+    growth = [
+        [one.label, *(growth(it, one) for it in found), paper] for one, paper in WITHOUT.items()
+    ]
+    return "\n\n".join(
+        [
+            """### On the paper's slots
+
+The testbed of the paper has seven machines with room for three workers or servers and six with
+room for one. Its fairness scheduler gives jobs as many servers as workers, and its tasks are spread
+as by Kubernetes: `benchmarks/policies/paired_drf.py`, `placement=spread`. Columns: computing speed
+of a worker, beside links of 1 Gbit/s, and median run time of a job alone on its full request. Above
+1: Optimus is faster (JCT, then makespan).""",
+            table(["against `optimus`", *names, "the paper"], rows),
+            "Growth of JCT when a part is replaced, on these slots:",
+            table(["without", *names, "the paper"], growth),
+        ]
+    )
+
+
+def _ratios(found: Sequence[Results], one: Contender, *keys: str) -> list[str]:
+    return [plus_minus(it.ratio(one.label, WHOLE.label, *keys)) for it in found]
+
+
+def growth(found: Results, one: Contender) -> str:
+    """Of JCT without a part, in percent."""
+    ratio = found.ratio(one.label, WHOLE.label, "jct_s", "mean")
+    return f"{100 * (ratio.mean - 1):.0f} ±{100 * (ratio.half_width or 0):.0f} %"

@@ -1,0 +1,238 @@
+"""Claims whose measurements are slow or need a testbed: from the records that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from support.claims import Claim, span
+from support.records import Record
+
+NAMES = (
+    "cruise_testbed",
+    "cruise_solver",
+    "harmony_testbed",
+    "harmony_grouping",
+    "aggregator_trace",
+    "aggregation_testbed",
+    "aggregation_step",
+    "remote_memory",
+    "remote_memory_faults",
+    "slaq_decisions",
+    "live_fidelity",
+    "live_fidelity_testbed",
+)
+ONE_RUN = "one run each"
+
+
+def recorded_claims(records: Mapping[str, Record]) -> dict[str, Sequence[Claim]]:
+    """By system. Raises RecordMissing."""
+    return {
+        "[Cruise](systems/cruise.md), eight hosts": _cruise(
+            records["cruise_testbed"], records["cruise_solver"]
+        ),
+        "[Harmony](systems/harmony.md), eight hosts": _harmony(
+            records["harmony_testbed"], records["harmony_grouping"]
+        ),
+        "[AutoPS](systems/autops.md)": _autops(
+            records["aggregator_trace"], records["aggregation_testbed"], records["aggregation_step"]
+        ),
+        "[Infiniswap](systems/infiniswap.md)": _infiniswap(
+            records["remote_memory"], records["remote_memory_faults"]
+        ),
+        "Decisions of [SLAQ](systems/slaq.md) and [Optimus](systems/optimus.md)": _decisions(
+            records["slaq_decisions"]
+        ),
+        "[Live cluster](fidelity.md)": _fidelity(
+            records["live_fidelity"], records["live_fidelity_testbed"]
+        ),
+    }
+
+
+def _cruise(testbed: Record, solver: Record) -> list[Claim]:
+    command = testbed.made["command"]
+    above, saved = testbed.ratios("above the best"), testbed.ratios("saved")
+    took = testbed.ratios("change took")
+    two_types = solver.ratio("N=32, 2 types: slowest of 20")
+    return [
+        Claim(
+            "the chosen configuration is within 6.5 % of the best one of a grid",
+            f"{span(above, percent=True, digits=1)} above it, {len(above)} cases, {ONE_RUN}",
+            command,
+            "Seven configurations of eight hosts with generated data are fewer to miss than those "
+            "of 32 machines.",
+        ),
+        Claim(
+            "epochs up to 58 % shorter than at first",
+            f"{span(saved, percent=True)} shorter, {len(saved)} cases, {ONE_RUN}",
+            command,
+            "It depends on the first configuration, and ours are the two extremes.",
+        ),
+        Claim(
+            "4 fast machines of 32: epochs 35 to 58 % shorter than with equal shares",
+            f"{testbed.measured('unlike hosts: saved')} shorter, 2 fast hosts of 8, one run",
+            command,
+            "A quarter of the hosts is fast here, an eighth there.",
+        ),
+        Claim(
+            "twice the machines halve the epoch",
+            f"{testbed.ratio('twice the hosts: epoch'):.2f} of the epoch, one run",
+            command,
+            "COMM does not become shorter with more hosts.",
+        ),
+        Claim(
+            "a change of 4 roles and 30 moves of 100 MB takes 31.3 s",
+            f"{span(took)} s for 7 to 106 MB, {len(took)} changes, {ONE_RUN}",
+            command,
+            "Links of 100 Mbit/s instead of a cloud's, less data, and COMP under a quota of CPU "
+            "meanwhile.",
+        ),
+        Claim(
+            "the solver takes 37.4 s for two types and N=32, to a gap of 40 %",
+            f"{1e3 * two_types:.1f} ms at most of 20 cases, the optimum",
+            solver.made["command"],
+            "Machines of a type are equal, so numbers per type replace Gurobi's integer program.",
+        ),
+    ]
+
+
+def _harmony(testbed: Record, grouping: Record) -> list[Claim]:
+    jct, makespan = testbed.ratio("grouping: JCT"), testbed.ratio("grouping: makespan")
+    long_jct = testbed.ratio("eight times as long, grouping: JCT")
+    long_makespan = testbed.ratio("eight times as long, grouping: makespan")
+    errors = testbed.ratios("error of the model for pairs")
+    scheduled = grouping.ratios("8,000 jobs")
+    return [
+        Claim(
+            "JCT 2.11, makespan 1.60 times better than isolated",
+            f"JCT {jct:.2f} and {long_jct:.2f}, makespan {makespan:.2f} and {long_makespan:.2f} "
+            "times, two runs: sharing loses",
+            testbed.made["command"],
+            "Our jobs fit on one host, where isolated ones use no network; groups span several.",
+        ),
+        Claim(
+            "the model errs by less than 5 %",
+            f"medians of {span(errors, percent=True)} for pairs, two runs",
+            "sudo python benchmarks/harmony_testbed.py --part prediction",
+            "The order in which two jobs meet, the time between epochs and CPU time outside of "
+            "COMP are not in the paper's equation.",
+        ),
+        Claim(
+            "8,000 jobs on 10,000 machines are scheduled in 5 s",
+            f"{span(scheduled, digits=2)} s, slowest of 5 instances",
+            grouping.made["command"],
+            "The search is compiled.",
+        ),
+    ]
+
+
+def _autops(trace: Record, testbed: Record, step: Record) -> list[Claim]:
+    saved = [trace.ratio("CPU time saved"), *trace.ratios("another draw")]
+    slower = [*testbed.ratios("2 VGG19"), *testbed.ratios("VGG19, AWD-LM")]
+    return [
+        Claim(
+            "ten weeks of a trace: 52.7 % less CPU time",
+            f"{span(saved, percent=True, digits=1)} less, three draws of the models; "
+            f"{trace.measured('assumed: contention of 30%')} to "
+            f"{trace.measured('assumed: the load of figure 4.2')} under other assumptions",
+            trace.made["command"],
+            "No independent confirmation: the saving is the load of the servers, which the "
+            "dissertation does not state and we chose by its numbers of Aggregators.",
+        ),
+        Claim(
+            "two to four jobs need 25 to 75 % fewer Aggregators than servers",
+            f"{testbed.ratio(AGGREGATORS):.0%} fewer for two jobs, one run each",
+            testbed.made["command"],
+            "No difference for two jobs; four have not been measured.",
+        ),
+        Claim(
+            "at most 9 % slower on the pool",
+            f"iterations {span(slower, digits=2)} times as long, {ONE_RUN}",
+            testbed.made["command"],
+            "One Aggregator receives, encrypts and copies what two servers did, on two cores for "
+            "all hosts together.",
+        ),
+        Claim(
+            "a job alone up to 1.17 times faster than with ps-lite",
+            f"steps {step.ratio('AlexNet: step'):.2f} (AlexNet) to "
+            f"{step.ratio('100 small tensors: step'):.2f} times as long (small tensors) as with "
+            "gloo's all-reduce",
+            step.made["command"],
+            "Another peer: ps-lite was not measured.",
+        ),
+        Claim(
+            "moving a model stalls workers for 13.6 to 43.8 ms",
+            f"{step.measured(STALL)} for 100 MB, median of 4 ({step.peer(STALL)})",
+            step.made["command"],
+            "One host, on which tensors lie in shared memory.",
+        ),
+    ]
+
+
+AGGREGATORS = "Aggregators, with replicas'"
+STALL = "move of 100 MB and its momentum: stall, median"
+
+
+def _infiniswap(device: Record, faults: Record) -> list[Claim]:
+    ratios = device.ratios("")
+    requests, wrong = faults.measured("requests"), faults.measured("wrong reads and errors")
+    return [
+        Claim(
+            "2 to 4 times the bandwidth of nbdX",
+            f"{span(ratios, digits=2)} times the requests of nbdkit's memory, best of three",
+            device.made["command"],
+            "TCP and a process instead of RDMA and a kernel module, and the peer serves its own "
+            "memory over one hop where ours takes two.",
+        ),
+        Claim(
+            "programs with half of their memory are 1.03 to 1.5 times slower",
+            "not measured",
+            device.made["command"],
+            "It needs hosts with /dev/nbd and swap.",
+        ),
+        Claim(
+            "reads after writes are right when a remote machine fails",
+            f"{requests} requests, {faults.measured('evicted slabs')} evicted slabs: "
+            f"{wrong} wrong reads or errors, one run of ten minutes",
+            faults.made["command"],
+            "No difference; partitions and disk errors were not injected.",
+        ),
+    ]
+
+
+def _decisions(record: Record) -> list[Claim]:
+    optimus = record.measured("optimus: 4,000 jobs on 16,000 machines, 112,000 tasks")
+    return [
+        Claim(
+            "SLAQ: 4,000 jobs on 16,000 cores in hundreds of ms to seconds",
+            f"{record.measured('slaq: 4,000 jobs on 16,000 cores')}, median of 5",
+            record.made["command"],
+            "The greedy loop is compiled; refits of losses are not included.",
+        ),
+        Claim(
+            "Optimus: 100,000 tasks on 16,000 machines in 5 s",
+            f"{optimus}, 112,000 tasks, median of 5",
+            record.made["command"],
+            "The greedy loop and the placement are compiled.",
+        ),
+    ]
+
+
+def _fidelity(alone: Record, hosts: Record) -> list[Claim]:
+    error = "error of the average JCT"
+    found = [alone.ratio(f"{p}: {error}") for p in ("fifo", "tiresias-las", "srtf", "themis")]
+    on_hosts = [hosts.ratio(f"{policy}: {error}") for policy in ("fifo", "tiresias-las")]
+    return [
+        Claim(
+            "our own: the simulator gives average completion times of a live cluster within 10 %",
+            f"{span(found, percent=True, digits=1)} off, four policies, {ONE_RUN}",
+            alone.made["command"],
+            "Processes start and stop later than at once, which the simulator is told as two "
+            "medians.",
+        ),
+        Claim(
+            "the same on four machines",
+            f"{span(on_hosts, percent=True, digits=1)} off, two policies, {ONE_RUN}",
+            hosts.made["command"],
+            "Starts wait until Ray has released the slots of the job before.",
+        ),
+    ]
