@@ -95,21 +95,24 @@ def _optimus(usual: Results) -> list[Claim]:
     return [
         Claim(
             "JCT 2.4 times better than DRF",
-            f"{jct[0]} than DRF with pairs that are kept, {jct[1]} than `drf`",
+            f"DRF with pairs that are kept takes {jct[0]} as long, `drf` {jct[1]}",
             OPTIMUS_COMMAND,
-            "TO BE WRITTEN J",
+            "The load of the slots and the computing speed of workers are our choice, and the less "
+            "the other scheduler leaves idle, the smaller is the ratio.",
         ),
         Claim(
             "makespan 1.6 times better than DRF",
-            f"{makespan[0]} than DRF with pairs that are kept, {makespan[1]} than `drf`",
+            f"DRF with pairs that are kept takes {makespan[0]} as long, `drf` {makespan[1]}",
             OPTIMUS_COMMAND,
-            "TO BE WRITTEN M",
+            "With pairs that are kept it depends on the last long job and differs between seeds; "
+            "a scheduler that refills gives that job all free slots.",
         ),
         Claim(
             "allocation, placement and load balance contribute 62, 17 and 20 %",
             f"{parts[0]}, {parts[3]} and {parts[4]}",
             OPTIMUS_COMMAND,
-            "TO BE WRITTEN P",
+            "As in the paper within the wide intervals if pairs are kept to the end; requests to "
+            "servers are free in the simulation, so their balance matters less.",
         ),
     ]
 
