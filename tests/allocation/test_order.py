@@ -16,8 +16,10 @@ from motet.allocation.order import (
     places_in,
     ranks_along,
     ranks_running_first,
+    running_first,
     running_first_within,
 )
+from policy_snapshots import jobs_of
 
 rows = st.lists(
     st.tuples(st.booleans(), st.integers(-3, 3), st.sampled_from([-1.5, -0.0, 0.0, 2.25])),
@@ -41,6 +43,14 @@ def test_rows_are_ordered_by_one_key_after_the_other(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(orders, "MANY_ROWS", many_rows)
         assert order_by(*keys).tolist() == expected
+
+
+@given(jobs=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=20))
+def test_those_that_run_stand_first_and_all_by_submission(jobs: list[tuple[int, int]]) -> None:
+    held, submit_us = (list(column) for column in zip(*jobs, strict=True)) if jobs else ([], [])
+    table = jobs_of(len(jobs), {"held_gpus": held, "submit_us": submit_us})
+    expected = sorted(range(len(jobs)), key=lambda row: (held[row] == 0, submit_us[row], row))
+    assert running_first(table).tolist() == expected
 
 
 @given(order=st.permutations(range(9)))

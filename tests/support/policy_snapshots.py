@@ -33,7 +33,7 @@ def snapshot(
     """`size` jobs of one worker of one GPU, unless `columns` says otherwise; `known`: columns of
     the estimates. As many steps per second as workers. `times_as_long`: that computing takes on
     the machines, as measured now."""
-    jobs = _jobs(size, columns)
+    jobs = jobs_of(size, columns)
     held = places or {}
     free = cluster.gpus.copy()
     for place in held.values():
@@ -60,7 +60,8 @@ def measured(times_as_long: list[float], *at_s: int) -> MachineSpeeds:
     return MachineSpeeds(np.array(times_as_long), when)
 
 
-def _jobs(size: int, columns: dict[str, Any]) -> JobTable:
+def jobs_of(size: int, columns: dict[str, Any]) -> JobTable:
+    """Jobs of one GPU each, except for these columns."""
     usual = dict.fromkeys(JOB_COLUMNS, 0) | {
         "number": list(range(size)),
         **dict.fromkeys(

@@ -7,6 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from motet.domain.arrays import Ints
+from motet.domain.snapshot import JobTable
 
 JOINS = 2**61
 """Rank of a row that joins its group; larger ones join behind it."""
@@ -33,6 +34,25 @@ def order_by(*keys: NDArray[np.int64] | NDArray[np.bool_] | NDArray[np.float64])
         else:  # Stable sort is fast for sorted input: numbers follow submissions.
             order = order[np.argsort(values, kind="stable")]
     return order
+
+
+def running_first(jobs: JobTable) -> Ints:
+    """Rows with GPUs, then the others; both by submission, then number."""
+    return _with_gpus_first(jobs.by_submission, jobs.held_gpus)
+
+
+@njit(cache=True)
+def _with_gpus_first(order: Ints, gpus: Ints) -> Ints:
+    found = np.empty_like(order)
+    running, waiting = 0, np.count_nonzero(gpus)
+    for row in order:
+        if gpus[row] > 0:
+            found[running] = row
+            running += 1
+        else:
+            found[waiting] = row
+            waiting += 1
+    return found
 
 
 @njit(cache=True)

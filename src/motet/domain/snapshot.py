@@ -7,7 +7,7 @@ of them with one sort; `number` breaks every tie.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +48,9 @@ class JobTable:
     its full request; UNKNOWN without an oracle), `rate` (its present speed, 10,000 = that of
     exclusive, consolidated GPUs of its full request; an elastic job may be faster), `alone_rate`
     (its rate on the present machines without sharing).
+
+    `kept_order`: no column: `by_submission`, where the engine keeps it up to date, so that no
+    decision sorts all jobs.
     """
 
     number: Ints
@@ -81,9 +84,17 @@ class JobTable:
     remaining_us: Ints
     rate: Ints
     alone_rate: Ints
+    kept_order: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.number)
+
+    @property
+    def by_submission(self) -> Ints:
+        """Rows by `submit_us`, then `number`. Not to be written to."""
+        if self.kept_order is None:
+            return np.lexsort((self.number, self.submit_us))
+        return self.kept_order
 
     @property
     def is_elastic(self) -> NDArray[np.bool_]:
@@ -91,6 +102,9 @@ class JobTable:
         elastic: NDArray[np.bool_] = self.min_workers != self.max_workers
         elastic |= self.min_servers != self.max_servers
         return elastic
+
+
+JOB_COLUMNS = tuple(each.name for each in fields(JobTable) if each.name != "kept_order")
 
 
 class Placement(NamedTuple):

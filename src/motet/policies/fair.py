@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from motet.allocation.max_min_share import share_evenly
-from motet.allocation.order import order_by
 from motet.domain.decision import Decision
 from motet.domain.policy import JobInput, Policy
 from motet.domain.snapshot import Snapshot
@@ -35,7 +34,7 @@ class Fair(Policy):
     def decide(self, snapshot: Snapshot) -> Decision:
         """Divide an empty cluster at every decision."""
         jobs = snapshot.jobs
-        allocation = share_evenly(order_by(jobs.submit_us, jobs.number), jobs, snapshot.gpu_count)
+        allocation = share_evenly(jobs.by_submission, jobs, snapshot.gpu_count)
         return Decision(
             allocation.gpus,
             allocation.reasons,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from motet.allocation.fill import fill
-from motet.allocation.order import order_by
+from motet.allocation.order import running_first
 from motet.domain.decision import Decision
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
@@ -39,8 +39,7 @@ class BestEffort(Policy):
 
 def _by_submission(snapshot: Snapshot, *, may_overtake: bool) -> Decision:
     jobs = snapshot.jobs
-    order = order_by(jobs.held_gpus == 0, jobs.submit_us, jobs.number)
-    filled = fill(order, jobs.gpus, snapshot.gpu_count, may_overtake=may_overtake)
+    filled = fill(running_first(jobs), jobs.gpus, snapshot.gpu_count, may_overtake=may_overtake)
     return Decision(filled.gpus, filled.reasons)
 
 

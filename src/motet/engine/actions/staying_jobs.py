@@ -8,7 +8,7 @@ the jobs that hold any of them. A job that also holds GPUs of other machines kee
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from motet.domain.arrays import Ints, read_only
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Reasons
-from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
+from motet.domain.snapshot import JOB_COLUMNS, UNKNOWN, JobTable, Placement, Snapshot
 from motet.domain.wait import Wait
 from motet.engine.actions.diff import present_sets
 from motet.engine.actions.roles import roles_of
@@ -77,7 +77,7 @@ class StayingJobs:
         jobs = self.whole.jobs
         if not len(self.rows):
             return jobs
-        columns = (getattr(jobs, field.name) for field in fields(jobs))
+        columns = (getattr(jobs, name) for name in JOB_COLUMNS)
         return JobTable(*(read_only(column[self.seen_rows]) for column in columns))
 
     def _seen_placements(self) -> Mapping[int, Placement]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from types import MappingProxyType
 
 import numpy as np
@@ -11,10 +10,11 @@ from numba import njit
 
 from motet.domain.arrays import Ints, read_only
 from motet.domain.errors import BadInput
+from motet.domain.snapshot import JOB_COLUMNS as JOB_COLUMNS
 from motet.domain.snapshot import UNKNOWN, JobTable
 from motet.domain.wait import Wait
+from motet.engine.state.submission_order import insert_last_row, remove_row
 
-JOB_COLUMNS = tuple(field.name for field in fields(JobTable))
 _NEW_JOB = {
     "experiment": UNKNOWN,
     "model": UNKNOWN,
@@ -38,7 +38,7 @@ _ACCOUNTS = (
     "wait_code",
 )
 _FIRST_CAPACITY = 256
-_MOST_KEPT_VIEWS = 1024
+_MOST_KEPT_VIEWS = 4096
 
 
 def check_memory_columns(memory: Mapping[str, int], own: Mapping[str, int]) -> None:
@@ -76,7 +76,8 @@ class ActiveTable:
         self._template = np.array([*new.values()], dtype=np.int64)
         self._indices: dict[tuple[str, ...], Ints] = {}
         self._rows: dict[int, int] = {}
-        self._hold(np.zeros((len(self._index), _FIRST_CAPACITY), dtype=np.int64))
+        shape = len(self._index), _FIRST_CAPACITY
+        self._hold(np.zeros(shape, dtype=np.int64), np.zeros(_FIRST_CAPACITY, dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -146,12 +147,17 @@ class ActiveTable:
         """Add a job; columns that are not named get the value of a new job."""
         row = len(self._rows)
         if row == self._data.shape[1]:
-            self._hold(np.concatenate([self._data, np.zeros_like(self._data)], axis=1))
+            self._hold(
+                np.concatenate([self._data, np.zeros_like(self._data)], axis=1),
+                np.concatenate([self._order, np.zeros_like(self._order)]),
+            )
         self._data[:, row] = self._template
         for name, value in values.items():
             self._data[self._index[name], row] = value
         self._rows[values["number"]] = row
         self._look()
+        jobs = self.jobs
+        insert_last_row(self._order, jobs.submit_us, jobs.number)
 
     def columns(self) -> dict[str, Ints]:
         """A copy of every column of the present jobs, by name."""
@@ -187,19 +193,26 @@ class ActiveTable:
         for name in self._index.keys() & columns.keys():
             data[self._index[name], : len(numbers)] = columns[name]
         self._rows = {number: row for row, number in enumerate(numbers.tolist())}
-        self._hold(data)
+        order = np.zeros(capacity, dtype=np.int64)
+        order[: len(numbers)] = np.lexsort(
+            (numbers, data[self._index["submit_us"], : len(numbers)])
+        )
+        self._hold(data, order)
 
     def remove(self, number: int) -> None:
         """Remove a job."""
-        row, last = self._rows.pop(number), len(self._rows)
+        jobs, row = self.jobs, self._rows.pop(number)
+        last = len(self._rows)
+        remove_row(self._order, jobs.submit_us, jobs.number, row)
         if row != last:
             self._data[:, row] = self._data[:, last]
             self._rows[int(self._data[self._index["number"], row])] = row
         self._look()
 
-    def _hold(self, data: Ints) -> None:
-        """Use `data` for the rows."""
+    def _hold(self, data: Ints, order: Ints) -> None:
+        """Use `data` for the rows, and `order` for the rows by submission."""
         self._data, self._seen_data = data, read_only(data)
+        self._order, self._seen_order = order, read_only(order)
         self._views_by_size: dict[int, _Views] = {}
         self._look()
 
@@ -215,8 +228,11 @@ class ActiveTable:
     def _views_of(self, size: int) -> _Views:
         seen = self._seen_data[:, :size]
         memory = {name: seen[self._index[name]] for name in self._memory_names}
-        jobs = JobTable(*self._data[: len(JOB_COLUMNS), :size])
-        return _Views(jobs, JobTable(*seen[: len(JOB_COLUMNS)]), MappingProxyType(memory))
+        order, count = self._seen_order[:size], len(JOB_COLUMNS)
+        jobs, seen_jobs = (
+            JobTable(*[*each[:count, :size], order]) for each in (self._data, self._seen_data)
+        )
+        return _Views(jobs, seen_jobs, MappingProxyType(memory))
 
 
 @njit(cache=True)
