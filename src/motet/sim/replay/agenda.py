@@ -1,13 +1,15 @@
-"""Timed events: arrivals of jobs, user interventions, machine events."""
+"""Timed events: arrivals and completions of jobs, user interventions, machine events."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 
 from motet.domain.events import Event
 from motet.domain.units import NEVER_US
+from motet.engine.state.cluster_state import ClusterState
 from motet.sim.workload.interventions import TimedEvent
 from motet.sim.workload.workload import Workload
 
@@ -24,6 +26,9 @@ _SOURCE_OF_COLUMN = {
 
 _OF_RELEASE = ("submit_us", "priority")
 """Columns of a released job that differ from those of the workload, or that it has not."""
+
+_FORMER_TIMES, _FEW = 4, 1000
+"""The heap of completions is made anew when it has more entries than so many per job, and some."""
 
 
 class Agenda:
@@ -116,3 +121,52 @@ class Agenda:
     def _update_next(self) -> None:
         self._timeline_us = self._timeline[self._next][0] if self.has_timeline else NEVER_US
         self.next_us = min(self._arrives_us[self.arrived], self._timeline_us)
+
+
+class Completions:
+    """When jobs will be complete at their present speeds: the column `finish_us`, and a heap.
+
+    The heap also has the former times of jobs, which are dropped when they come up.
+    """
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._heap: list[tuple[int, int]] = []
+
+    @property
+    def next_us(self) -> int:
+        """The next time; NEVER_US: no job trains."""
+        heap = self._heap
+        while heap and not self._holds(*heap[0]):
+            heappop(heap)
+        return heap[0][0] if heap else NEVER_US
+
+    def set(self, number: int, row: int, finish_us: int) -> None:
+        """A job trains, and will be complete at this time."""
+        self._state.table.column("finish_us")[row] = finish_us
+        heappush(self._heap, (finish_us, number))
+        if len(self._heap) > _FORMER_TIMES * len(self._state.table) + _FEW:
+            self.restore()
+
+    def take(self, now_us: int) -> list[int]:
+        """The jobs that are complete now, ascending; each is given once."""
+        found: list[int] = []
+        while self.next_us == now_us:
+            _, number = heappop(self._heap)
+            if number not in found[-1:]:
+                found.append(number)
+        return found
+
+    def restore(self) -> None:
+        """Continue with the times of the column."""
+        table = self._state.table
+        finish_us, number = table.column("finish_us"), table.jobs.number
+        trains = finish_us < NEVER_US
+        self._heap = list(zip(finish_us[trains].tolist(), number[trains].tolist(), strict=True))
+        heapify(self._heap)
+
+    def _holds(self, finish_us: int, number: int) -> bool:
+        table = self._state.table
+        if number not in table:
+            return False
+        return bool(table.column("finish_us")[table.row_of(number)] == finish_us)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -79,7 +80,7 @@ class CapturedRecord:
 
     data: Ints
     waited_us: Ints
-    series: tuple[tuple[int, int, int], ...]
+    series: array[int]
     holds: CapturedHolds
 
 
@@ -95,7 +96,7 @@ class Recorder:
             self._columns[name][:] = UNKNOWN
         self._copied = self._data[-len(_COPIED) :]
         self._waited_us = np.zeros((len(Wait), jobs), dtype=np.int64)
-        self._series: list[tuple[int, int, int]] = []
+        self._series = array("q")
         self._holds = HoldRecorder(len(workload))
 
     def finished(self, number: int, state: ClusterState) -> None:
@@ -119,9 +120,8 @@ class Recorder:
     def decided(self, state: ClusterState, decision: Decision, actions: Sequence[Action]) -> None:
         """Record a decision."""
         self._holds.decided(state, actions)
-        used = decision.used_gpus
-        waiting = len(decision.gpus) - int(np.count_nonzero(decision.gpus))
-        self._series.append((state.now_us, used, waiting))
+        waiting = len(decision.gpus) - len(state.placements)
+        self._series.extend((state.now_us, state.room.used_gpus, waiting))
 
     def outcome(self, state: ClusterState, progress: StepProgress) -> Outcome:
         """The outcome, with the current columns of jobs that never finished."""
@@ -150,12 +150,12 @@ class Recorder:
     def capture(self) -> CapturedRecord:
         """The data collected so far."""
         holds = self._holds.capture()
-        return CapturedRecord(self._data.copy(), self._waited_us.copy(), (*self._series,), holds)
+        return CapturedRecord(self._data.copy(), self._waited_us.copy(), self._series[:], holds)
 
     def restore(self, captured: CapturedRecord) -> None:
         """Continue with these data."""
         self._data[:], self._waited_us[:] = captured.data, captured.waited_us
-        self._series = [*captured.series]
+        self._series = captured.series[:]
         self._holds.restore(captured.holds)
 
     def _copy(self, number: int, state: ClusterState) -> None:

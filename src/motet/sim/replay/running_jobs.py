@@ -16,6 +16,7 @@ from motet.engine.state.cluster_state import ClusterState
 from motet.engine.state.sharing import SHARED_SET
 from motet.estimate.colocation.group_time import SubtaskTimes, group_iteration_s
 from motet.estimate.exchange import Gang
+from motet.sim.replay.agenda import Completions
 from motet.sim.replay.machine_speeds import MachinePaces
 from motet.sim.replay.start_ups import StartUps
 from motet.sim.replay.step_progress import StepProgress
@@ -58,11 +59,12 @@ class RunningJobs:
         progress: StepProgress,
         paces: MachinePaces,
         starts: StartUps,
+        completions: Completions,
         duration_us: Ints,
     ) -> None:
         """`starts`: that are not done. `duration_us`: of every job, by number."""
         self._state, self._speeds, self._progress, self._paces = state, speeds, progress, paces
-        self._starts = starts
+        self._starts, self._completions = starts, completions
         self._duration_us = duration_us
         self._moving: set[int] = set()
         self.has_trained = False
@@ -209,12 +211,12 @@ class RunningJobs:
         if self._state.sharing.others(number):
             speed = max(round(speed * self._share(model, number, place)), 1)
         work_us = int(table.column("work_us")[row])
-        table.column("finish_us")[row] = from_us - (-work_us * FULL_SPEED // speed)
+        self._completions.set(number, row, from_us - (-work_us * FULL_SPEED // speed))
         return Pace(from_us, speed, alone_rate)
 
     def _continue_with_steps(self, row: int, number: int, place: Placement, from_us: int) -> Pace:
         """As `_continue` for a job with a work model, by its own speed function."""
-        table, jobs = self._state.table, self._state.jobs
+        jobs = self._state.jobs
         model = int(jobs.model[row])
         roles = int(jobs.held_workers[row]), int(jobs.held_servers[row])
         gang = Gang(*roles, int(jobs.worker_gpus[row]), int(jobs.server_gpus[row]))
@@ -227,7 +229,7 @@ class RunningJobs:
             together = self._speed_of_group([number, *others], place)
             speed = together or speed * self._share(model, number, place)
         finish_us = self._progress.begin(number, from_us, speed, *roles)
-        table.column("finish_us")[row] = finish_us
+        self._completions.set(number, row, finish_us)
         return Pace(from_us, self._progress.rate(number, speed), alone_rate)
 
     def _share(self, model: int, number: int, place: Placement) -> float:

@@ -35,7 +35,7 @@ from motet.engine.ports import Journal
 from motet.engine.state.cluster_state import ClusterState
 from motet.engine.step import NO_LIMITS, Engine
 from motet.placement.planner import Planner
-from motet.sim.replay.agenda import Agenda
+from motet.sim.replay.agenda import Agenda, Completions
 from motet.sim.replay.captured import CapturedSimulation
 from motet.sim.replay.instruments import Instruments
 from motet.sim.replay.machine_speeds import MachinePaces
@@ -97,8 +97,15 @@ class Simulation:
         self._state = state
         self._progress = StepProgress(workload.work, imbalance)
         self._starts = StartUps()
+        self._completions = Completions(state)
         self._running = RunningJobs(
-            state, speeds, self._progress, self._paces, self._starts, workload.duration_us
+            state,
+            speeds,
+            self._progress,
+            self._paces,
+            self._starts,
+            self._completions,
+            workload.duration_us,
         )
         name_of = workload.ids.__getitem__
         helpers = measurements, monitor, limits
@@ -115,7 +122,6 @@ class Simulation:
             state, self._paces, meter, has_oracle=oracle, watches_machines=is_watched
         )
         self._agenda = Agenda(workload, timeline, with_durations=oracle)
-        self._finish_us = NEVER_US
         self._watch = ProgressWatch(policy, state)
 
     def run(self, report: ProgressCallback = _ignore_progress, until_us: int = NEVER_US) -> Outcome:
@@ -162,11 +168,9 @@ class Simulation:
             self.engine.step(change_us, self._running.adapt_to_machines(jobs))
 
     def _next_event_us(self) -> int:
-        finish = self._state.table.column("finish_us")
-        if not (len(finish) or self._agenda.has_arrivals or self._can_resume):
+        if not (len(self._state.table) or self._agenda.has_arrivals or self._can_resume):
             return NEVER_US
-        self._finish_us = int(finish.min()) if len(finish) else NEVER_US
-        next_us = min(self._agenda.next_us, self._finish_us, self.engine.recheck_at_us)
+        next_us = min(self._agenda.next_us, self._completions.next_us, self.engine.recheck_at_us)
         return min(next_us, self._starts.next_us, self._instruments.next_us)
 
     @property
@@ -183,7 +187,7 @@ class Simulation:
         """
         self._state.advance(now_us)
         events = self._instruments.read(now_us)
-        done, arrived = self._done(now_us), self._agenda.arrivals(now_us)
+        done, arrived = self._completions.take(now_us), self._agenda.arrivals(now_us)
         events += self._running.carry_out(self._starts.due(now_us))
         events += [self._completion(number) for number in done]
         for number in arrived:
@@ -207,13 +211,6 @@ class Simulation:
         """Carry out actions, and those for which they make room; starts that take time later."""
         while actions := self._starts.ready(now_us, actions):
             actions = self.engine.step(now_us, self._running.carry_out(actions))
-
-    def _done(self, now_us: int) -> list[int]:
-        if self._finish_us != now_us:
-            return []
-        table = self._state.table
-        done: list[int] = table.jobs.number[table.column("finish_us") == now_us].tolist()
-        return sorted(done)
 
     def _completion(self, number: int) -> Event:
         self._watch.event()
@@ -288,6 +285,7 @@ class Simulation:
         self._progress.restore(captured.progress)
         self._recorder.restore(captured.recorder)
         self._instruments.restore(captured.instruments)
+        self._completions.restore()
         self._paces.restore(captured.pace_changes, self._state.placements)
 
     def continue_jobs(self) -> None:
