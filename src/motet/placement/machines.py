@@ -19,7 +19,7 @@ def consolidated(free_gpus: Ints, gpus: int) -> Placement:
 
 def fragments(free_gpus: Ints, gpus: int) -> Placement:
     """Free GPUs of the fullest machines first. Raises ValueError if too few are free."""
-    return in_order(np.argsort(free_gpus, kind="stable"), free_gpus, gpus)
+    return _placement(_fragments(free_gpus, gpus), free_gpus, gpus)
 
 
 def spread(free_gpus: Ints, gpus: int) -> Placement:
@@ -37,39 +37,59 @@ def in_order(machines: Ints, free_gpus: Ints, gpus: int) -> Placement:
 
 def fewest_machines(sizes: Ints, gpus: int) -> int:
     """The smallest number of empty machines that hold the gang; `sizes`: GPUs of each machine."""
-    descending = np.sort(sizes)[::-1]
-    return int(np.searchsorted(np.cumsum(descending), gpus)) + 1
+    return int(_fewest_machines(sizes, gpus))
 
 
-def _placement(taken: Ints, free_gpus: Ints, gpus: int) -> Placement:
-    machines = np.flatnonzero(taken)
-    counts = taken[machines]
-    if counts.sum() != gpus:
+@njit(cache=True)
+def _fewest_machines(sizes: Ints, gpus: int) -> int:
+    ascending = np.sort(sizes)
+    for count in range(len(ascending)):
+        gpus -= ascending[len(ascending) - 1 - count]
+        if gpus <= 0:
+            return count + 1
+    return len(ascending) + 1
+
+
+def _placement(found: tuple[Ints, Ints, int], free_gpus: Ints, gpus: int) -> Placement:
+    machines, counts, left = found
+    if left:
         raise ValueError(f"{gpus} GPUs requested, {int(free_gpus.sum())} free")
     return Placement(tuple(machines.tolist()), tuple(counts.tolist()))
 
 
 @njit(cache=True)
-def _in_order(machines: Ints, free_gpus: Ints, gpus: int) -> Ints:
+def _fragments(free_gpus: Ints, gpus: int) -> tuple[Ints, Ints, int]:
+    return _in_order(np.argsort(free_gpus, kind="mergesort"), free_gpus, gpus)
+
+
+@njit(cache=True)
+def _in_order(machines: Ints, free_gpus: Ints, gpus: int) -> tuple[Ints, Ints, int]:
     taken = np.zeros(len(free_gpus), np.int64)
     for machine in machines:
         if gpus == 0:
             break
         taken[machine] = min(free_gpus[machine], gpus)
         gpus -= taken[machine]
-    return taken
+    return _of_taken(taken, gpus)
 
 
 @njit(cache=True)
-def _spread(free_gpus: Ints, gpus: int) -> Ints:
+def _spread(free_gpus: Ints, gpus: int) -> tuple[Ints, Ints, int]:
     taken = np.zeros(len(free_gpus), np.int64)
     for _ in range(min(gpus, free_gpus.sum())):
         taken[np.argmax(free_gpus - taken)] += 1
-    return taken
+    return _of_taken(taken, gpus - taken.sum())
 
 
 @njit(cache=True)
-def _consolidated(free_gpus: Ints, gpus: int) -> Ints:
+def _of_taken(taken: Ints, left: int) -> tuple[Ints, Ints, int]:
+    """Machines and their counts, in ascending order, and the number of GPUs that are missing."""
+    machines = np.flatnonzero(taken)
+    return machines, taken[machines], left
+
+
+@njit(cache=True)
+def _consolidated(free_gpus: Ints, gpus: int) -> tuple[Ints, Ints, int]:
     taken = np.zeros(len(free_gpus), np.int64)
     while gpus > 0:
         tightest, emptiest = -1, -1
@@ -85,4 +105,4 @@ def _consolidated(free_gpus: Ints, gpus: int) -> Ints:
             break
         taken[chosen] = min(free_gpus[chosen], gpus)
         gpus -= taken[chosen]
-    return taken
+    return _of_taken(taken, gpus)
