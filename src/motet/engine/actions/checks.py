@@ -124,12 +124,14 @@ def _wrong_rows(
     decision: Decision, snapshot: Snapshot, *, has_elastic: bool
 ) -> DecisionProblem | None:
     jobs, gpus = snapshot.jobs, decision.gpus
-    if decision.used_gpus > snapshot.gpu_count:
-        return DecisionProblem(f"{decision.used_gpus} GPUs allocated of {snapshot.gpu_count}")
     code, whole = decision.reasons.code, jobs.gpus
     if has_elastic:
         whole = np.where(jobs.is_elastic, gpus, whole)  # _wrong_roles checks elastic jobs.
-    row = int(_first_wrong(gpus, whole, code, _LAST_CODE))
+    row, used_gpus = _first_wrong(gpus, whole, code, _LAST_CODE)
+    if decision.group is not None:
+        used_gpus = decision.used_gpus
+    if used_gpus > snapshot.gpu_count:
+        return DecisionProblem(f"{used_gpus} GPUs allocated of {snapshot.gpu_count}")
     if row == UNKNOWN:
         return _wrong_roles(decision, jobs) if has_elastic else None
     if not 0 <= code[row] <= _LAST_CODE:
@@ -140,14 +142,15 @@ def _wrong_rows(
 
 
 @njit(cache=True)
-def _first_wrong(gpus: Ints, wanted: Ints, code: Ints, last_code: int) -> int:
-    """The first row with part of a gang or an unknown code; UNKNOWN if there is none."""
+def _first_wrong(gpus: Ints, wanted: Ints, code: Ints, last_code: int) -> tuple[int, int]:
+    """The first row with part of a gang or an unknown code, UNKNOWN if there is none; all GPUs."""
+    found, total = UNKNOWN, 0
     for row in range(len(gpus)):
-        if gpus[row] < 0 or (gpus[row] != 0 and gpus[row] != wanted[row]):
-            return row
-        if code[row] < 0 or code[row] > last_code:
-            return row
-    return UNKNOWN
+        total += gpus[row]
+        is_part = gpus[row] < 0 or (gpus[row] != 0 and gpus[row] != wanted[row])
+        if found == UNKNOWN and (is_part or code[row] < 0 or code[row] > last_code):
+            found = row
+    return found, total
 
 
 def _wrong_roles(decision: Decision, jobs: JobTable) -> DecisionProblem | None:
