@@ -13,7 +13,9 @@ from motet.domain.log_entry import NO_JOBS, OtherJobs
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.wait import WAITS, BlockerRule, Wait
 
-_BEHIND = [wait for wait in WAITS if wait.reason.blockers is BlockerRule.HEAD_OF_LINE]
+_IS_HEAD = np.ones(max(Wait) + 1, dtype=np.bool_)
+"""By wait code: of jobs that wait for a reason other than a head before them."""
+_IS_HEAD[[Wait.RUNS, *(w for w in WAITS if w.reason.blockers is BlockerRule.HEAD_OF_LINE)]] = False
 MOST_NAMED = 5
 
 
@@ -61,7 +63,7 @@ class Turn:
     def _heads(self) -> Ints:
         """Rows that wait for a reason other than a head before them, in the policy's order."""
         reasons = self._decision.reasons
-        rows = np.flatnonzero(~np.isin(reasons.code, [Wait.RUNS, *_BEHIND]))
+        rows = np.flatnonzero(_IS_HEAD[reasons.code])
         return rows[np.argsort(reasons.position[rows], kind="stable")]
 
     @cached_property

@@ -7,7 +7,6 @@ from math import isnan
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.arrays import Ints
@@ -142,7 +141,8 @@ class DecisionLog:
             self._gone.clear()
             return
         self._make_room(int(numbers.max()))
-        self._column("row")[numbers] = np.arange(len(numbers))
+        if actions:
+            self._column("row")[numbers] = np.arange(len(numbers))
         self._note_queues(now_us, snapshot)
         self._note_actions(now_us, snapshot, decision, actions)
         self._note_refusals(now_us, snapshot, decision)
@@ -156,12 +156,13 @@ class DecisionLog:
         if level is None:
             return
         numbers, known = snapshot.jobs.number, self._column("queue")
-        before = known[numbers]
-        for row in np.flatnonzero((level != before) & (before != _NOT_SEEN)).tolist():
-            event = "demote" if level[row] > before[row] else "promote"
-            gpus, queue = int(snapshot.jobs.gpus[row]), int(level[row])
-            self._on_entry(LogEntry(now_us, int(numbers[row]), event, gpus, queue=queue))
-        known[numbers] = level
+        for row in np.flatnonzero(level != known[numbers]).tolist():
+            job, queue = int(numbers[row]), int(level[row])
+            before, known[job] = int(known[job]), queue
+            if before != _NOT_SEEN:
+                event = "demote" if queue > before else "promote"
+                gpus = int(snapshot.jobs.gpus[row])
+                self._on_entry(LogEntry(now_us, job, event, gpus, queue=queue))
 
     def _queue(self, job: int) -> int:
         return int(self._column("queue")[job])
@@ -265,19 +266,23 @@ class DecisionLog:
 
     def _note_waits(self, now_us: int, snapshot: Snapshot, decision: Decision) -> None:
         numbers, code = snapshot.jobs.number, decision.reasons.code
-        changed = code != self._column("code")[numbers]
-        self._column("code")[numbers] = code
-        waits = code != Wait.RUNS
+        known = self._column("code")
+        differs = code != known[numbers]
+        changed = np.flatnonzero(differs)
+        known[numbers[changed]] = code[changed]
         turn = Turn(snapshot, decision)
-        rows = np.flatnonzero(changed & waits).tolist()
-        for row in sorted([*rows, *self._nearer(numbers, waits & ~changed, turn)]):
-            self._note_wait(now_us, row, snapshot, decision, turn)
+        rows = changed[code[changed] != Wait.RUNS].tolist()
+        if self._looks(len(numbers)):
+            still = np.flatnonzero(~differs & (code != Wait.RUNS))
+            rows = sorted([*rows, *self._nearer(numbers, still, turn)])
+        if rows:
+            before = turn.waiting_before(np.array(rows)).tolist()
+            for row, position in zip(rows, before, strict=True):
+                self._note_wait(now_us, row, position, snapshot, decision, turn)
 
-    def _nearer(self, numbers: Ints, waits: NDArray[np.bool_], turn: Turn) -> list[int]:
-        """Rows of jobs that still wait, far fewer jobs before them than at their last entry."""
-        if not self._looks(len(numbers)):
-            return []
-        rows = np.flatnonzero(waits)
+    def _nearer(self, numbers: Ints, rows: Ints, turn: Turn) -> list[int]:
+        """Which of these jobs, that still wait, have far fewer jobs before them than at their last
+        entry."""
         if not len(rows):
             return []
         before, now = self._column("position")[numbers[rows]], turn.waiting_before(rows)
@@ -293,11 +298,16 @@ class DecisionLog:
         return True
 
     def _note_wait(
-        self, now_us: int, row: int, snapshot: Snapshot, decision: Decision, turn: Turn
+        self,
+        now_us: int,
+        row: int,
+        position: int,
+        snapshot: Snapshot,
+        decision: Decision,
+        turn: Turn,
     ) -> None:
         jobs, reasons = snapshot.jobs, decision.reasons
         number, wait = int(jobs.number[row]), Wait(int(reasons.code[row]))
-        position = int(turn.waiting_before(np.array([row]))[0])
         self._column("position")[number] = position
         measure, bar = _comparison(reasons, row)
         self._on_entry(
