@@ -13,9 +13,10 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from numba import njit
 
-from motet.allocation.order import order_by, places_in
-from motet.domain.arrays import Ints
+from motet.allocation.order import running_first
+from motet.domain.arrays import Bools, Ints
 from motet.domain.decision import Decision, Reasons
 from motet.domain.errors import BadInput
 from motet.domain.policy import Policy
@@ -26,6 +27,8 @@ from motet.placement.machines import fewest_machines, in_order
 from motet.placement.room import ResourceDemand, Room, gpus_of_empty
 
 _OTHER_QUEUES = "*"
+_BEHIND_HEAD, _BEHIND_LOCALITY = int(Wait.BEHIND_HEAD), int(Wait.BEHIND_LOCALITY)
+_QUOTA = int(Wait.QUOTA)
 
 
 @dataclass(frozen=True)
@@ -50,13 +53,13 @@ class YarnCs(Policy):
     def decide(self, snapshot: Snapshot) -> Decision:
         """Keep running jobs; start waiting jobs in order until one cannot be consolidated."""
         jobs = snapshot.jobs
-        order = order_by(jobs.held_gpus == 0, jobs.submit_us, jobs.number)
+        order = running_first(jobs)
         filling = _Filling(snapshot, self._lines(snapshot))
-        for row in order[np.count_nonzero(jobs.held_gpus) :].tolist():
+        for row in map(int, order[np.count_nonzero(jobs.held_gpus) :]):
             if filling.lines_left == 0:
                 break
             filling.offer(row, self.locality_wait_s if self.consolidate else 0)
-        return filling.decision(places_in(order), fixes_placement=self.consolidate)
+        return filling.decision(order, fixes_placement=self.consolidate)
 
     @cached_property
     def _quota_of(self) -> Mapping[str, int]:
@@ -79,12 +82,12 @@ class YarnCs(Policy):
             raise BadInput(f"quotas={self.quotas}: no queue {min(unknown)}; there are {names}")
         others = quotas.get(_OTHER_QUEUES, NEVER_US)
         limits = np.array([quotas.get(name, others) for name in names] + [others])
-        return _Lines(snapshot.jobs.queue, limits)
+        return _Lines(snapshot.jobs.queue % len(limits), limits)
 
 
 @dataclass(frozen=True, eq=False)
 class _Lines:
-    """`of`: line by row (UNKNOWN: the last); `limits`: GPU limit of each line."""
+    """`of`: line by row; `limits`: GPU limit of each line, the last one of jobs without a queue."""
 
     of: Ints
     limits: Ints
@@ -100,14 +103,12 @@ class _Filling:
         self._snapshot, self._lines = snapshot, lines
         self._gpus, self._room = jobs.held_gpus.copy(), Room.seen(snapshot)
         self._headed_us = snapshot.memory["headed_us"].copy()
-        self._code = np.where(self._gpus > 0, int(Wait.RUNS), int(Wait.BEHIND_HEAD))
-        self._left = lines.limits.copy()
-        np.subtract.at(self._left, lines.of, self._gpus)
+        self._code, self._left, has_waiting = _at_first(self._gpus, lines.of, lines.limits)
         self._is_blocked = np.zeros(len(lines.limits), dtype=bool)
         self._waits_for_locality = self._is_blocked.copy()
         self._places: dict[int, Placement] = {}
         self._recheck_us = NEVER_US
-        self.lines_left = len(np.unique(lines.of[self._gpus == 0]))
+        self.lines_left = int(np.count_nonzero(has_waiting))
 
     def offer(self, row: int, locality_wait_s: float) -> None:
         """Start the job if it is at the head of its line and fits."""
@@ -142,22 +143,21 @@ class _Filling:
         free = self._room.gpus_for(demand)
         if wanted > free.sum():
             return self._room.shortage(demand, wanted), None
-        place = in_order(np.argsort(-free, kind="stable"), free, wanted)
-        if len(place.machines) > fewest_machines(gpus_of_empty(cluster, demand), wanted):
+        least = fewest_machines(gpus_of_empty(cluster, demand), wanted)
+        if fewest_machines(free, wanted) > least:
             until_us = _locality_deadline_us(int(self._headed_us[row]), locality_wait_s)
             if now_us < until_us:
                 self._recheck_us = min(self._recheck_us, until_us)
                 self._waits_for_locality[line] = True
                 return Wait.LOCALITY, None
-        return Wait.RUNS, place
+        return Wait.RUNS, in_order(np.argsort(-free, kind="stable"), free, wanted)
 
-    def decision(self, position: Ints, *, fixes_placement: bool) -> Decision:
+    def decision(self, order: Ints, *, fixes_placement: bool) -> Decision:
         """The decision for all jobs offered so far."""
-        jobs, is_behind = self._snapshot.jobs, self._code == Wait.BEHIND_HEAD
-        self._code[is_behind & self._waits_for_locality[self._lines.of]] = Wait.BEHIND_LOCALITY
-        has_no_quota_left = (self._gpus == 0) & (jobs.gpus > self._left[self._lines.of])
-        self._code[has_no_quota_left] = Wait.QUOTA
-        free = np.full_like(self._gpus, self._room.gpus.sum())
+        lines, free_gpus = self._lines.of, int(self._room.gpus.sum())
+        given = self._gpus, self._snapshot.jobs.gpus, lines, self._left, self._waits_for_locality
+        position = _behind_and_over_quota(self._code, order, *given)
+        free = np.full_like(self._gpus, free_gpus)
         return Decision(
             self._gpus,
             Reasons(self._code, free, position),
@@ -165,6 +165,42 @@ class _Filling:
             recheck_at_us=self._recheck_us,
             memory={"headed_us": self._headed_us},
         )
+
+
+@njit(cache=True)
+def _at_first(gpus: Ints, line_of: Ints, limits: Ints) -> tuple[Ints, Ints, Bools]:
+    """Wait codes by row; and by line, what its limit leaves, and whether a job waits in it."""
+    code, left = np.zeros_like(gpus), limits.copy()
+    has_waiting = np.zeros(len(limits), np.bool_)
+    for row in range(len(gpus)):
+        left[line_of[row]] -= gpus[row]
+        if gpus[row] == 0:
+            code[row] = _BEHIND_HEAD
+            has_waiting[line_of[row]] = True
+    return code, left, has_waiting
+
+
+@njit(cache=True)
+def _behind_and_over_quota(
+    code: Ints,
+    order: Ints,
+    gpus: Ints,
+    wanted: Ints,
+    line_of: Ints,
+    left: Ints,
+    waits_for_locality: Bools,
+) -> Ints:
+    """Complete the wait codes of jobs that were not offered; returns positions by row."""
+    position = np.empty_like(order)
+    for place in range(len(order)):
+        row = order[place]
+        position[row] = place
+        line = line_of[row]
+        if gpus[row] == 0 and wanted[row] > left[line]:
+            code[row] = _QUOTA
+        elif code[row] == _BEHIND_HEAD and waits_for_locality[line]:
+            code[row] = _BEHIND_LOCALITY
+    return position
 
 
 def _locality_deadline_us(headed_us: int, locality_wait_s: float) -> int:
