@@ -22,6 +22,7 @@ from motet.allocation.queue_tree import (
     QueueTree,
     dominant_share,
     goes_before,
+    is_lowest_alone,
     next_queue,
     update_above,
 )
@@ -66,14 +67,19 @@ class Filling(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """State and inputs of a run. `line`: jobs that can get a unit, one heap per queue in
-    `line[first[queue] :]` of `size[queue]` jobs. `free`: `(resources,)`.
+    """State and inputs of a run. `free`: `(resources,)`.
+
+    The line of a queue are its jobs that can get a unit: those that had none at first, by age, in
+    `new[next_new[queue] : first[queue + 1]]`, and those that got one, as a heap of `size[queue]`
+    jobs in `line[first[queue] :]`.
     """
 
     claims: Claims
     tree: QueueTree
     states: QueueStates
     keys: JobKeys
+    new: Ints
+    next_new: Ints
     line: Ints
     first: Ints
     size: Ints
@@ -83,20 +89,27 @@ class _Run(NamedTuple):
 
 
 def fill_progressively(
-    claims: Claims, tree: QueueTree, capacity: Floats, has_unit: Bools | None = None
+    claims: Claims,
+    tree: QueueTree,
+    capacity: Floats,
+    has_unit: Bools | None = None,
+    by_age: Ints | None = None,
 ) -> Filling:
     """Allocate units while any fits. `capacity`: `(resources,)`; an infinite resource is never
     short and does not count for shares. `has_unit`: jobs that get their first unit in any case.
+    `by_age`: rows by `submit_us`, then `number`; None: they are sorted here.
     """
     jobs, nodes = len(claims.queue), len(tree.parent)
-    sizes = np.bincount(claims.queue, minlength=nodes)
+    first = np.concatenate(([0], np.bincount(claims.queue, minlength=nodes).cumsum()))
     run = _Run(
         claims,
         tree,
         QueueStates.empty(tree, len(capacity)),
         JobKeys(np.zeros(jobs), _zeros(jobs), claims.submit_us, claims.number),
         _zeros(jobs),
-        np.cumsum(sizes) - sizes,
+        first[:-1].copy(),
+        _zeros(jobs),
+        first,
         _zeros(nodes),
         np.zeros((jobs, len(capacity))),
         capacity,
@@ -105,8 +118,9 @@ def fill_progressively(
     position, short = np.full((2, jobs), UNKNOWN, dtype=np.int64)
     units, workers, servers, free_gpus = np.zeros((4, jobs), dtype=np.int64)
     filling = Filling(units, workers, servers, position, short, free_gpus, run.states.share)
-    by_age = np.lexsort((claims.number, claims.submit_us))
-    _fill(run, filling, by_age[:0] if has_unit is None else by_age[has_unit[by_age]])
+    if by_age is None:
+        by_age = np.lexsort((claims.number, claims.submit_us))
+    _fill(run, filling, by_age, np.zeros(jobs, np.bool_) if has_unit is None else has_unit)
     return filling
 
 
@@ -115,44 +129,59 @@ def _zeros(size: int) -> Ints:
 
 
 @njit(cache=True)
-def _fill(run: _Run, filling: Filling, have_first: Ints) -> None:
+def _fill(run: _Run, filling: Filling, by_age: Ints, has_unit: Bools) -> None:
     turns = 0
-    for job in have_first:
-        filling.position[job], turns = turns, turns + 1
-        _grant(job, run, filling)
-    _fill_heaps(run)
+    for job in by_age:
+        if has_unit[job]:
+            filling.position[job], turns = turns, turns + 1
+            _grant(job, run, filling)
+    _fill_lines(run, by_age, has_unit)
     queue = next_queue(run.tree, run.states, run.keys)
     while queue != ROOT:
-        job = _pop(queue, run)
-        if _has_more(job, run.claims, filling):
-            if filling.position[job] == UNKNOWN:
-                filling.position[job], turns = turns, turns + 1
-            _grant_or_refuse(job, run, filling)
+        stays_next, is_granted = is_lowest_alone(queue, run.tree, run.states), False
+        while not is_granted:
+            job = _pop(queue, run)
+            if _has_more(job, run.claims, filling):
+                if filling.position[job] == UNKNOWN:
+                    filling.position[job], turns = turns, turns + 1
+                is_granted = _grant_or_refuse(job, run, filling)
+            if not stays_next or _head(queue, run) == NO_JOB:  # A refusal changes no share.
+                break
         _update_queue(queue, run)
         queue = next_queue(run.tree, run.states, run.keys)
 
 
 @njit(cache=True)
-def _fill_heaps(run: _Run) -> None:
-    """Insert all jobs into the heaps of their queues."""
-    for job in range(len(run.claims.queue)):
-        _push(job, run.claims.queue[job], run)
+def _fill_lines(run: _Run, by_age: Ints, has_unit: Bools) -> None:
+    """Insert all jobs into the lines of their queues."""
+    count = np.zeros_like(run.size)
+    for job in by_age:
+        queue = run.claims.queue[job]
+        if has_unit[job]:
+            _push(job, queue, run)
+            run.next_new[queue] += 1
+    for job in by_age:
+        queue = run.claims.queue[job]
+        if not has_unit[job]:
+            run.new[run.next_new[queue] + count[queue]] = job
+            count[queue] += 1
     for queue in range(len(run.size)):
-        if run.size[queue]:
+        if _head(queue, run) != NO_JOB:
             _update_queue(queue, run)
 
 
 @njit(cache=True)
-def _grant_or_refuse(job: int, run: _Run, filling: Filling) -> None:
-    """Grant or refuse the next unit of a job."""
+def _grant_or_refuse(job: int, run: _Run, filling: Filling) -> bool:
+    """Grant or refuse the next unit of a job; returns whether it is granted."""
     gpus_before, gpus = _gpus_of_unit(job, run.claims, filling)
     for resource in range(len(run.free)):
         if _amount(job, resource, gpus_before, gpus, run.claims) > run.free[resource]:
             if filling.units[job] == 0:
                 filling.short[job], filling.free_gpus[job] = resource, int(run.free[_GPUS])
-            return
+            return False
     _grant(job, run, filling)
     _push(job, run.claims.queue[job], run)
+    return True
 
 
 @njit(cache=True)
@@ -222,11 +251,23 @@ def _amount(job: int, resource: int, gpus_before: int, gpus: int, claims: Claims
 
 @njit(cache=True)
 def _update_queue(queue: int, run: _Run) -> None:
-    """Update the state of a queue from its heap; a queue with jobs in its heap can take more."""
+    """Update the state of a queue from its line; a queue with jobs in its line can take more."""
     states = run.states
-    states.wants[queue] = run.size[queue] > 0
-    states.head[queue] = run.line[run.first[queue]] if run.size[queue] else NO_JOB
+    states.head[queue] = _head(queue, run)
+    states.wants[queue] = states.head[queue] != NO_JOB
     update_above(queue, run.tree, states, run.keys, run.capacity)
+
+
+@njit(cache=True)
+def _head(queue: int, run: _Run) -> int:
+    """The first job of the line."""
+    new = run.next_new[queue]
+    has_new = new < run.first[queue + 1]
+    if not run.size[queue]:
+        return int(run.new[new]) if has_new else NO_JOB
+    top = run.line[run.first[queue]]
+    is_new = has_new and goes_before(run.new[new], top, run.keys)
+    return int(run.new[new]) if is_new else int(top)
 
 
 @njit(cache=True)
@@ -242,9 +283,11 @@ def _push(job: int, queue: int, run: _Run) -> None:
 
 @njit(cache=True)
 def _pop(queue: int, run: _Run) -> int:
-    """Remove the first job of the heap."""
-    heap = run.line[run.first[queue] :]
-    job = heap[0]
+    """Remove the first job of the line."""
+    heap, job = run.line[run.first[queue] :], _head(queue, run)
+    if not run.size[queue] or heap[0] != job:
+        run.next_new[queue] += 1
+        return job
     run.size[queue] -= 1
     size = run.size[queue]
     last, place, child = heap[size], 0, 1
@@ -256,4 +299,4 @@ def _pop(queue: int, run: _Run) -> int:
         heap[place] = heap[child]
         place, child = child, 2 * child + 1
     heap[place] = last
-    return int(job)
+    return job

@@ -117,6 +117,21 @@ def next_queue(tree: QueueTree, states: QueueStates, keys: JobKeys) -> int:
 
 
 @njit(cache=True)
+def is_lowest_alone(node: int, tree: QueueTree, states: QueueStates) -> bool:
+    """Whether the share of this queue, and of every queue above it, is lower than those of all
+    others below the same parent that can take more: `next_queue` finds it whatever its head is.
+    """
+    while node != ROOT:
+        above = tree.parent[node]
+        for place in range(tree.first_child[above], tree.first_child[above + 1]):
+            other = tree.children[place]
+            if other != node and states.wants[other] and states.share[other] <= states.share[node]:
+                return False
+        node = above
+    return True
+
+
+@njit(cache=True)
 def _precedes(node: int, other: int, states: QueueStates, keys: JobKeys) -> bool:
     if states.share[node] != states.share[other]:
         return bool(states.share[node] < states.share[other])

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -31,6 +31,7 @@ _OTHER_QUEUES = "*"
 _WAITS = np.array([Wait.TOO_FEW_GPUS, Wait.TOO_FEW_CPUS, Wait.TOO_LITTLE_MEMORY], dtype=np.int64)
 """Wait codes, indexed by resource."""
 _MOST_WEIGHT = 1e6
+_MOST_TREES = 256
 
 
 @dataclass(frozen=True)
@@ -58,17 +59,19 @@ class Drf(Policy):
     equal_shares_of: ClassVar[Literal["", "jobs", "queues"]] = "queues"
 
     def __post_init__(self) -> None:
-        _ = self._weight_of
+        _ = self.weight_of
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """Fill an empty cluster progressively at every decision."""
-        jobs, builder = snapshot.jobs, _QueueTreeBuilder(snapshot.queues.names, self._weight_of)
-        numbers, which = np.unique(jobs.queue, return_inverse=True)
-        nodes = [builder.node_of(number) for number in numbers.tolist()]
-        queue, tree = np.array(nodes, dtype=np.int64)[which], builder.tree()
+        jobs = snapshot.jobs
+        present = tuple(np.flatnonzero(np.bincount(jobs.queue - UNKNOWN)).tolist())
+        node_of, tree = _queue_tree(self, snapshot.queues.names, present)
+        queue = node_of[jobs.queue - UNKNOWN]
         has_unit = None if self.preemptive else jobs.held_gpus > 0
         claims = _claims(jobs, queue)
-        filling = fill_progressively(claims, tree, _capacity(snapshot), has_unit)
+        filling = fill_progressively(
+            claims, tree, _capacity(snapshot), has_unit, jobs.by_submission
+        )
         workers, servers = filling.workers, filling.servers
         parts = workers * jobs.worker_gpus + servers * jobs.server_gpus
         gpus = np.where(jobs.is_elastic, parts, np.where(filling.units > 0, jobs.gpus, 0))
@@ -76,7 +79,7 @@ class Drf(Policy):
         return Decision(gpus, reasons, workers=workers, servers=servers)
 
     @cached_property
-    def _weight_of(self) -> Mapping[str, float]:
+    def weight_of(self) -> Mapping[str, float]:
         """Weights by queue name. Raises BadInput."""
         found: dict[str, float] = {}
         for part in filter(None, self.weights.split(",")):
@@ -125,6 +128,20 @@ class _QueueTreeBuilder:
             self._parent.append(parent)
             self._weight.append(self._weights.get(name, self._weights.get(_OTHER_QUEUES, 1.0)))
         return self._nodes[name]
+
+
+@lru_cache(maxsize=_MOST_TREES)
+def _queue_tree(
+    policy: Drf, names: tuple[str, ...], present: tuple[int, ...]
+) -> tuple[Ints, QueueTree]:
+    """Nodes by the numbers of queues, which count from 1, and the tree of these queues; 0 is the
+    queue without a name. The same queues have jobs at most of the decisions.
+    """
+    builder = _QueueTreeBuilder(names, policy.weight_of)
+    node_of = np.zeros(len(names) + 1, dtype=np.int64)
+    for number in present:
+        node_of[number] = builder.node_of(number + UNKNOWN)
+    return node_of, builder.tree()
 
 
 def _claims(jobs: JobTable, queue: Ints) -> Claims:
