@@ -16,12 +16,18 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from motet.allocation.fill import Filled, fill
 from motet.allocation.keep_current import next_multiple
 from motet.allocation.order import order_by
-from motet.domain.arrays import Ints
+from motet.allocation.pairs import (
+    join_running_hosts,
+    later_of_pairs,
+    pack_waiting,
+    part_slow_pairs,
+    partner_rows,
+)
+from motet.domain.arrays import Bools, Ints
 from motet.domain.decision import Decision
 from motet.domain.policy import JobInput, Policy
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
@@ -55,16 +61,18 @@ class Gandiva(Policy):
         """At the end of a slice, order jobs by waiting time; within a slice, keep running jobs."""
         jobs, memory = snapshot.jobs, {k: v.copy() for k, v in snapshot.memory.items()}
         is_slice_end = snapshot.now_us % self._quantum_us == 0
-        partner = jobs.partner.copy()
+        other = partner_rows(jobs.number, jobs.partner)
         if is_slice_end:
             memory["ran_until_us"][jobs.held_gpus > 0] = snapshot.now_us
-            _unpack_slow_pairs(snapshot, partner, memory["unpackable"])
-        guest = _guests(snapshot, partner)
-        filled = self._fill(snapshot, memory["ran_until_us"], guest, is_slice_end)
+            part_slow_pairs(other, jobs.rate, jobs.alone_rate, memory["unpackable"])
+        guest = later_of_pairs(other, jobs.last_start_us, jobs.number)
+        order = self._order(snapshot, memory["ran_until_us"], is_slice_end)
+        filled = _fill(snapshot, order, guest)
         gpus, code, group = filled.gpus, filled.reasons.code, np.full(len(jobs), UNKNOWN)
-        _start_guests(snapshot, partner, guest, filled, group)
+        decided = jobs.gpus, jobs.number, gpus, code, filled.reasons.position, group
+        join_running_hosts(guest, other, *decided)
         if self.packing:
-            _pack(snapshot, memory["unpackable"], filled, group)
+            pack_waiting(order, memory["unpackable"], *decided)
         places: dict[int, Placement] = {}
         if self.migration and is_slice_end:
             places = _migrate_one(snapshot, gpus, group, self._just_restored(snapshot))
@@ -79,86 +87,33 @@ class Gandiva(Policy):
     def _quantum_us(self) -> int:
         return microseconds(self.quantum_s)
 
-    def _just_restored(self, snapshot: Snapshot) -> NDArray[np.bool_]:
+    def _just_restored(self, snapshot: Snapshot) -> Bools:
         """`(jobs,)`: jobs that have trained for less than half a slice since their last restore."""
         jobs = snapshot.jobs
         trained_us = snapshot.now_us - np.maximum(jobs.last_start_us, jobs.ready_us)
         return (jobs.held_gpus > 0) & (2 * trained_us < self._quantum_us)
 
-    def _fill(
-        self, snapshot: Snapshot, ran_until_us: Ints, guest: NDArray[np.bool_], is_slice_end: bool
-    ) -> Filled:
-        """GPUs for all jobs except guests, in order of their last time slice."""
+    def _order(self, snapshot: Snapshot, ran_until_us: Ints, is_slice_end: bool) -> Ints:
+        """Rows by their last time slice."""
         jobs = snapshot.jobs
         waits = ~self._just_restored(snapshot) if is_slice_end else jobs.held_gpus == 0
-        order = order_by(waits, ran_until_us, jobs.number)
-        hosts = order[~guest[order]]
-        filled = fill(hosts, jobs.gpus, snapshot.gpu_count, may_overtake=True)
-        filled.reasons.position[order] = np.arange(len(order))
-        fits = jobs.gpus <= filled.free_gpus
-        filled.reasons.code[guest] = np.where(fits, Wait.ORDER, Wait.TOO_FEW_GPUS)[guest]
-        filled.reasons.free_gpus[guest] = filled.free_gpus
-        return filled
+        return order_by(waits, ran_until_us, jobs.number)
 
 
-def _unpack_slow_pairs(snapshot: Snapshot, partner: Ints, unpackable: Ints) -> None:
-    """Undo packing of pairs that progress no faster than one job alone."""
-    row_of = _rows(snapshot)
-    rate, alone = snapshot.jobs.rate.tolist(), snapshot.jobs.alone_rate.tolist()
-    for row in np.flatnonzero(partner != UNKNOWN).tolist():
-        other = row_of[int(snapshot.jobs.partner[row])]
-        if rate[row] * alone[other] + rate[other] * alone[row] <= alone[row] * alone[other]:
-            partner[row] = UNKNOWN
-            unpackable[row] = 1
-
-
-def _guests(snapshot: Snapshot, partner: Ints) -> NDArray[np.bool_]:
-    """The job of each pair that started later."""
+def _fill(snapshot: Snapshot, order: Ints, guest: Bools) -> Filled:
+    """GPUs for all jobs except guests."""
     jobs = snapshot.jobs
-    guest = np.zeros(len(jobs), dtype=bool)
-    row_of = _rows(snapshot)
-    for row in np.flatnonzero(partner != UNKNOWN).tolist():
-        other = row_of[int(partner[row])]
-        mine = (int(jobs.last_start_us[row]), int(jobs.number[row]))
-        guest[row] = mine > (int(jobs.last_start_us[other]), int(jobs.number[other]))
-    return guest
-
-
-def _start_guests(
-    snapshot: Snapshot, partner: Ints, guest: NDArray[np.bool_], filled: Filled, group: Ints
-) -> None:
-    """Run each guest while its host runs."""
-    row_of = _rows(snapshot)
-    for row in np.flatnonzero(guest).tolist():
-        host = row_of[int(partner[row])]
-        if filled.gpus[host]:
-            _join(row, host, snapshot, filled, group)
-
-
-def _pack(snapshot: Snapshot, unpackable: Ints, filled: Filled, group: Ints) -> None:
-    """Pack waiting jobs onto solo jobs of equal size, except jobs marked in `unpackable`."""
-    jobs, gpus = snapshot.jobs, filled.gpus
-    hosts: dict[int, list[int]] = {}
-    by_number = order_by(jobs.number)
-    for row in by_number[(gpus > 0)[by_number]].tolist():
-        if group[row] == UNKNOWN and not unpackable[row]:
-            hosts.setdefault(int(gpus[row]), []).append(row)
-    waiting = np.flatnonzero((gpus == 0) & (unpackable == 0))
-    for row in waiting[np.argsort(filled.reasons.position[waiting])].tolist():
-        candidates = hosts.get(int(jobs.gpus[row]))
-        if candidates:
-            _join(row, candidates.pop(0), snapshot, filled, group)
-
-
-def _join(row: int, host: int, snapshot: Snapshot, filled: Filled, group: Ints) -> None:
-    filled.gpus[row] = snapshot.jobs.gpus[row]
-    filled.reasons.code[row] = Wait.RUNS
-    filled.reasons.position[row] = len(group) + filled.reasons.position[row]
-    group[row] = group[host] = snapshot.jobs.number[host]
+    hosts = order[~guest[order]]
+    filled = fill(hosts, jobs.gpus, snapshot.gpu_count, may_overtake=True)
+    filled.reasons.position[order] = np.arange(len(order))
+    fits = jobs.gpus <= filled.free_gpus
+    filled.reasons.code[guest] = np.where(fits, Wait.ORDER, Wait.TOO_FEW_GPUS)[guest]
+    filled.reasons.free_gpus[guest] = filled.free_gpus
+    return filled
 
 
 def _migrate_one(
-    snapshot: Snapshot, gpus: Ints, group: Ints, just_restored: NDArray[np.bool_]
+    snapshot: Snapshot, gpus: Ints, group: Ints, just_restored: Bools
 ) -> dict[int, Placement]:
     """The unpacked job on the most machines that fits on fewer, and its new placement."""
     jobs = snapshot.jobs
@@ -169,8 +124,11 @@ def _migrate_one(
     spread = [
         (len(snapshot.placements[int(jobs.number[row])].machines), -int(jobs.number[row]), row)
         for row in np.flatnonzero(stays).tolist()
+        if len(snapshot.placements[int(jobs.number[row])].machines) > 1
     ]
     for machines, _, row in sorted(spread, reverse=True):
+        if machines <= fewest_machines(snapshot.cluster.gpus, int(gpus[row])):
+            continue
         now = snapshot.placements[int(jobs.number[row])]
         room, demand = Room.seen(snapshot), ResourceDemand.of(jobs, row)
         room.give_back(now, demand)
@@ -188,10 +146,6 @@ def _is_any_job_spread(snapshot: Snapshot) -> bool:
         and len(place.machines) > fewest_machines(snapshot.cluster.gpus, sum(place.counts))
         for place in snapshot.placements.values()
     )
-
-
-def _rows(snapshot: Snapshot) -> dict[int, int]:
-    return {number: row for row, number in enumerate(snapshot.jobs.number.tolist())}
 
 
 POLICIES = {"gandiva": Gandiva}
