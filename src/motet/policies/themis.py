@@ -252,12 +252,11 @@ class _DecisionRound:
 
     def _roles(self) -> tuple[Ints, Ints]:
         """Workers and servers by row; a job that keeps its placement keeps its numbers."""
-        jobs, widths, stays = self._snapshot.jobs, self._standings.widths, self._floor.stays
+        jobs, widths = self._snapshot.jobs, self._standings.widths
         workers, servers = jobs.held_workers.copy(), jobs.held_servers.copy()
-        for row in self._floor.places:
-            if not stays[row]:
-                entry = widths.entry(row, self._floor.held(row))
-                workers[row], servers[row] = widths.workers[entry], widths.servers[entry]
+        for row in np.flatnonzero((self._floor.gpus > 0) & ~self._floor.stays).tolist():
+            entry = widths.entry(row, self._floor.held(row))
+            workers[row], servers[row] = widths.workers[entry], widths.servers[entry]
         return workers, servers
 
     def _reasons(self, runs: NDArray[np.bool_]) -> Reasons:

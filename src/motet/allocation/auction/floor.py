@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from motet.domain.arrays import Ints
+from motet.domain.arrays import Bools, Ints
 from motet.domain.snapshot import Placement, Snapshot
 
 
 class Floor:
-    """`free: (machines,)` unassigned GPUs; `places`: by row; `lease_us: (jobs,)`: end of each
-    job's lease; `granted`: rows in the order of their grants.
+    """`free: (machines,)` unassigned GPUs; `places`: by row; `gpus: (jobs,)` in these; `stays:
+    (jobs,)`: jobs that keep their previous placement; `lease_us: (jobs,)`: end of each job's lease;
+    `granted`: rows in the order of their grants.
     """
 
-    def __init__(self, snapshot: Snapshot, keeps: NDArray[np.bool_], lease_us: Ints) -> None:
+    def __init__(self, snapshot: Snapshot, keeps: Bools, lease_us: Ints) -> None:
         """`keeps`: rows that keep their GPUs until `lease_us`."""
-        self._snapshot = snapshot
+        jobs, self._snapshot = snapshot.jobs, snapshot
         self.free: Ints = snapshot.cluster.gpus.copy()
-        self.places: dict[int, Placement] = {}
-        self.granted: list[int] = []
         self.lease_us = np.where(keeps, lease_us, 0)
+        self.gpus: Ints = np.zeros_like(self.lease_us)
+        self.stays = keeps.copy()
         rows = np.flatnonzero(keeps)
-        for row in rows[np.argsort(snapshot.jobs.number[rows])].tolist():
-            place = self.before(row)
-            assert place is not None
-            self.grant(row, place, int(self.lease_us[row]))
+        numbers = jobs.number[rows]
+        rows, numbers = (column[np.argsort(numbers)].tolist() for column in (rows, numbers))
+        places = [snapshot.placements[number] for number in numbers]
+        self.places: dict[int, Placement] = dict(zip(rows, places, strict=True))
+        self.granted: list[int] = rows
+        self.gpus[rows] = [sum(place.counts) for place in places]
+        machines = [machine for place in places for machine in place.machines]
+        counts = [count for place in places for count in place.counts]
+        held = np.bincount(np.array(machines, dtype=np.int64), counts, len(self.free))
+        self.free -= held.astype(np.int64)
 
     def before(self, row: int) -> Placement | None:
         """The job's placement before this decision."""
@@ -34,7 +40,7 @@ class Floor:
     def grant(self, row: int, place: Placement, until_us: int) -> None:
         """Assign these GPUs to the job."""
         self.free[list(place.machines)] -= place.counts
-        self.places[row] = place
+        self._put(row, place)
         self.lease_us[row] = until_us
         self.granted.append(row)
 
@@ -42,7 +48,8 @@ class Floor:
         """Release all GPUs of the job. Returns the end of the released lease."""
         place, until_us = self.places.pop(row), int(self.lease_us[row])
         self.free[list(place.machines)] += place.counts
-        self.lease_us[row] = 0
+        self.lease_us[row] = self.gpus[row] = 0
+        self.stays[row] = False
         self.granted.remove(row)
         return until_us
 
@@ -53,27 +60,11 @@ class Floor:
         for machine, count in zip(*more, strict=True):
             counts[machine] = counts.get(machine, 0) + count
         machines = tuple(sorted(counts))
-        self.places[row] = Placement(machines, tuple(counts[each] for each in machines))
+        self._put(row, Placement(machines, tuple(counts[each] for each in machines)))
 
     def held(self, row: int) -> int:
         """The number of GPUs assigned to the job."""
         return sum(self.places[row].counts)
-
-    @property
-    def gpus(self) -> Ints:
-        """GPUs of each job, `(jobs,)`."""
-        found = np.zeros(len(self.lease_us), dtype=np.int64)
-        for row, place in self.places.items():
-            found[row] = sum(place.counts)
-        return found
-
-    @property
-    def stays(self) -> NDArray[np.bool_]:
-        """`(jobs,)`: jobs that keep their previous placement."""
-        found = np.zeros(len(self.lease_us), dtype=bool)
-        for row, place in self.places.items():
-            found[row] = self.before(row) == place
-        return found
 
     def settle(self) -> None:
         """Swap placements of equal shape so that as many jobs as possible keep their previous
@@ -96,9 +87,13 @@ class Floor:
             home = self.before(row)
             if home is not None and offered.get(home):
                 offered[home] -= 1
-                self.places[row] = home
+                self._put(row, home)
             else:
                 moves.append(row)
         left = [place for place, count in offered.items() for _ in range(count)]
         for row, place in zip(moves, left, strict=True):
-            self.places[row] = place
+            self._put(row, place)
+
+    def _put(self, row: int, place: Placement) -> None:
+        self.places[row], self.gpus[row] = place, sum(place.counts)
+        self.stays[row] = self.before(row) == place
