@@ -100,7 +100,8 @@ def fastest(speeds: Speeds, demand: Demand, gpus: int) -> Floats:
     for row in range(len(found)):
         most = _most(demand.max_workers[row], demand.worker_gpus[row], gpus)
         most_servers = _most(demand.max_servers[row], demand.server_gpus[row], gpus)
-        for step in range(_STEPS):
+        has_choice = most > demand.min_workers[row] or most_servers > demand.min_servers[row]
+        for step in range(_STEPS if has_choice else 1):
             workers = _geometric_step(demand.min_workers[row], most, step)
             for servers in (
                 demand.min_servers[row],

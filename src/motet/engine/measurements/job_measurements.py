@@ -148,7 +148,9 @@ class Measurements:
         return self._last[1]
 
     def _new_estimates(self, jobs: JobTable) -> Estimates:
-        rows = [self._jobs.get(number) for number in jobs.number.tolist()]
+        rows: Sequence[_Measured | None] = [None] * len(jobs)
+        if self._jobs:
+            rows = [self._jobs.get(number) for number in jobs.number.tolist()]
         known = [row for row in rows if row is not None]
         self._fit_speeds(known)
         table, forecasts = _Table(rows), self._forecasts([job for job in known if job.losses])
@@ -220,24 +222,28 @@ class _Table:
 
     def __init__(self, rows: Sequence[_Measured | None]) -> None:
         self._rows = rows
+        self._known = [(place, row) for place, row in enumerate(rows) if row is not None]
+        self._places = [place for place, _ in self._known]
 
     def column(self, name: str, unknown: float = _NAN) -> Floats:
-        values = (unknown if row is None else getattr(row, name) for row in self._rows)
-        return np.fromiter(values, dtype=np.float64, count=len(self._rows))
+        return self._filled([getattr(row, name) for _, row in self._known], unknown)
 
     def last_loss(self) -> Floats:
-        values = (row.losses[-1][1] if row and row.losses else _NAN for row in self._rows)
-        return np.fromiter(values, dtype=np.float64, count=len(self._rows))
+        return self._filled([row.losses[-1][1] if row.losses else _NAN for _, row in self._known])
 
     def subtasks(self) -> SubtaskEstimates:
         return subtask_estimates([None if row is None else row.subtasks for row in self._rows])
 
     def speeds(self) -> Floats:
         found = np.full((len(self._rows), len(PARAMETERS)), _NAN)
-        for place, row in enumerate(self._rows):
-            if row is not None:
-                found[place] = row.speed
+        for place, row in self._known:
+            found[place] = row.speed
         return found
+
+    def _filled(self, values: Sequence[float], unknown: float = _NAN) -> Floats:
+        column = np.full(len(self._rows), unknown, dtype=np.float64)
+        column[self._places] = values
+        return column
 
 
 def _steps_left(table: _Table, forecasts: LossForecasts | None) -> Floats:
