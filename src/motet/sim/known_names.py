@@ -16,6 +16,6 @@ FORMAT_NAMES = (
     "swf",
 )
 WORKLOAD_NAMES = (
-    *("tiresias-480", "slaq-160", "optimus-50", "themis-100"),
+    *("tiresias-480", "helios-year", "slaq-160", "optimus-50", "themis-100"),
     *("harmony-80", "harmony-60-comp", "harmony-60-comm"),
 )

@@ -17,7 +17,7 @@ from motet.sim.generate.samples import read_samples
 DURATIONS = (
     "bins",
     "loguniform:LOW_S,HIGH_S",
-    "lognormal:MEDIAN_S,SIGMA",
+    "lognormal:MEDIAN_S,SIGMA,MOST_S",
     "empirical:FILE",
     "service:FILE",
 )
@@ -64,15 +64,18 @@ class LogUniform:
 
 @dataclass(frozen=True)
 class LogNormal:
-    """`sigma`: standard deviation of the logarithm; 0.5 is narrow, 2 has a long tail."""
+    """`sigma`: standard deviation of the logarithm; 0.5 is narrow, 2 has a long tail. Longer jobs
+    end at `most_s`."""
 
     median_s: float
     sigma: float
+    most_s: float = np.inf
 
     def seconds(self, gpus: Ints, mix: Mix, rng: np.random.Generator) -> Floats:
         """See Durations."""
         del mix
-        return rng.lognormal(np.log(self.median_s), self.sigma, len(gpus))
+        drawn = rng.lognormal(np.log(self.median_s), self.sigma, len(gpus))
+        return np.minimum(drawn, self.most_s)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +103,7 @@ def parse_durations(text: str) -> Durations:
             raise BadInput(f"--durations {text}: {low:g} is above {high:g}; swap them")
         return LogUniform(low, high)
     if kind == "lognormal":
-        return LogNormal(*positive_numbers("--durations", text, ["MEDIAN_S", "SIGMA"], 2))
+        return LogNormal(*positive_numbers("--durations", text, ["MEDIAN_S", "SIGMA", "MOST_S"], 2))
     if kind in ("empirical", "service"):
         if not rest:
             raise BadInput(f"--durations {text}: no file; write {kind}:FILE")

@@ -16,6 +16,7 @@ from motet.sim.generate.demands import parse_demands
 from motet.sim.generate.durations import parse_durations
 from motet.sim.generate.elastic import ELASTIC_RECIPES, ElasticRecipe, generate_elastic
 from motet.sim.generate.harmony import SUBTASK_RECIPES, SubtaskRecipe, generate_subtasks
+from motet.sim.generate.helios import HELIOS_RECIPES
 from motet.sim.generate.mix import MIXES, parse_mix
 from motet.sim.generate.searches import SEARCH_RECIPES, SearchRecipe, generate_searches
 from motet.sim.generate.workload import Recipe, generate
@@ -26,6 +27,7 @@ from motet.sim.workload.workload import Workload
 AnyRecipe: TypeAlias = Recipe | ElasticRecipe | SearchRecipe | SubtaskRecipe
 RECIPES: Mapping[str, AnyRecipe] = {
     **{name: Recipe(mix=mix) for name, mix in MIXES.items()},
+    **HELIOS_RECIPES,
     **ELASTIC_RECIPES,
     **SEARCH_RECIPES,
     **SUBTASK_RECIPES,
@@ -96,4 +98,6 @@ def parse_recipe(
         given["durations"] = parse_durations(durations)
     if demands is not None:
         given["demands"] = parse_demands(demands)
+    if mix in HELIOS_RECIPES:
+        return replace(HELIOS_RECIPES[mix], **given)
     return Recipe(mix=parse_mix(mix), **given)

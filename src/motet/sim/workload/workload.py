@@ -69,9 +69,7 @@ class Workload:
     ) -> Self:
         """A workload from columns in any order. Work models determine duration and GPUs."""
         submit = np.asarray(submit_us, dtype=np.int64)
-        order = sorted(
-            range(len(ids)), key=lambda row: (submit[row], natural_key(ids[row]), ids[row])
-        )
+        order = _arrival_order(submit, ids)
         queue, queue_names = _indexed(queues or ["default"] * len(ids), order)
         model, model_names = _indexed(models or [""] * len(ids), order)
         experiment, experiment_names = _indexed(experiments or [""] * len(ids), order)
@@ -112,6 +110,19 @@ class Workload:
 
     def __repr__(self) -> str:
         return f"<Workload: {len(self):,} jobs, {self.gpus.sum():,} GPUs asked for in all>"
+
+
+def _arrival_order(submit_us: Ints, ids: Sequence[str]) -> list[int]:
+    """Rows by submit time, then id; ids are compared only where times are equal."""
+    order = np.argsort(submit_us, kind="stable")
+    ends = [*(np.flatnonzero(np.diff(submit_us[order])) + 1).tolist(), len(order)]
+    rows: list[int] = order.tolist()
+    for begin, end in zip([0, *ends], ends, strict=False):
+        if end - begin > 1:
+            rows[begin:end] = sorted(
+                rows[begin:end], key=lambda row: (natural_key(ids[row]), ids[row])
+            )
+    return rows
 
 
 def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:

@@ -20,7 +20,7 @@ recipe_option = partial(click.option, cls=SectionOption, section="Workload")
     type=int,
     metavar="N",
     help="Number of jobs (of themis-100: searches); if not given, the number in the name of the "
-    "mix, else 480.",
+    "mix (of helios-year: a million), else 480.",
 )
 @recipe_option(
     "--mix",
@@ -28,7 +28,8 @@ recipe_option = partial(click.option, cls=SectionOption, section="Workload")
     show_default=True,
     metavar="NAME|GPUS:WEIGHT,...",
     help="Sizes of jobs in GPUs; tiresias-480 is Tiresias' testbed workload, "
-    "slaq-160 and optimus-50 are elastic jobs with loss curves, after those papers, themis-100 "
+    "helios-year a million jobs in the published shape of Helios' clusters, slaq-160 and "
+    "optimus-50 are elastic jobs with loss curves, after those papers, themis-100 "
     "searches by successive halving, harmony-80 (and its 60 jobs with most COMP or COMM, "
     "harmony-60-comp, harmony-60-comm) jobs that may share machines.",
 )
@@ -42,8 +43,8 @@ recipe_option = partial(click.option, cls=SectionOption, section="Workload")
     "--durations",
     metavar="KIND",
     help="bins (Tiresias' short and long jobs; if not given), loguniform:LOW_S,HIGH_S, "
-    "lognormal:MEDIAN_S,SIGMA, empirical:FILE (a trace, or a number of seconds per line) or "
-    "service:FILE (the same in GPU-seconds).",
+    "lognormal:MEDIAN_S,SIGMA[,MOST_S], empirical:FILE (a trace, or a number of seconds per "
+    "line) or service:FILE (the same in GPU-seconds).",
 )
 @recipe_option(
     "--demands",
