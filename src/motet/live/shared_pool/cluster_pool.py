@@ -22,6 +22,7 @@ from motet.aggregation.master.processes.pool_settings import PoolSettings
 from motet.aggregation.wire.job_credentials import job_of_cluster
 from motet.aggregation.wire.pool_views import JobPlacement, PoolView
 from motet.domain.errors import MotetError, NotFound, Unreachable
+from motet.live.beside_jobs.open_machines import open_machines
 from motet.live.jobs.job import LiveJob
 from motet.live.launcher.messages import LauncherRequest, Report
 from motet.live.master.facts import JobFact
@@ -144,7 +145,7 @@ class ClusterPool:
         return self._launcher.take(report)
 
     def _use_machines(self, state: LiveState) -> None:
-        self._launcher.use_machines(_open_machines(state))
+        self._launcher.use_machines(open_machines(state))
         with self._changed:
             self._drained = _drained_machines(state)
 
@@ -245,17 +246,3 @@ def _drained_machines(state: LiveState) -> frozenset[str]:
     return frozenset(
         name for name, condition in conditions if condition == "up" and state.drains.has_begun(name)
     )
-
-
-def _open_machines(state: LiveState) -> list[str]:
-    """Machines that take processes, those with the most slots first."""
-    if state.cluster is None:
-        return []
-    names = [
-        (-slots, name)
-        for name, slots, condition in zip(
-            state.cluster.names, state.cluster.slots, state.conditions, strict=True
-        )
-        if condition == "up" and not state.drains.has_begun(name)
-    ]
-    return [name for _, name in sorted(names)]

@@ -1,0 +1,1 @@
+"""Processes of the cluster's launcher that are no jobs, and take no slots."""
