@@ -19,6 +19,7 @@ from motet.remote_memory.borrower.borrowed_memory import BorrowedMemory, DeviceS
 from motet.remote_memory.buffer.block_cache import BLOCK_BYTES, BlockCache
 from motet.remote_memory.core.byte_sizes import size_of
 from motet.remote_memory.core.device_geometry import PAGE_BYTES, DeviceGeometry
+from motet.remote_memory.device.lender_access import LenderAccess, known_access
 from motet.remote_memory.device.lender_addresses import known_lenders, lender_at
 from motet.remote_memory.device.memory_folder import MemoryFolder, default_memory_folder
 from motet.transport import read_secret
@@ -49,15 +50,16 @@ class RemoteBuffer:
         lenders: Sequence[str] | None = None,
         secret_file: Path | str | None = None,
         backup_dir: Path | str | None = None,
-        slab: int | str = SLAB,
+        slab: int | str | None = None,
         replicas: int = 1,
         prefetch: bool = False,
     ) -> None:
-        """`memory`: local, in bytes or as "256M". `lenders`: addresses ("host:port"); default: the
-        lender of this user on this machine. `secret_file`: of the lenders; default: this user's.
-        `backup_dir`: on a disk with room for the whole array; default: the folder for temporary
-        files. `slab`: the lenders' size of slabs. `replicas`: lenders of each slab, 1 or 2.
-        `prefetch`: read ahead also where blocks are used with a stride, or backwards. Raises
+        """`memory`: local, in bytes or as "256M". `lenders`: addresses ("host:port"); default: in a
+        job of a live cluster its lenders, else the lender of this user on this machine.
+        `secret_file`: of the lenders that are given; default: this user's. `backup_dir`: on a disk
+        with room for the whole array; default: the folder for temporary files. `slab`: the lenders'
+        size of slabs; default: that of the cluster, else 64M. `replicas`: lenders of each slab, 1
+        or 2. `prefetch`: read ahead also where blocks are used with a stride, or backwards. Raises
         BadArgument, BadInput.
         """
         self.shape = tuple(shape) if isinstance(shape, tuple) else (shape,)
@@ -71,13 +73,13 @@ class RemoteBuffer:
         self._row_shape = self.shape[1:]
         self._row_bytes = math.prod(self._row_shape) * self.dtype.itemsize
         self._lock = threading.RLock()
-        folder = MemoryFolder(default_memory_folder())
-        found = known_lenders(folder) if lenders is None else [*map(lender_at, lenders)]
-        secret = folder.secret() if secret_file is None else read_secret(Path(secret_file))
+        access = _access(lenders, secret_file)
         self._backup = _backup_file(backup_dir)
         try:
-            settings = DeviceSettings(_geometry(self.nbytes, slab), self._backup, replicas=replicas)
-            self._memory = BorrowedMemory(settings, found, secret, _NAME)
+            geometry = _geometry(self.nbytes, slab or access.slab_bytes or SLAB)
+            settings = DeviceSettings(geometry, self._backup, replicas=replicas)
+            place = access.lenders, access.secret, access.client or _NAME
+            self._memory = BorrowedMemory(settings, *place)
         finally:
             self._backup.unlink(missing_ok=True)  # Open files stay until they are closed.
         self._cache = BlockCache(
@@ -202,6 +204,16 @@ class RemoteBuffer:
     def _check_open(self) -> None:
         if self._is_closed:
             raise ValueError("the buffer is closed")
+
+
+def _access(lenders: Sequence[str] | None, secret_file: Path | str | None) -> LenderAccess:
+    """Raises BadInput."""
+    folder = MemoryFolder(default_memory_folder())
+    if lenders is None and secret_file is None:
+        return known_access(folder, os.environ)
+    found = known_lenders(folder) if lenders is None else [*map(lender_at, lenders)]
+    secret = folder.secret() if secret_file is None else read_secret(Path(secret_file))
+    return LenderAccess(found, secret)
 
 
 def _geometry(nbytes: int, slab: int | str) -> DeviceGeometry:

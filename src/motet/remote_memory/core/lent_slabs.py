@@ -32,9 +32,15 @@ class LentSlabs:
     """Not thread-safe. A slab that is given back is in no list: the caller zeroes its memory, then
     adds it as a free one or returns it to the system."""
 
-    def __init__(self, new_token: Callable[[], bytes], quota_slabs: int | None = None) -> None:
-        """`quota_slabs`: of each client; None: no limit."""
+    def __init__(
+        self,
+        new_token: Callable[[], bytes],
+        quota_slabs: int | None = None,
+        borrower_of: Callable[[str], str] = str,
+    ) -> None:
+        """`quota_slabs`: of each borrower; None: no limit. `borrower_of`: a client."""
         self._new_token = new_token
+        self._borrower_of = borrower_of
         self._quota_slabs = quota_slabs
         self._free: list[int] = []
         self._lent: dict[bytes, LentSlab] = {}
@@ -103,4 +109,6 @@ class LentSlabs:
     def _left_of_quota(self, client: str) -> int:
         if self._quota_slabs is None:
             return len(self._free)
-        return self._quota_slabs - sum(slab.client == client for slab in self._lent.values())
+        borrower = self._borrower_of(client)
+        clients = (slab.client for slab in self._lent.values())
+        return self._quota_slabs - sum(self._borrower_of(each) == borrower for each in clients)

@@ -13,6 +13,7 @@ from typing import Self
 import numpy as np
 
 from motet.remote_memory.core.head_room import MemoryUse, PoolLimits
+from motet.remote_memory.lender.cluster_terms import ClusterTerms
 from motet.remote_memory.lender.eviction_round import EvictionRound
 from motet.remote_memory.lender.memory_client import MemoryClient
 from motet.remote_memory.lender.slab_pool import SlabPool
@@ -26,7 +27,7 @@ from motet.remote_memory.wire.memory_messages import (
     QueryMem,
     ReportActivity,
 )
-from motet.remote_memory.wire.memory_views import LenderView, MemoryCommand
+from motet.remote_memory.wire.memory_views import LenderView, LendingTerms, MemoryCommand
 from motet.remote_memory.wire.page_requests import (
     MAX_TRANSFER_BYTES,
     StaleSlab,
@@ -43,7 +44,7 @@ FreeMemory = Callable[[], int]
 
 @dataclass(frozen=True)
 class LenderSettings:
-    """`limits`: of the pool. `quota_slabs`: of each client. `extra`: E', owners that are asked
+    """`limits`: of the pool. `quota_slabs`: of each borrower. `extra`: E', owners that are asked
     beyond E; None: E. `done_within_s`: for DONE after EVICT."""
 
     limits: PoolLimits
@@ -57,8 +58,15 @@ class LenderSettings:
 class Lender:
     """A context manager. Raises BadInput: the address is not available."""
 
-    def __init__(self, settings: LenderSettings, secret: bytes, free_memory: FreeMemory) -> None:
-        self._settings = settings
+    def __init__(
+        self,
+        settings: LenderSettings,
+        secret: bytes,
+        free_memory: FreeMemory,
+        terms: ClusterTerms | None = None,
+    ) -> None:
+        """`terms`: of a live cluster; None: it belongs to none."""
+        self._settings, self._terms = settings, terms
         self._free_memory = free_memory
         self._use = MemoryUse()
         self._used_bytes = 0
@@ -80,13 +88,15 @@ class Lender:
             MemoryMessageKind.ACTIVITY: self._activity,
             MemoryMessageKind.DONE: self._done,
             MemoryCommand.DESCRIBE: self._describe,
+            MemoryCommand.USE_TERMS: self._use_terms,
         }
-        self._ending = threading.Event()
+        self._is_ending = False
+        self._news = threading.Event()
         self._adjusting = threading.Lock()
         self.adjust()
         self._server = Server(
             self._handle,
-            secret,
+            secret if terms is None else terms.secret_of,
             settings.host,
             settings.port,
             payload_limit=lambda _: MAX_TRANSFER_BYTES,
@@ -119,6 +129,8 @@ class Lender:
             evicted=self._evicted,
             revoked=self._revoked,
             clients=dict(Counter(slab.client for slab in self._pool.mapped())),
+            requested_bytes=0 if self._terms is None else self._terms.requested_bytes,
+            borrowed_byte_s=self._pool.borrowed_byte_s(),
         )
 
     def adjust(self) -> None:
@@ -130,18 +142,23 @@ class Lender:
         limits = self._settings.limits
         used_bytes = limits.total_bytes - self._free_memory() - self._pool.held_bytes
         self._used_bytes = self._use.measured(max(used_bytes, 0))
-        change = limits.change(self._used_bytes, self._pool.counts)
+        requested_bytes = 0 if self._terms is None else self._terms.measured_bytes()
+        change = limits.change(self._used_bytes + requested_bytes, self._pool.counts)
         self._pool.release(change.release)
         extra = change.evict if self._settings.extra is None else self._settings.extra
         self._round.begin(change.evict, extra, _now_us())
         try:
-            self._pool.allocate(change.allocate)
+            for _ in range(change.allocate):
+                if self._news.is_set():  # A job may have requested the memory.
+                    break
+                self._pool.allocate(1)
         except OSError as error:
             _LOG.warning("no memory for more slabs: %s", error)
 
     def close(self) -> None:
         """Disconnect all devices and return all memory."""
-        self._ending.set()
+        self._is_ending = True
+        self._news.set()
         self._keeper.join()
         self._server.close()
         self._pool.close()
@@ -204,16 +221,30 @@ class Lender:
     def _describe(self, request: Request) -> None:
         request.reply(0, self.view().encode())
 
+    def _use_terms(self, request: Request) -> None:
+        terms = self._terms
+        if terms is None or not terms.may_command(request.client_id):
+            raise BadMemoryMessage("this lender takes no terms from this client")
+        terms.use(LendingTerms.decode(request.meta))
+        self._news.set()
+        told = {each for each in self._pool.idle_borrowers() if not terms.admits(each)}
+        request.reply(0, self.view().encode())
+        self._pool.forget_borrowers(told)
+
     # -- every second ----------------------------------------------------------------------------
 
     def _keep(self) -> None:
         next_s = time.monotonic() + PERIOD_S
-        while not self._ending.wait(_STEP_S):
+        while True:
+            has_news = self._news.wait(_STEP_S)
+            if self._is_ending:
+                return
+            self._news.clear()
             try:
                 self._round.advance(_now_us())
                 self._forget_clients()
                 self._revoke_overdue()
-                if time.monotonic() >= next_s:
+                if has_news or time.monotonic() >= next_s:
                     next_s = time.monotonic() + PERIOD_S
                     self.adjust()
             except Exception:
@@ -222,10 +253,15 @@ class Lender:
     def _forget_clients(self) -> None:
         """A device without its connection has no slabs any more, on its side either."""
         for client in list(self._clients.values()):
+            if self._terms is not None and not self._terms.admits(client.name):
+                client.disconnect()
             if not client.is_connected:
                 del self._clients[client.name]
         for key in self._pool.slabs_of_others(self._clients):
             self._pool.take_back(key, keep=True)
+        if self._terms is None:
+            gone = set(self._pool.idle_borrowers()).difference(self._clients)
+            self._pool.forget_borrowers(gone)
 
     def _revoke_overdue(self) -> None:
         for key in self._pool.overdue(_now_us()):

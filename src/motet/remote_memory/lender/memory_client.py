@@ -24,6 +24,10 @@ class MemoryClient:
         """Whether its control connection still exists."""
         return self._last.is_connected
 
+    def disconnect(self) -> None:
+        """End its control connection."""
+        self._last.disconnect()
+
     def listen(self, request: Request) -> None:
         """The device waits for the next message."""
         with self._lock:

@@ -6,12 +6,15 @@ import itertools
 import logging
 import secrets
 import threading
-from collections.abc import Container, Sequence
+import time
+from collections.abc import Collection, Container, Mapping, Sequence
 
+from motet.remote_memory.core.borrowed_time import BorrowedTime
 from motet.remote_memory.core.head_room import SlabCounts
 from motet.remote_memory.core.lent_slabs import LentSlab, LentSlabs
 from motet.remote_memory.lender.lent_memory import LentMemory
 from motet.remote_memory.lender.slab_memory import SlabMemory
+from motet.remote_memory.wire.borrower_names import borrower_of
 from motet.remote_memory.wire.memory_messages import NO_SLAB, TOKEN_BYTES, MrInfo, SlabKey
 
 _LOG = logging.getLogger(__name__)
@@ -22,10 +25,11 @@ class SlabPool:
     """Keeps `LentSlabs` and the memory of each slab together."""
 
     def __init__(self, slab_bytes: int, quota_slabs: int | None = None) -> None:
-        """`quota_slabs`: of each client; None: no limit."""
+        """`quota_slabs`: of each borrower; None: no limit."""
         self.slab_bytes = slab_bytes
         self._lock = threading.Lock()
-        self._slabs = LentSlabs(lambda: secrets.token_bytes(TOKEN_BYTES), quota_slabs)
+        self._slabs = LentSlabs(lambda: secrets.token_bytes(TOKEN_BYTES), quota_slabs, borrower_of)
+        self._time = BorrowedTime(slab_bytes)
         self._numbers = itertools.count()
         self._memories: dict[int, SlabMemory] = {}
         self._lent: dict[bytes, LentMemory] = {}
@@ -69,6 +73,7 @@ class SlabPool:
             slab = self._slabs.lend(client)
             if slab is None:
                 return NO_SLAB
+            self._time.change(borrower_of(client), 1, _now_us())
             view = self._memories[slab.number].view
             self._lent[slab.token] = LentMemory(view, client, slab.generation)
         return MrInfo(slab.token, slab.generation, self.slab_bytes)
@@ -111,6 +116,7 @@ class SlabPool:
             if number is None:
                 return False
             lent = self._lent.pop(key.token)
+            self._time.change(borrower_of(lent.client), -1, _now_us())
         if not lent.revoke(_CUT_OFF_S):
             _LOG.error(
                 "slab %d: a reply to %s does not end; its memory is kept", number, lent.client
@@ -128,6 +134,21 @@ class SlabPool:
         memory.close()
         return True
 
+    def borrowed_byte_s(self) -> Mapping[str, float]:
+        """Memory times seconds of each borrower."""
+        with self._lock:
+            return self._time.totals(_now_us())
+
+    def idle_borrowers(self) -> Collection[str]:
+        """Those with a total, and without a slab."""
+        with self._lock:
+            return self._time.idle
+
+    def forget_borrowers(self, borrowers: Collection[str]) -> None:
+        """Drop the totals of those of them that have no slab."""
+        with self._lock:
+            self._time.forget(borrowers)
+
     def close(self) -> None:
         """Return all memory; no request may come any more."""
         with self._lock:
@@ -135,3 +156,7 @@ class SlabPool:
             memories, self._memories = self._memories, {}
         for memory in memories.values():
             memory.zero()
+
+
+def _now_us() -> int:
+    return time.monotonic_ns() // 1000

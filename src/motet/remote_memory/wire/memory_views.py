@@ -14,16 +14,18 @@ V = TypeVar("V")
 
 
 class MemoryCommand(IntEnum):
-    """Requests of `motet memory`."""
+    """Requests of `motet memory`, and USE_TERMS of a live cluster, whose answer is the view."""
 
     DESCRIBE = 64
     END = 65
+    USE_TERMS = 66
 
 
 @dataclass(frozen=True)
 class LenderView:
-    """`used_bytes`: of everything else on the machine, as a moving average. `clients`: slabs by
-    device. `revoked`: evictions without an answer."""
+    """`used_bytes`: of everything else on the machine, as a moving average. `requested_bytes`: that
+    jobs have requested and do not use yet. `clients`: slabs by device. `revoked`: evictions without
+    an answer. `borrowed_byte_s`: memory times seconds by borrower."""
 
     address: str
     slab_bytes: int
@@ -36,6 +38,8 @@ class LenderView:
     evicted: int
     revoked: int
     clients: Mapping[str, int] = field(default_factory=dict)
+    requested_bytes: int = 0
+    borrowed_byte_s: Mapping[str, float] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         """As JSON."""
@@ -45,6 +49,29 @@ class LenderView:
     def decode(cls, data: bytes) -> Self:
         """Raises BadMemoryMessage."""
         return _view(cls, _fields(data))
+
+
+@dataclass(frozen=True)
+class LendingTerms:
+    """`requests`: memory that jobs of the machine have requested, in bytes by process (its folder).
+    `jobs`: names of those of the whole cluster that may borrow."""
+
+    requests: Mapping[str, int] = field(default_factory=dict)
+    jobs: tuple[str, ...] = ()
+
+    def encode(self) -> bytes:
+        """As JSON."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """Raises BadMemoryMessage."""
+        fields = _fields(data)
+        try:
+            requests = {str(name): int(size) for name, size in fields["requests"].items()}
+            return cls(requests, tuple(map(str, fields["jobs"])))
+        except (KeyError, AttributeError, TypeError, ValueError) as error:
+            raise BadMemoryMessage(f"not the terms of a lender: {error!r}") from error
 
 
 @dataclass(frozen=True)
