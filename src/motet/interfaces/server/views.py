@@ -24,6 +24,7 @@ from motet.live.launcher.messages import first_failure
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
+from motet.live.read_tables.usage import gb_hours
 from motet.live.time_limits.time_limit import ends_us
 from motet.report.simulation.story_document import story_document
 
@@ -94,8 +95,9 @@ def array_page(state: LiveState, number: int) -> dict[str, Any]:
 
 def job_page(state: LiveState, number: int, workplace: Workplace) -> dict[str, Any]:
     """A job with its specification and all attempts. `results`: of a training, its folder.
-    `working_folder`: where its processes start. `ran_s`: for how long its attempts that have ended
-    ran, of `max_duration_s`. `proposal`: of its size. `model`: as its workers told the Aggregators.
+    `borrowed_gb_hours`: memory of lenders. `working_folder`: where its processes start. `ran_s`:
+    for how long its attempts that have ended ran, of `max_duration_s`. `proposal`: of its size.
+    `model`: as its workers told the Aggregators.
 
     Raises NotFound.
     """
@@ -110,6 +112,7 @@ def job_page(state: LiveState, number: int, workplace: Workplace) -> dict[str, A
             sum(each.ran_us(each.ended_us) for each in job.attempts if each.ended_us is not None)
         ),
         "proposal": proposed_size(state, job),
+        "borrowed_gb_hours": gb_hours(sum(it.borrowed_byte_s_sum for it in job.attempts)),
         "model": _model(job),
         "spec": job.spec.model_dump(mode="json"),
         "attempt_list": [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from motet.domain.snapshot import Placement
@@ -60,7 +60,8 @@ class Attempt:
     placement; empty: its slots are none. `running_us`: since when all of its processes run, by the
     clocks of their machines. `stopping_us`: since when it is being stopped; `grace_s`: how long its
     processes have from then on until they are killed. `failure`: the key of a class of failures,
-    `reason`: the failure for people; empty: none.
+    `reason`: the failure for people; empty: none. `borrowed_byte_s`: memory times seconds, by
+    lender.
     """
 
     number: int
@@ -81,6 +82,12 @@ class Attempt:
     failure: str = ""
     reason: str = ""
     exits: tuple[RankExit, ...] = ()
+    borrowed_byte_s: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def borrowed_byte_s_sum(self) -> int:
+        """Of all lenders."""
+        return sum(self.borrowed_byte_s.values())
 
     @property
     def processes(self) -> int:

@@ -306,6 +306,15 @@ class ModelSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryBorrowed:
+    """Memory times seconds that an attempt has had from lenders until now, by their numbers."""
+
+    job: int
+    attempt: int
+    byte_s: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptOver:
     """No process of the attempt is left. `outcome`: how it counts. `exits`: by rank.
 
@@ -335,6 +344,7 @@ JobFact: TypeAlias = (
     | JobProgressed
     | SizeSuggested
     | ModelSeen
+    | MemoryBorrowed
     | AttemptOver
 )
 Fact: TypeAlias = (

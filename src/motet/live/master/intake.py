@@ -60,6 +60,7 @@ from motet.live.master.facts import (
     AttemptRan,
     JobChanged,
     JobProgressed,
+    MemoryBorrowed,
     ModelSeen,
     TimeLimitReached,
     Verb,
@@ -118,6 +119,7 @@ Input: TypeAlias = (
     | ResumeMachine
     | AttemptIdle
     | ModelSeen
+    | MemoryBorrowed
     | Report
 )
 
@@ -144,7 +146,9 @@ def intake(state: LiveState, now_us: int, given: Input) -> Intake:
             return update_or_limit(state, now_us, given)
         case AttemptRunning():
             return _running(state, now_us, given)
-        case AttemptProgressed() | AttemptProposed() | AttemptIdle() | ModelSeen():
+        case (
+            AttemptProgressed() | AttemptProposed() | AttemptIdle() | ModelSeen() | MemoryBorrowed()
+        ):
             return _heard(state, given)
         case AttemptEnded():
             return _ended(state, now_us, given)
@@ -228,12 +232,15 @@ def _running(state: LiveState, now_us: int, report: AttemptRunning) -> Intake:
 
 
 def _heard(
-    state: LiveState, seen: AttemptProgressed | AttemptProposed | AttemptIdle | ModelSeen
+    state: LiveState,
+    seen: AttemptProgressed | AttemptProposed | AttemptIdle | ModelSeen | MemoryBorrowed,
 ) -> Intake:
-    """What the processes of an attempt have written, or told the Aggregators."""
+    """What the processes of an attempt have written, told the Aggregators, or borrowed."""
     match seen:
         case ModelSeen():
             return _model_seen(state, seen)
+        case MemoryBorrowed():
+            return _borrowed(state, seen)
         case AttemptIdle():
             return _idle(state, seen)
         case AttemptProgressed():
@@ -248,6 +255,12 @@ def _model_seen(state: LiveState, seen: ModelSeen) -> Intake:
     if job.model == sizes or job.state.is_final or job.is_timed_out:
         return Intake()
     return Intake((seen,), (ModelMeasured(job.number, *sizes),))
+
+
+def _borrowed(state: LiveState, seen: MemoryBorrowed) -> Intake:
+    """An attempt may have ended before its lenders were asked for the last time."""
+    known = state.job(seen.job).attempts[seen.attempt - 1].borrowed_byte_s
+    return Intake() if known.items() >= seen.byte_s.items() else Intake((seen,))
 
 
 def _idle(state: LiveState, seen: AttemptIdle) -> Intake:

@@ -34,6 +34,7 @@ from motet.live.master.facts import (
     MachineDrained,
     MachineNoted,
     MachineResumed,
+    MemoryBorrowed,
     ModelSeen,
     PolicyChosen,
     PolicyFailed,
@@ -184,7 +185,7 @@ class LiveState:
                 self._changed(at_us, self.jobs[number], verb)
             case AttemptRan():
                 self._ran(at_us, fact)
-            case AttemptIdle() | JobProgressed() | SizeSuggested() | ModelSeen():
+            case AttemptIdle() | JobProgressed() | SizeSuggested() | ModelSeen() | MemoryBorrowed():
                 self._heard(at_us, fact)
             case AttemptOver():
                 self._over(at_us, fact)
@@ -281,9 +282,11 @@ class LiveState:
             self.limits.runs(job)
 
     def _heard(
-        self, at_us: int, fact: AttemptIdle | JobProgressed | SizeSuggested | ModelSeen
+        self,
+        at_us: int,
+        fact: AttemptIdle | JobProgressed | SizeSuggested | ModelSeen | MemoryBorrowed,
     ) -> None:
-        """What the processes of a job have written."""
+        """What the processes of a job have written, and what they use."""
         match fact:
             case AttemptIdle(number, attempt, since_us):
                 self.jobs[number].attempts[attempt - 1].idle_since_us = since_us
@@ -294,6 +297,8 @@ class LiveState:
                 self.jobs[number].proposal = proposal
             case ModelSeen(number, model_bytes, largest_bytes):
                 self.jobs[number].model = model_bytes, largest_bytes
+            case MemoryBorrowed(number, attempt, byte_s):
+                self.jobs[number].attempts[attempt - 1].borrowed_byte_s |= byte_s
 
     def _progressed(self, at_us: int, job: LiveJob, steps_done: float, loss: float | None) -> None:
         if loss is None and job.progress is not None:

@@ -155,8 +155,9 @@ class ReadTables:
         """All attempts with their jobs, by job and attempt."""
         found = self._read(
             "SELECT j.number, j.user, j.queue, j.submitted_us, a.requested_us, a.ended_us, "
-            "a.processes, a.stop_cause FROM jobs j LEFT JOIN attempts a ON a.job = j.number "
-            "WHERE j.kind != ? ORDER BY j.number, a.attempt",
+            "a.processes, a.stop_cause, a.borrowed_byte_s FROM jobs j "
+            "LEFT JOIN attempts a ON a.job = j.number WHERE j.kind != ? "
+            "ORDER BY j.number, a.attempt",
             [ARRAY],
         )
         return (UsedSlots(*each) for each in found)

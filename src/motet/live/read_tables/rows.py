@@ -42,6 +42,7 @@ class AttemptRow(NamedTuple):
     processes: int
     outcome: str
     stop_cause: str
+    borrowed_byte_s: int = 0
 
 
 def job_row(job: LiveJob) -> JobRow:
@@ -92,4 +93,5 @@ def attempt_row(job: LiveJob, attempt: Attempt) -> AttemptRow:
         attempt.processes,
         attempt.outcome.value if attempt.outcome else "",
         attempt.stop_cause.value if attempt.stop_cause else "",
+        attempt.borrowed_byte_s_sum,
     )

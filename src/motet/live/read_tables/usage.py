@@ -27,12 +27,14 @@ class UsedSlots(NamedTuple):
     ended_us: int | None
     processes: int | None
     stop_cause: str | None
+    borrowed_byte_s: int | None = 0
 
 
 @dataclass(frozen=True, slots=True)
 class UsageSum:
     """`keys`: values of the columns by which it is summed. `jobs`: submitted then, `started` of
-    them; waits: of these until their first slots, None without any. `slot_hours`: held then."""
+    them; waits: of these until their first slots, None without any. `slot_hours`: held then.
+    `borrowed_gb_hours`: memory of lenders; that of an attempt is spread over its time."""
 
     keys: tuple[str, ...]
     jobs: int
@@ -41,6 +43,7 @@ class UsageSum:
     mean_wait_s: float | None
     median_wait_s: float | None
     preemptions: int
+    borrowed_gb_hours: float = 0.0
 
 
 @dataclass(slots=True)
@@ -49,6 +52,7 @@ class _Account:
     waits_us: list[int] = field(default_factory=list)
     slot_us: int = 0
     preemptions: int = 0
+    borrowed_byte_s: float = 0.0
 
 
 def usage_sums(
@@ -72,7 +76,9 @@ def usage_sums(
             if row.requested_us is not None:
                 submitted.waits_us.append(row.requested_us - row.submitted_us)
         for begin_us, end_us in _months(row, from_us, to_us):
-            account(row, begin_us).slot_us += (end_us - begin_us) * (row.processes or 0)
+            found = account(row, begin_us)
+            found.slot_us += (end_us - begin_us) * (row.processes or 0)
+            found.borrowed_byte_s += _borrowed_byte_s(row, end_us - begin_us, to_us)
         ended_us = row.ended_us
         if row.stop_cause == StopCause.PREEMPTED and ended_us and from_us <= ended_us < to_us:
             account(row, ended_us).preemptions += 1
@@ -89,6 +95,18 @@ def _months(row: UsedSlots, from_us: int, to_us: int) -> Iterator[tuple[int, int
         part_end_us = min(_next_month_us(begin_us), end_us)
         yield begin_us, part_end_us
         begin_us = part_end_us
+
+
+def _borrowed_byte_s(row: UsedSlots, part_us: int, now_us: int) -> float:
+    """What the attempt has borrowed in a part of its time."""
+    assert row.requested_us is not None
+    whole_us = max((now_us if row.ended_us is None else row.ended_us) - row.requested_us, part_us)
+    return (row.borrowed_byte_s or 0) * part_us / whole_us
+
+
+def gb_hours(byte_s: float) -> float:
+    """Gigabytes (10^9 bytes) times hours."""
+    return byte_s / 1e9 / 3600
 
 
 def _month(at_us: int) -> str:
@@ -111,4 +129,5 @@ def _sum(keys: tuple[str, ...], account: _Account) -> UsageSum:
         mean(waits_s) if waits_s else None,
         median(waits_s) if waits_s else None,
         account.preemptions,
+        gb_hours(account.borrowed_byte_s),
     )

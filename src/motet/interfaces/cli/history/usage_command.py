@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _KEYS = ("user", "queue", "month")
 _NUMBERS = ("jobs", "started", "slot_hours", "mean_wait_s", "median_wait_s", "preemptions")
+_BORROWED = "borrowed_gb_hours"
 
 
 @click.command("usage", short_help="Show who used the live cluster.")
@@ -39,7 +40,8 @@ _NUMBERS = ("jobs", "started", "slot_hours", "mean_wait_s", "median_wait_s", "pr
 def usage_command(
     client: LiveClient, by: tuple[str, ...], since: str | None, as_csv: bool, row_format: str
 ) -> None:
-    """Sum up slot-hours, jobs, waits and preemptions by user, queue and month (UTC).
+    """Sum up slot-hours, jobs, waits, preemptions and borrowed memory, by user, queue and month
+    (UTC).
 
     Slot-hours count in the month in which the slots were held, jobs and their waits until the
     first slots in that of the submission.
@@ -57,7 +59,7 @@ def usage_command(
     if row_format == "json":
         print_json(found)
         return
-    columns = (*found["by"], *_NUMBERS)
+    columns = (*found["by"], *_NUMBERS, _BORROWED)
     show_rows("rows", found["rows"], columns, row_format, partial(_table, found["by"]))
 
 
@@ -73,6 +75,9 @@ def _table(by: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Table:
         table.add_column(key.upper())
     for title in ("JOBS", "STARTED", "SLOT-HOURS", "MEAN WAIT", "MEDIAN WAIT", "PREEMPTIONS"):
         table.add_column(title, justify="right")
+    borrows = any(row.get(_BORROWED) for row in rows)
+    if borrows:
+        table.add_column("BORROWED GB-HOURS", justify="right")
     for row in rows:
         waits = (row["mean_wait_s"], row["median_wait_s"])
         table.add_row(
@@ -82,5 +87,6 @@ def _table(by: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Table:
             f"{row['slot_hours']:,.3f}",
             *("-" if wait_s is None else rough_words(wait_s) for wait_s in waits),
             f"{row['preemptions']:,}",
+            *([f"{row.get(_BORROWED, 0.0):,.3f}"] if borrows else ()),
         )
     return table

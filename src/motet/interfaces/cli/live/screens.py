@@ -115,6 +115,8 @@ def _add_training_facts(facts: Table, job: Mapping[str, Any]) -> None:
     if model := job.get("model"):
         size = f"{model['bytes'] / 1e6:.1f} MB, its largest tensor {model['skew']:.0%} of it"
         facts.add_row("model", size)
+    if borrowed := job.get("borrowed_gb_hours"):
+        facts.add_row("borrowed", f"{borrowed:,.3g} GB-hours of memory")
     if job["results"]:
         facts.add_row("results", Text(visible_text(job["results"])))
 

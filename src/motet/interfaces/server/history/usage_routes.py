@@ -42,6 +42,7 @@ def _sums(
             "mean_wait_s": found.mean_wait_s,
             "median_wait_s": found.median_wait_s,
             "preemptions": found.preemptions,
+            "borrowed_gb_hours": found.borrowed_gb_hours,
         }
         for found in usage_sums(tables.used_slots(), by, from_us, to_us)
     ]
