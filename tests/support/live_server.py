@@ -17,6 +17,9 @@ from motet.live.launcher.leftovers import MARK
 from motet_forks import ForkedMotet, fork_motet
 from waiting import wait_until
 
+_STARTED = ("attempts", "aggregation", "memory")
+"""Folders with processes that the launcher starts."""
+
 
 class LiveServer:
     """One state folder, and the server that uses it."""
@@ -75,7 +78,7 @@ class LiveServer:
 
     def shepherds(self) -> list[int]:
         """Living shepherds of this state folder."""
-        folders = [str(self.folder / it).encode() + b"/" for it in ("attempts", "aggregation")]
+        folders = [str(self.folder / it).encode() + b"/" for it in _STARTED]
         return [
             int(entry.name)
             for entry in Path("/proc").iterdir()
@@ -86,14 +89,13 @@ class LiveServer:
 
     def aggregators(self) -> list[int]:
         """Processes of Aggregators of this state folder, the first that was started first."""
-        endpoints = str(self.folder / "aggregation" / "aggregators").encode()
-        return sorted(
-            int(entry.name)
-            for entry in Path("/proc").iterdir()
-            if entry.name.isdigit()
-            and b"motet.aggregation.aggregator" in (line := _read(entry / "cmdline"))
-            and endpoints in line
-        )
+        folder = self.folder / "aggregation" / "aggregators"
+        return _processes_with(b"motet.aggregation.aggregator", str(folder).encode())
+
+    def lenders(self) -> list[int]:
+        """Processes of lenders of this state folder, the first that was started first."""
+        folder = self.folder / "memory" / "lenders"
+        return _processes_with(b"motet.live.lent_memory.lender_process", str(folder).encode())
 
     def job_processes(self) -> list[int]:
         """Processes of jobs of this state folder."""
@@ -140,6 +142,16 @@ class LiveServer:
             and mark in _read(entry / "environ")
             and words in _read(entry / "cmdline").replace(b"\0", b" ")
         ]
+
+
+def _processes_with(*words: bytes) -> list[int]:
+    """Those with all of these words in their command."""
+    return sorted(
+        int(entry.name)
+        for entry in Path("/proc").iterdir()
+        if entry.name.isdigit()
+        and all(word in line for line in [_read(entry / "cmdline")] for word in words)
+    )
 
 
 def variables_of(pid: int) -> dict[str, str]:

@@ -163,6 +163,10 @@ class LiveClient(AccountRequests):
         """The cluster's pool of Aggregators and the jobs on it. Raises NotFound: it has none."""
         return self.ask("GET", "/aggregation")
 
+    def memory(self) -> dict[str, Any]:
+        """What the cluster's machines lend, and the jobs that borrow. Raises NotFound: none is."""
+        return self.ask("GET", "/memory")
+
     def tensors(self, job: str) -> dict[str, Any]:
         """On which Aggregator each tensor of a job is, and why. Raises NotFound: it has none."""
         return self.ask("GET", f"{_path(job)}/tensors")

@@ -37,6 +37,7 @@ METHODS = {
     "queue drain": "drain_queue",
     "queue resume": "resume_queue",
     "aggregator list": "aggregators",
+    "memory status": "lenders borrowers",
     "aggregator describe": "aggregators",
     "aggregator jobs": "aggregator_jobs",
     "aggregator explain": "tensors",
@@ -63,7 +64,7 @@ OF_NO_CLUSTER = {
     *("train", "predict", "plan", "app list", "app describe", "simulate", "compare", "demo"),
     *("policy list", "policy describe", "trace describe", "trace convert", "trace generate"),
     *("aggregator start", "aggregator simulate", "aggregator drain", "completion"),
-    *("memory lend", "memory status", "memory down", "memory device up"),
+    *("memory lend", "memory down", "memory device up"),
 }
 
 

@@ -23,6 +23,14 @@ POOL_JOB_COLUMNS = (
     *("model_bytes", "largest_bytes"),
 )
 TENSOR_COLUMNS = ("name", "shape", "aggregator", "replica", "cpu_ns", "reason", "others")
+LENDER_COLUMNS = (
+    *("number", "machine", "is_running", "address", "reason", "total_bytes", "used_bytes"),
+    *("requested_bytes", "head_room_bytes", "free_slabs", "mapped_slabs", "evicting_slabs"),
+    *("evicted", "revoked", "jobs"),
+)
+BORROWER_COLUMNS = (
+    *("id", "name", "user", "attempt", "slabs", "bytes", "machines", "borrowed_gb_hours"),
+)
 QUEUE_COLUMNS = (
     *("name", "slots", "running", "waiting", "guarantee", "borrow", "lend", "borrowed"),
     *("idle_guarantee", "mode"),

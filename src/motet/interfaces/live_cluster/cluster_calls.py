@@ -20,6 +20,8 @@ from motet.interfaces.live_cluster.arguments import (
 )
 from motet.interfaces.live_cluster.cluster_answers import (
     AGGREGATOR_COLUMNS,
+    BORROWER_COLUMNS,
+    LENDER_COLUMNS,
     MACHINE_COLUMNS,
     POOL_JOB_COLUMNS,
     QUEUE_COLUMNS,
@@ -69,6 +71,24 @@ class ClusterCalls:
         """On which Aggregator each tensor of a job is, and why: indexed by `name`."""
         rows = self._live.tensors(job_id(job))["tensors"]
         return indexed_frame(rows, TENSOR_COLUMNS, "name")
+
+    def lenders(self) -> pd.DataFrame:
+        """The memory that the cluster's machines lend: a row per lender, indexed by `machine`.
+
+        `jobs`: the numbers of those that have slabs there. Of a lender that does not answer
+        (`is_running`), `reason` says why, and counts are 0.
+        """
+        rows = [
+            {**each, "jobs": [int(job) for job in each["job_ids"]]}
+            for each in self._live.memory()["lenders"]
+        ]
+        return indexed_frame(rows, LENDER_COLUMNS, "machine")
+
+    def borrowers(self) -> pd.DataFrame:
+        """The jobs that run and borrow memory, or have borrowed: indexed by `id`. `machines`: slabs
+        by machine."""
+        rows = [{**each, "id": int(each["id"])} for each in self._live.memory()["jobs"]]
+        return indexed_frame(rows, BORROWER_COLUMNS, "id")
 
     def drain_machine(self, name: str, reason: str, at: Moment | None = None) -> ClusterMachine:
         """Let a machine take no further jobs; those that it has run on. `reason`: for all who see
@@ -172,15 +192,16 @@ class ClusterCalls:
         return PolicyReplay.of(self._live.what_if(name, settings, begin))
 
     def usage(self, by: Iterable[str] = (), since: Moment | None = None) -> pd.DataFrame:
-        """Slot-hours, jobs, waits and preemptions, a row per user, queue and month (UTC), or per
-        what `by` names of these. `since`: from then on; None: all."""
+        """Slot-hours, jobs, waits, preemptions and borrowed memory, a row per user, queue and month
+        (UTC), or per what `by` names of these. `since`: from then on; None: all."""
         from pandas import DataFrame
 
         require_texts("by", by, "user")
         found = self._live.usage(by, period_begin("since", since))
         keys = [*found["by"]]
         numbers = ("jobs", "started", "slot_hours", "mean_wait_s", "median_wait_s", "preemptions")
-        return DataFrame(found["rows"], columns=[*keys, *numbers])
+        columns = [*keys, *numbers, "borrowed_gb_hours"]
+        return DataFrame(found["rows"], columns=columns)
 
     def accounting(self, since: Moment | None = None) -> pd.DataFrame:
         """Accounting records with the columns of Slurm's sacct, a row per attempt; times in UTC.

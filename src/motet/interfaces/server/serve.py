@@ -19,17 +19,10 @@ from motet.interfaces.ray_launcher.command import ray_launcher
 from motet.interfaces.server.access import Access
 from motet.interfaces.server.accounts.account_routes import add_account_routes
 from motet.interfaces.server.accounts.request_audit import RequestAudit
-from motet.interfaces.server.aggregation.pool_metrics import PoolMetrics
-from motet.interfaces.server.aggregation.pool_of_server import (
-    PoolOfServer,
-    access_of,
-    opened_pool,
-)
-from motet.interfaces.server.aggregation.pool_page import PoolPage
-from motet.interfaces.server.aggregation.pool_watch import PoolWatch
-from motet.interfaces.server.aggregation.routes import PoolDocuments, add_pool_routes
+from motet.interfaces.server.aggregation.pool_of_server import PoolOfServer
 from motet.interfaces.server.api_contract.api_description import describe_token
 from motet.interfaces.server.app import create_app
+from motet.interfaces.server.beside.beside_jobs import BesideJobs, BesideOptions, ServerPort
 from motet.interfaces.server.environment import job_environment, training_program
 from motet.interfaces.server.error_pages import add_error_pages
 from motet.interfaces.server.event_log.line_formats import EventLine, LogFormat
@@ -70,6 +63,7 @@ from motet.live.accounts.roles import UserRole
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState
 from motet.live.journal.database import JournalDatabase
+from motet.live.lent_memory.cluster_lenders import LendingOptions
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.launcher_process import local_launcher
@@ -78,8 +72,6 @@ from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
 from motet.live.queues.queue_changes import DefineQueues
 from motet.live.read_tables.read_tables import ReadTables
-from motet.live.shared_pool.cluster_pool import ClusterPool
-from motet.live.shared_pool.model_sizes import ModelSizes
 from motet.live.upkeep.idle_attempts import IdleWatch, mark_idle
 from motet.live.upkeep.old_snapshots import forget_snapshots
 from motet.live.upkeep.restore import MARKER
@@ -101,7 +93,7 @@ class ServerOptions:
     of the infrastructure in a row that drain a machine; 0: none do. `has_open_metrics`: /metrics
     needs no token. `log_format`: of a line per event; None: only warnings are logged, as text.
     `queues`: with limits from now on; others stay as they are. `pool`: of Aggregators; None: the
-    cluster has none.
+    cluster has none. `lending`: of idle memory; None: it lends none.
     """
 
     folder: Path
@@ -119,6 +111,7 @@ class ServerOptions:
     retention: Retention = field(default_factory=Retention)
     idle_after_s: float = 1800.0
     pool: PoolOfServer | None = None
+    lending: LendingOptions | None = None
 
 
 def serve(
@@ -175,10 +168,10 @@ class _ServerParts:
         self._kernels = kernels
         self._predictions = StartPredictions(self._journal, folder, self.changes.changed)
         self._replays = ReplayStore(folder)
-        self._pool = self._opened_pool()
-        access = None if self._pool is None else access_of(self._pool)
+        self._beside = self._opened_beside()
         surroundings = job_environment(), training_program(), options.lease_s
-        self._workplace = Workplace(folder, *surroundings, access)
+        accesses = self._beside.pool_access, self._beside.memory_access
+        self._workplace = Workplace(folder, *surroundings, *accesses)
         store = WebhookStore(folder / "webhook-secrets")
         self._webhooks = Webhooks(store, self._journal, self._audit)
         self._master = MasterLoop(
@@ -190,10 +183,10 @@ class _ServerParts:
             on_failure,
             options.drain_after,
             self._follow,
-            [self._metrics, MasterLog(), self._webhooks, *filter(None, [self._pool])],
+            [self._metrics, MasterLog(), self._webhooks, *self._beside.observers],
             options.queues,
             kernels.prepare,
-            self._pool,
+            self._beside.processes,
         )
         self._snapshots = SnapshotStore(self._workplace.snapshots_folder)
         keep_days = options.retention.keep_days
@@ -210,8 +203,7 @@ class _ServerParts:
     def start(self) -> None:
         """Read the journal and begin to decide."""
         self._master.start()
-        if self._pool is not None:
-            self._pool.start()
+        self._beside.start()
         self._predictions.start()
         keep_collections_short()
 
@@ -226,8 +218,7 @@ class _ServerParts:
     def close(self) -> None:
         """Write what is not written; jobs run on."""
         self._master.close()
-        if self._pool is not None:
-            self._pool.close()
+        self._beside.close()
         self._webhooks.close()
         self._predictions.close()
         self._upkeep.close()
@@ -256,8 +247,7 @@ class _ServerParts:
         add_usage_routes(app, self._tables)
         program = ForecastProgram(self._journal)
         add_forecast_routes(app, program, self._predictions)
-        pool_documents = PoolDocuments(master, self._pool)
-        add_pool_routes(app, pool_documents)
+        add_beside_pages = self._beside.add_to(app, master)
         add_metrics(app, self._metrics)
         describe_token(app)
         renderer = PageRenderer(place.root_path)
@@ -272,7 +262,7 @@ class _ServerParts:
         runs = ReplayRuns(program, self._replays, self.changes.changed)
         ReplayPages(master, self._replays, runs, renderer).add_to(app)
         DecisionPage(master, program, renderer).add_to(app)
-        PoolPage(master, pool_documents, renderer).add_to(app)
+        add_beside_pages(renderer)
         return RootPath(app, place.root_path)
 
     def policy_in_force(self) -> str:
@@ -289,17 +279,16 @@ class _ServerParts:
         counts = self._tables.counts()
         return sum(counts.get(each, 0) for each in (JobState.STARTING, JobState.RUNNING))
 
-    def _opened_pool(self) -> ClusterPool | None:
+    def _opened_beside(self) -> BesideJobs:
         options = self._options
-        if options.pool is None:
-            return None
-        watch = PoolWatch(ModelSizes(lambda given: self._master.ask(given)), self.changes.changed)
-        place = options.folder, options.address, options.lease_s
-        pool = opened_pool(
-            options.pool, *place, lambda requests: self._master.send(requests), watch.seen
+        place = options.folder, options.address, options.cluster, options.lease_s
+        port = ServerPort(
+            lambda given: self._master.ask(given),
+            lambda requests: self._master.send(requests),
+            self.changes.changed,
         )
-        self._metrics.registry.register(PoolMetrics(pool))
-        return pool
+        beside = BesideOptions(*place, options.pool, options.lending)
+        return BesideJobs(beside, port, self._metrics.registry)
 
     def _follow(self, jobs: Sequence[LiveJob]) -> None:
         self._tables.follow(jobs)

@@ -81,7 +81,7 @@ class RankFiles:
     @classmethod
     def of(cls, request: StartAttempt, rank: int) -> RankFiles:
         """Files of a rank of an attempt."""
-        return cls(Path(request.folder) / f"rank-{rank}")
+        return cls(rank_folder(Path(request.folder), rank))
 
     def write_task(
         self,
@@ -205,6 +205,11 @@ class RankFiles:
         except FileNotFoundError:
             return None
         return found
+
+
+def rank_folder(attempt_folder: Path, rank: int) -> Path:
+    """The folder of a process of an attempt."""
+    return attempt_folder / f"rank-{rank}"
 
 
 def _private(path: str, flags: int) -> int:

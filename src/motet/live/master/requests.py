@@ -18,6 +18,8 @@ from motet.live.master.state import LiveState
 from motet.live.slots.devices import devices_text
 from motet.live.time_limits.time_limit import grace_s
 from motet.live.workdirs.digest import archive_path
+from motet.remote_memory.device.lender_access import ADDRESS_VARIABLE as ADDRESS_OF_LENDERS
+from motet.remote_memory.device.lender_access import job_variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +43,20 @@ class PoolAccess:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryAccess:
+    """What the cluster lends. `address`: the file of its lenders. `secret`: of the lenders, from
+    which those of the jobs follow."""
+
+    address: Path
+    secret: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Workplace:
     """Where attempts run. `folder`: state of the server. `env`: variables that every job gets.
 
     `lease_s`: how long processes run on without the launcher. `pool`: None: the cluster has none.
+    `memory`: None: it lends none.
     """
 
     folder: Path
@@ -52,6 +64,7 @@ class Workplace:
     training: TrainingProgram = TrainingProgram()
     lease_s: float = 600.0
     pool: PoolAccess | None = None
+    memory: MemoryAccess | None = None
 
     def attempt_folder(self, job: int, attempt: int) -> Path:
         """Logs and records of one attempt."""
@@ -106,13 +119,18 @@ def attempt_id(job: LiveJob, attempt: Attempt) -> str:
     return f"{job.number}.{attempt.number}"
 
 
-def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplace) -> StartAttempt:
+def rank_machines(state: LiveState, job: LiveJob, attempt: Attempt) -> list[str]:
+    """The machine of each process."""
     assert state.cluster is not None
-    machines = [
+    return [
         state.cluster.names[machine]
         for machine, count in zip(*attempt.placement, strict=True)
         for _ in range(1 if job.spec.is_by_machine else count)
     ]
+
+
+def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplace) -> StartAttempt:
+    machines = rank_machines(state, job, attempt)
     preempt, checkpoints = job.spec.preempt, workplace.checkpoint_folder(job.number)
     argv, env = _program(job, attempt, workplace)
     folder = str(workplace.attempt_folder(job.number, attempt.number))
@@ -132,6 +150,7 @@ def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplac
                     **_gpu_variables(state, attempt, machines[rank]),
                     **_arbiter_variable(job, machines[rank], workplace),
                     **_pool_variables(job, attempt, workplace),
+                    **_memory_variables(job, attempt, workplace),
                     **env,
                     MARK: folder,
                 },
@@ -176,6 +195,14 @@ def _pool_variables(job: LiveJob, attempt: Attempt, workplace: Workplace) -> dic
         return {}
     credential = JobCredential.derived(pool.secret, name_in_pool(job, attempt))
     return {ADDRESS_VARIABLE: pool.address, **credential.variables}
+
+
+def _memory_variables(job: LiveJob, attempt: Attempt, workplace: Workplace) -> dict[str, str]:
+    """How processes find lenders, unless their user named others."""
+    memory = workplace.memory
+    if memory is None or ADDRESS_OF_LENDERS in job.spec.envs:
+        return {}
+    return job_variables(memory.address, memory.secret, name_in_pool(job, attempt))
 
 
 def _variables(
@@ -237,7 +264,7 @@ def run_id(job: LiveJob) -> str:
 
 
 def name_in_pool(job: LiveJob, attempt: Attempt) -> str:
-    """Of what an attempt has in the pool of Aggregators; the next attempt begins anew."""
+    """Of what an attempt has on Aggregators and lenders; the next attempt begins anew."""
     return f"{run_id(job)}.{attempt.number}"
 
 

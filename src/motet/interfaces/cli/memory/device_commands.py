@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from motet.domain.errors import BadInput, MotetError, NotFound, Unreachable
+from motet.interfaces.cli.memory.cluster_status import cluster_option, show_cluster
 from motet.interfaces.cli.memory.options import (
     ByteSizeType,
     memory_folder,
@@ -151,11 +152,16 @@ def swap_commands(socket: Path) -> list[str]:
     ]
 
 
-@click.command("status", short_help="Show what is lent and borrowed here.")
+@click.command("status", short_help="Show what is lent and borrowed here, or in the cluster.")
+@cluster_option
 @state_dir_option
 @json_option()
-def memory_status_command(folder: Path | None, as_json: bool) -> None:
-    """Show this user's lender and devices on this machine."""
+def memory_status_command(server: str | None, folder: Path | None, as_json: bool) -> None:
+    """Show this user's lender and devices on this machine, or what the machines of a live cluster
+    lend, and which jobs borrow it."""
+    if server is not None:
+        show_cluster(server, folder, as_json)
+        return
     from motet.interfaces.cli.memory.screens import status_screen
     from motet.interfaces.cli.shell.streams.results import print_json, print_result
 

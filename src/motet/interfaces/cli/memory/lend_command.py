@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from motet.domain.errors import BadInput, Interrupted
+from motet.interfaces.cli.memory.lender_metrics import show_metrics
 from motet.interfaces.cli.memory.options import (
     ByteSizeType,
     memory_folder,
@@ -66,6 +67,14 @@ if TYPE_CHECKING:
     metavar="N",
     help="Default: a free one, which the command prints.",
 )
+@click.option(
+    "--metrics",
+    "metrics_port",
+    type=click.IntRange(1, 65535),
+    metavar="PORT",
+    help="Show figures for Prometheus at http://127.0.0.1:PORT/metrics, also to other users of "
+    "this machine.",
+)
 @secret_option
 @state_dir_option
 def lend_command(
@@ -76,6 +85,7 @@ def lend_command(
     done_within_s: float,
     host: str,
     port: int,
+    metrics_port: int | None,
     secret_file: Path | None,
     folder: Path | None,
 ) -> None:
@@ -109,6 +119,8 @@ def lend_command(
         place.claim("lender"),
         Lender(settings, secret, lambda: machine.state().free_bytes) as lender,
     ):
+        if metrics_port is not None:
+            show_metrics(lender.view, metrics_port)
         write_endpoint(place.lender, lender.endpoint)
         view = lender.view()
         click.echo(f"lending at {lender.endpoint}")

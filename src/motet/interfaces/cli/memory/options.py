@@ -8,30 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from motet.domain.errors import BadInput
+from motet.interfaces.cli.shell.option_types import ByteSizeType as ByteSizeType
 
 if TYPE_CHECKING:
     from motet.remote_memory.device.memory_folder import MemoryFolder
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-
-
-class ByteSizeType(click.IntRange):
-    """Bytes from `512M` or `4G`."""
-
-    name = "size"
-
-    def __init__(self) -> None:
-        super().__init__(1)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Bytes, above 0."""
-        from motet.remote_memory.core.byte_sizes import size_of
-
-        try:
-            return size_of(value)
-        except BadInput as error:
-            self.fail(str(error), param, ctx)
 
 
 def state_dir_option(command: _Command) -> _Command:

@@ -12,6 +12,8 @@ from rich.text import Text
 from motet.interfaces.cli.shell.streams.visible import visible_text
 from motet.remote_memory.core.byte_sizes import size_text
 
+_WORDS = ("LENDS AT", "DEVICE", "STATE", "MACHINE", "NAME", "USER", "FROM")
+
 
 def status_screen(
     lender: Mapping[str, Any] | None, devices: Sequence[Mapping[str, Any]]
@@ -36,6 +38,48 @@ def _notes(devices: Sequence[Mapping[str, Any]]) -> Iterator[Text]:
             issued, used = each["prefetched_pages"], each["prefetched_used"]
             rate = f", {used / issued:.1%} of them read" if issued else ""
             yield Text(f"{each['name']}: {issued:,} pages read ahead{rate}")
+
+
+def cluster_screen(document: Mapping[str, Any]) -> RenderableType:
+    """What the machines of a live cluster lend, then a row per job that borrows."""
+    parts: list[RenderableType] = [_machine_table(document)]
+    if document["jobs"]:
+        parts += [Text(), _borrower_table(document["jobs"])]
+    return Group(*parts)
+
+
+def _machine_table(document: Mapping[str, Any]) -> Table:
+    table = _table(
+        *("MACHINE", "SLAB", "REQUESTED", "FREE", "MAPPED", "EVICTING", "EVICTED", "REVOKED"),
+        *("JOBS", "STATE"),
+    )
+    for each in document["lenders"]:
+        state = "lending" if each["is_running"] else visible_text(each["reason"])
+        table.add_row(
+            Text(visible_text(each["machine"])),
+            size_text(document["slab_bytes"]),
+            size_text(each["requested_bytes"]),
+            *(str(each[name]) for name in ("free_slabs", "mapped_slabs", "evicting_slabs")),
+            *(str(each[name]) for name in ("evicted", "revoked")),
+            str(len(each["job_ids"])),
+            Text(state),
+        )
+    return table
+
+
+def _borrower_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
+    table = _table("JOB", "NAME", "USER", "BORROWS", "GB-HOURS", "FROM")
+    for each in jobs:
+        places = [f"{name} × {slabs}" for name, slabs in each["machines"].items()]
+        table.add_row(
+            each["id"],
+            Text(visible_text(each["name"])),
+            Text(visible_text(each["user"])),
+            size_text(each["bytes"]),
+            f"{each['borrowed_gb_hours']:,.3g}",
+            Text(visible_text(", ".join(places) or "-")),
+        )
+    return table
 
 
 def _lender_table(lender: Mapping[str, Any]) -> Table:
@@ -75,6 +119,6 @@ def _device_table(devices: Sequence[Mapping[str, Any]]) -> Table:
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        is_word = column in ("LENDS AT", "DEVICE", "STATE")
+        is_word = column in _WORDS
         table.add_column(column, justify="left" if is_word else "right")
     return table

@@ -12,6 +12,7 @@ import click
 from motet.interfaces.cli.live.connection import state_option
 from motet.interfaces.cli.live.policy_option import complete_live_policy
 from motet.interfaces.cli.server.backup_commands import backup_command, restore_command
+from motet.interfaces.cli.server.lending_options import lending_options
 from motet.interfaces.cli.server.pool_options import pool_options
 from motet.interfaces.cli.shell.exposure_options import exposure_options
 from motet.interfaces.cli.shell.gpus_option import gpus_option
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from motet.interfaces.server.aggregation.pool_of_server import PoolOfServer
     from motet.interfaces.server.event_log.line_formats import LogFormat
     from motet.interfaces.server.network.exposure import Exposure
+    from motet.live.lent_memory.cluster_lenders import LendingOptions
 
 
 @click.group(
@@ -132,6 +134,7 @@ if TYPE_CHECKING:
     "Default: 30.",
 )
 @pool_options
+@lending_options
 @exposure_options
 @click.option("--demo", is_flag=True, help="Submit the jobs of `motet demo`, to look around.")
 @state_option
@@ -156,6 +159,7 @@ def server_command(
     demo: bool,
     exposure: Exposure,
     pool: PoolOfServer | None,
+    lending: LendingOptions | None,
     state_folder: Path | None,
 ) -> int | None:
     """Run the master: it accepts jobs, queues them under a policy, and runs them on this computer
@@ -192,6 +196,7 @@ def server_command(
         retention=Retention(keep_days, log_limit_mb * 1_000_000),
         idle_after_s=idle_after_min * 60 or math.inf,
         pool=pool,
+        lending=lending,
     )
     is_told = log_format != "json"  # Every line is an object then.
 

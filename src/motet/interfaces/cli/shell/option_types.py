@@ -1,4 +1,4 @@
-"""Types of options: a duration, a number of machines."""
+"""Types of options: a duration, bytes, a number of machines."""
 
 from __future__ import annotations
 
@@ -36,6 +36,24 @@ class LimitType(DurationType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Seconds; infinite: no limit."""
         return math.inf if value == _NO_LIMIT else super().convert(value, param, ctx)
+
+
+class ByteSizeType(click.IntRange):
+    """Bytes from `512M` or `4G`."""
+
+    name = "size"
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Bytes, above 0."""
+        from motet.remote_memory.core.byte_sizes import size_of
+
+        try:
+            return size_of(value)
+        except BadInput as error:
+            self.fail(str(error), param, ctx)
 
 
 class MachinesType(click.IntRange):

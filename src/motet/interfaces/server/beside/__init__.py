@@ -1,0 +1,1 @@
+"""What the server runs beside the jobs of its cluster."""

@@ -1,0 +1,1 @@
+"""The memory that a cluster lends: API, page and figures."""

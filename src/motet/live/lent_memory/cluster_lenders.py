@@ -1,0 +1,175 @@
+"""The lenders of a live cluster, one on each machine, and the file by which jobs find them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from motet.live.beside_jobs.launched_processes import (
+    ENDPOINT_FILE,
+    LaunchedProcesses,
+    ProcessKind,
+    ProcessTask,
+)
+from motet.live.launcher.messages import LauncherRequest
+from motet.live.lent_memory.lender_line import LenderLine
+from motet.remote_memory.device.lender_access import lenders_text
+from motet.remote_memory.wire.memory_views import LenderView, LendingTerms
+from motet.runtime.blas_threads import ONE_BLAS_THREAD
+from motet.transport import Endpoint
+
+_TOLD_AT_ONCE = 16
+_BETWEEN_STARTS_S = 5.0
+
+
+@dataclass(frozen=True)
+class LendingOptions:
+    """In bytes. `most`: of each machine; None: all that is idle. `head_room`: of each machine, that
+    stays free; None: an eighth. `quota`: of each job. `of_machines`: that share one computer."""
+
+    slab: int
+    most: int | None = None
+    head_room: int | None = None
+    quota: int | None = None
+    of_machines: int = 1
+
+
+@dataclass(frozen=True)
+class LenderProgram:
+    """`env`: variables of every lender. `lease_s`: how long they run on without a launcher."""
+
+    env: Mapping[str, str]
+    lease_s: float
+
+
+@dataclass(frozen=True)
+class ClusterFolder:
+    """Of the memory of a cluster; only its user may enter it."""
+
+    path: Path
+
+    @property
+    def secret(self) -> Path:
+        """Of the lenders."""
+        return self.path / "secret"
+
+    @property
+    def address(self) -> Path:
+        """By which jobs find the lenders."""
+        return self.path / "lenders.json"
+
+    @property
+    def lenders(self) -> Path:
+        """Has a folder for each lender."""
+        return self.path / "lenders"
+
+
+@dataclass(frozen=True)
+class LenderStatus:
+    """`view`: None: it does not answer, and `failure` says why."""
+
+    number: int
+    machine: str
+    view: LenderView | None
+    failure: str
+
+
+class ClusterLenders:
+    """`processes` is safe for threads, the rest is used by one."""
+
+    def __init__(
+        self,
+        folder: ClusterFolder,
+        options: LendingOptions,
+        program: LenderProgram,
+        secret: bytes,
+        send: Callable[[Sequence[LauncherRequest]], None],
+    ) -> None:
+        """With the lenders that a server before has started. `send`: see LaunchedProcesses."""
+        self._folder, self._options, self._program = folder, options, program
+        self._secret = secret
+        kind = ProcessKind("lender", "Lender", folder.lenders, program.lease_s)
+        self.processes = LaunchedProcesses(kind, send)
+        self._lines: dict[int, LenderLine] = {}
+        self._next_start_s: dict[str, float] = {}
+        self._written = ""
+        self._threads = ThreadPoolExecutor(_TOLD_AT_ONCE, "motet-lender-line")
+
+    def use_machines(self, names: Collection[str]) -> None:
+        """Every one of these machines has a lender, and no other one. Raises MotetError."""
+        now_s, running = time.monotonic(), self.processes.machines()
+        stopping = self.processes.stopping()
+        for number, machine in running.items():
+            if machine not in names and number not in stopping:
+                self.processes.stop(number)
+        for name in names:
+            if name not in running.values() and now_s >= self._next_start_s.get(name, 0.0):
+                self._next_start_s[name] = now_s + _BETWEEN_STARTS_S
+                task = self._task_on(name)
+                self.processes.start(self.processes.next_number(), task)
+
+    def tell(self, terms_for: Callable[[str], LendingTerms]) -> None:
+        """Tell all lenders their terms, by machine, and hear how they stand."""
+        self._use_lines()
+        machines = self.processes.machines()
+        lines = [(line, terms_for(machines.get(n, ""))) for n, line in self._lines.items()]
+        for _ in self._threads.map(lambda each: each[0].tell(each[1]), lines):
+            pass
+
+    def status(self) -> list[LenderStatus]:
+        """Of all that have not ended, by number."""
+        found = []
+        for number, machine in self.processes.machines().items():
+            line = self._lines.get(number)
+            view, failure = (None, "it starts") if line is None else (line.view, line.failure)
+            found.append(LenderStatus(number, machine, view, failure))
+        return found
+
+    def close(self) -> None:
+        """The lenders run on."""
+        self._threads.shutdown()
+        for line in self._lines.values():
+            line.close()
+
+    def _use_lines(self) -> None:
+        endpoints = self.processes.endpoints()
+        for number in [*self._lines]:
+            if number not in endpoints:
+                self._lines.pop(number).close()
+        for number, text in endpoints.items():
+            if number not in self._lines:
+                self._lines[number] = LenderLine(Endpoint.decode(text), self._secret)
+        stopping = self.processes.stopping()
+        self._write([it.endpoint for n, it in self._lines.items() if n not in stopping])
+
+    def _write(self, endpoints: Sequence[Endpoint]) -> None:
+        """For the jobs, in one step."""
+        text = lenders_text(self._options.slab, endpoints)
+        if text != self._written:
+            address = self._folder.address
+            temporary = address.with_name(f".{address.name}.{os.getpid()}")
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(address)
+            self._written = text
+
+    def _task_on(self, machine: str) -> Callable[[Path], ProcessTask]:
+        options = self._options
+        sizes = {"--most": options.most, "--head-room": options.head_room, "--quota": options.quota}
+        given = [word for name, size in sizes.items() if size for word in (name, str(size))]
+
+        def task(folder: Path) -> ProcessTask:
+            argv = (
+                *(sys.executable, "-P", "-m", "motet.live.lent_memory.lender_process"),
+                *("--secret-file", str(self._folder.secret)),
+                *("--endpoint-file", str(folder / ENDPOINT_FILE)),
+                *("--slab", str(options.slab), "--of-machines", str(options.of_machines)),
+                *given,
+            )
+            return ProcessTask(machine, argv, {**self._program.env, **ONE_BLAS_THREAD})
+
+        return task

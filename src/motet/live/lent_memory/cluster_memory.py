@@ -1,0 +1,156 @@
+"""The memory that a live cluster lends: keeps a lender on each machine, and tells all of them what
+jobs have requested and which jobs may borrow.
+
+The lenders are processes of the cluster and outlive the server.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from motet.domain.errors import MotetError
+from motet.live.beside_jobs.open_machines import open_machines
+from motet.live.jobs.job import LiveJob
+from motet.live.launcher.messages import LauncherRequest, Report
+from motet.live.lent_memory.borrowed_memory import BorrowedMemoryLog
+from motet.live.lent_memory.cluster_lenders import (
+    ClusterFolder,
+    ClusterLenders,
+    LenderProgram,
+    LenderStatus,
+    LendingOptions,
+)
+from motet.live.lent_memory.job_requests import JobRequests
+from motet.live.master.facts import JobFact, MemoryBorrowed
+from motet.live.master.master import DurableStep
+from motet.live.master.requests import Workplace
+from motet.live.master.state import LiveState
+from motet.transport import new_secret, read_secret, write_secret
+
+_LOG = logging.getLogger("motet.server")
+_LOOK_EVERY_S = 2.0
+
+
+@dataclass(frozen=True)
+class MemoryStatus:
+    """`jobs`: job and attempt by the name for the lenders."""
+
+    lenders: Sequence[LenderStatus]
+    jobs: Mapping[str, tuple[int, int]]
+
+
+class ClusterMemory:
+    """Is a MasterObserver, and ProcessesBesideJobs of the MasterLoop. Thread-safe."""
+
+    def __init__(
+        self,
+        folder: ClusterFolder,
+        options: LendingOptions,
+        program: LenderProgram,
+        workplace: Workplace,
+        send: Callable[[Sequence[LauncherRequest]], None],
+        record: Callable[[MemoryBorrowed], Any],
+        on_status: Callable[[MemoryStatus], None],
+    ) -> None:
+        """`send`: to the launcher. `record`: what jobs have borrowed. `on_status`: called on a
+        thread, every few seconds. Raises BadInput: the secret cannot be kept."""
+        folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not folder.secret.exists():
+            write_secret(folder.secret, new_secret())
+        self.folder, self.options, self._on_status = folder, options, on_status
+        self.secret = read_secret(folder.secret)
+        self._lenders = ClusterLenders(folder, options, program, self.secret, send)
+        self._log = BorrowedMemoryLog(record)
+        self._changed = threading.Condition()
+        self._requests = JobRequests(workplace)
+        self._machines: Sequence[str] | None = None
+        self._is_news = self._is_closing = False
+        self._status = MemoryStatus((), {})
+        self._thread = threading.Thread(target=self._run, name="motet-cluster-memory", daemon=True)
+
+    def start(self) -> None:
+        """The cluster can be told to start lenders."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """The lenders run on."""
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify_all()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._lenders.close()
+
+    def status(self) -> MemoryStatus:
+        """As it was a few seconds ago at most."""
+        return self._status
+
+    # -- the master's thread -----------------------------------------------------------------------
+
+    def began(self, state: LiveState) -> None:
+        """See MasterObserver."""
+        self._follow(state, list(state.active.values()), has_news_of_machines=True)
+
+    def stepped(
+        self, steps: Sequence[DurableStep], jobs: Sequence[LiveJob], state: LiveState
+    ) -> None:
+        """See MasterObserver. Lenders hear of requests before the launcher starts the jobs."""
+        has_news = any(not isinstance(fact, JobFact) for step in steps for fact in step.facts)
+        self._follow(state, jobs, has_news_of_machines=has_news)
+
+    def launched(self) -> None:
+        """See MasterObserver."""
+
+    def requests(self) -> list[LauncherRequest]:
+        """See ProcessesBesideJobs."""
+        return self._lenders.processes.requests()
+
+    def take(self, report: Report) -> bool:
+        """See ProcessesBesideJobs."""
+        return self._lenders.processes.take(report)
+
+    def _follow(
+        self, state: LiveState, jobs: Sequence[LiveJob], *, has_news_of_machines: bool
+    ) -> None:
+        with self._changed:
+            if has_news_of_machines:
+                self._machines = open_machines(state)
+            if self._requests.follow(state, jobs) or has_news_of_machines:
+                self._is_news = True
+                self._changed.notify_all()
+
+    # -- the thread --------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while self._wait():
+            try:
+                self._look()
+            except (MotetError, OSError) as error:
+                _LOG.warning("memory_unreachable", extra={"fields": {"error": str(error)}})
+
+    def _wait(self) -> bool:
+        """Until there is news, or it is time to look; False: until the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_news or self._is_closing, _LOOK_EVERY_S)
+            self._is_news = False
+            return not self._is_closing
+
+    def _look(self) -> None:
+        with self._changed:
+            machines = self._machines
+        if machines is not None:
+            self._lenders.use_machines(machines)
+        self._lenders.tell(self._terms)
+        with self._changed:
+            jobs = self._requests.attempts
+        self._status = MemoryStatus(self._lenders.status(), jobs)
+        self._log.seen(self._status.lenders, jobs)
+        self._on_status(self._status)
+
+    def _terms(self, machine: str) -> Any:
+        with self._changed:
+            return self._requests.terms(machine)

@@ -1,0 +1,58 @@
+"""The server's connection to one lender: tells the terms, and hears how the lender stands."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+
+from motet.domain.errors import MotetError, Unreachable
+from motet.remote_memory.wire.memory_views import LenderView, LendingTerms, MemoryCommand
+from motet.transport import Connection, Endpoint
+
+_ANSWER_WITHIN_S = 2.0
+_REST_S = 5.0
+
+
+class LenderLine:
+    """Used by one thread at a time. `view`: the latest; None: the lender does not answer."""
+
+    def __init__(self, endpoint: Endpoint, secret: bytes) -> None:
+        """`secret`: of the lenders of the cluster."""
+        self.endpoint, self._secret = endpoint, secret
+        self._connection: Connection | None = None
+        self._not_before_s = 0.0
+        self.view: LenderView | None = None
+        self.failure = "it has not been asked yet"
+
+    def tell(self, terms: LendingTerms) -> None:
+        """A lender that does not answer is left alone for a while; it is told then."""
+        if time.monotonic() < self._not_before_s:
+            return
+        try:
+            self.view, self.failure = self._ask(terms), ""
+        except (MotetError, OSError) as error:  # TimeoutError is one.
+            self.view, self.failure = None, str(error)
+            self._not_before_s = time.monotonic() + _REST_S
+            self.close()
+
+    def close(self) -> None:
+        """The lender keeps its terms."""
+        if self._connection is not None:
+            with suppress(OSError):
+                self._connection.close()
+            self._connection = None
+
+    def _ask(self, terms: LendingTerms) -> LenderView:
+        if self._connection is None:
+            name = f"server/{os.urandom(4).hex()}"
+            self._connection = Connection(
+                self.endpoint, self._secret, client_id=name, retry_for_s=0.0
+            )
+        try:
+            reply = self._connection.request(
+                MemoryCommand.USE_TERMS, terms.encode(), timeout_s=_ANSWER_WITHIN_S
+            )
+        except TimeoutError as error:
+            raise Unreachable(f"no answer within {_ANSWER_WITHIN_S:g} s") from error
+        return LenderView.decode(reply.meta)
