@@ -110,6 +110,7 @@ PICTURES = (
             {
                 *(("datasets", "domain"), ("report", "insight")),
                 *(("apps", "runtime"), ("sim", "remote_memory"), ("sim", "engine")),
+                ("live", "remote_memory"),
             }
         ),
     ),

@@ -305,6 +305,7 @@ def test_text_can_be_read_on_its_background(window: Window, client: LiveClient) 
         f"/jobs/{job}",
         "/machines",
         "/aggregators",
+        "/memory",
         "/queues",
         "/timeline",
         "/decisions",
@@ -323,7 +324,17 @@ def test_the_page_of_a_missing_job_can_be_read(narrow: Window) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "/jobs", "/machines", "/aggregators", "/queues", "/timeline", "/decisions", "/whatif"],
+    [
+        "/",
+        "/jobs",
+        "/machines",
+        "/aggregators",
+        "/memory",
+        "/queues",
+        "/timeline",
+        "/decisions",
+        "/whatif",
+    ],
 )
 def test_a_narrow_window_does_not_scroll_sideways(narrow: Window, path: str) -> None:
     narrow.tab.goto(path)

@@ -71,6 +71,7 @@ def post(browser: httpx.Client, path: str, origin: str | None = None) -> httpx.R
         "/jobs/1",
         "/machines",
         "/aggregators",
+        "/memory",
         "/queues",
         "/timeline",
         "/decisions",

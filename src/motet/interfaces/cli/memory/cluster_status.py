@@ -8,9 +8,6 @@ from typing import Any, TypeVar
 
 import click
 
-from motet.interfaces.client import LiveClient
-from motet.interfaces.server_address import ServerAddress
-
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _USUAL = ""
 
@@ -33,6 +30,8 @@ def show_cluster(server: str, folder: Path | None, as_json: bool) -> None:
     """Ask the server. Raises NotFound: the cluster lends no memory."""
     from motet.interfaces.cli.memory.screens import cluster_screen
     from motet.interfaces.cli.shell.streams.results import print_json, print_result
+    from motet.interfaces.client import LiveClient
+    from motet.interfaces.server_address import ServerAddress
 
     with LiveClient(ServerAddress.find(server or None, folder)) as client:
         document = client.memory()

@@ -17,9 +17,9 @@ from motet.interfaces.server.aggregation.pool_page import PoolPage
 from motet.interfaces.server.aggregation.pool_watch import PoolWatch
 from motet.interfaces.server.aggregation.routes import PoolDocuments, add_pool_routes
 from motet.interfaces.server.memory import memory_of_server
+from motet.interfaces.server.memory.lending_watch import LendingWatch
 from motet.interfaces.server.memory.memory_metrics import MemoryMetrics
 from motet.interfaces.server.memory.memory_page import MemoryPage
-from motet.interfaces.server.memory.memory_watch import MemoryWatch
 from motet.interfaces.server.memory.routes import MemoryDocuments, add_memory_routes
 from motet.interfaces.server.web.renderer import PageRenderer
 from motet.live.beside_jobs.several_kinds import SeveralKinds
@@ -87,7 +87,7 @@ class BesideJobs:
     @property
     def memory_access(self) -> MemoryAccess | None:
         """What the environment of jobs follows from."""
-        return None if self._memory is None else memory_of_server.access_of(self._memory)
+        return None if self._memory is None else memory_of_server.lending_access(self._memory)
 
     def start(self) -> None:
         """The master has started."""
@@ -123,7 +123,7 @@ class BesideJobs:
         options, port = self._options, self._port
         if options.lending is None:
             return None
-        watch = MemoryWatch(port.changed)
+        watch = LendingWatch(port.changed)
         place = options.folder, options.cluster, options.lease_s
         return memory_of_server.opened_memory(
             options.lending, *place, port.send, port.ask, watch.seen

@@ -40,6 +40,6 @@ def opened_memory(
     )
 
 
-def access_of(memory: ClusterMemory) -> MemoryAccess:
+def lending_access(memory: ClusterMemory) -> MemoryAccess:
     """What the environment of jobs follows from."""
     return MemoryAccess(memory.folder.address, memory.secret)

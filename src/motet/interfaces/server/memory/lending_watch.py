@@ -10,7 +10,7 @@ from motet.live.lent_memory.cluster_memory import MemoryStatus
 _NOTED_BYTES = 1 << 28
 
 
-class MemoryWatch:
+class LendingWatch:
     """Used by one thread."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
@@ -20,13 +20,13 @@ class MemoryWatch:
 
     def seen(self, status: MemoryStatus) -> None:
         """What the lenders say now."""
-        shown = shown_figures(status)
+        shown = _shown_figures(status)
         if shown != self._shown:
             self._shown = shown
             self._changed()
 
 
-def shown_figures(status: MemoryStatus) -> Any:
+def _shown_figures(status: MemoryStatus) -> Any:
     """What a reader would notice; memory in use in steps."""
     return [
         (
