@@ -58,7 +58,7 @@ PACKAGES = {
     "runtime": Box(
         12, 20, TRAINING, "tables, workers, servers, controller", ("Cruise's elastic runtime",)
     ),
-    "remote_memory": Box(20, 26, TRAINING, "idle memory", ("Infiniswap",)),
+    "remote_memory": Box(7, 26, TRAINING, "idle memory", ("Infiniswap",)),
     "transport": Box(16, 22, TRAINING, "the data plane"),
     "engine": Box(4, 12, SCHEDULING, "one step: events in, actions out"),
     "policies": Box(
@@ -109,8 +109,9 @@ PICTURES = (
         frozenset(
             {
                 *(("datasets", "domain"), ("report", "insight")),
-                *(("apps", "runtime"), ("sim", "remote_memory"), ("sim", "engine")),
-                ("live", "remote_memory"),
+                *(("apps", "runtime"), ("interfaces", "remote_memory"), ("sim", "engine")),
+                *(("live", "remote_memory"), ("runtime", "cruise"), ("runtime", "transport")),
+                ("sim", "remote_memory"),
             }
         ),
     ),
