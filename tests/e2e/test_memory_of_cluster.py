@@ -152,6 +152,7 @@ def test_lenders_outlive_the_server_and_a_lender_that_dies_is_replaced(
         job.goes_on()
         wait_until(lambda: lending(again))
         assert not set(before) & set(server.lenders())
+        wait_until(lambda: any(each["slabs"] for each in again.memory()["jobs"]))
         job.finish(again)
 
 

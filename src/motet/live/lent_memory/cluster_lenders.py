@@ -97,6 +97,7 @@ class ClusterLenders:
         self.processes = LaunchedProcesses(kind, send)
         self._lines: dict[int, LenderLine] = {}
         self._next_start_s: dict[str, float] = {}
+        self._ports: dict[str, int] = {}
         self._written = ""
         self._threads = ThreadPoolExecutor(_TOLD_AT_ONCE, "motet-lender-line")
 
@@ -110,13 +111,14 @@ class ClusterLenders:
         for name in names:
             if name not in running.values() and now_s >= self._next_start_s.get(name, 0.0):
                 self._next_start_s[name] = now_s + _BETWEEN_STARTS_S
-                task = self._task_on(name)
+                # Borrowers try the port of the lender before; if it is in use, a free one is next.
+                task = self._task_on(name, self._ports.pop(name, 0))
                 self.processes.start(self.processes.next_number(), task)
 
     def tell(self, terms_for: Callable[[str], LendingTerms]) -> None:
         """Tell all lenders their terms, by machine, and hear how they stand."""
-        self._use_lines()
         machines = self.processes.machines()
+        self._use_lines(machines)
         lines = [(line, terms_for(machines.get(n, ""))) for n, line in self._lines.items()]
         for _ in self._threads.map(lambda each: each[0].tell(each[1]), lines):
             pass
@@ -136,7 +138,7 @@ class ClusterLenders:
         for line in self._lines.values():
             line.close()
 
-    def _use_lines(self) -> None:
+    def _use_lines(self, machines: Mapping[int, str]) -> None:
         endpoints = self.processes.endpoints()
         for number in [*self._lines]:
             if number not in endpoints:
@@ -144,6 +146,8 @@ class ClusterLenders:
         for number, text in endpoints.items():
             if number not in self._lines:
                 self._lines[number] = LenderLine(Endpoint.decode(text), self._secret)
+                if machine := machines.get(number):
+                    self._ports[machine] = self._lines[number].endpoint.port
         stopping = self.processes.stopping()
         self._write([it.endpoint for n, it in self._lines.items() if n not in stopping])
 
@@ -157,10 +161,15 @@ class ClusterLenders:
             temporary.replace(address)
             self._written = text
 
-    def _task_on(self, machine: str) -> Callable[[Path], ProcessTask]:
+    def _task_on(self, machine: str, port: int) -> Callable[[Path], ProcessTask]:
         options = self._options
-        sizes = {"--most": options.most, "--head-room": options.head_room, "--quota": options.quota}
-        given = [word for name, size in sizes.items() if size for word in (name, str(size))]
+        numbers = {
+            "--most": options.most,
+            "--head-room": options.head_room,
+            "--quota": options.quota,
+            "--port": port,
+        }
+        given = [word for name, value in numbers.items() if value for word in (name, str(value))]
 
         def task(folder: Path) -> ProcessTask:
             argv = (

@@ -32,7 +32,7 @@ from motet.live.master.state import LiveState
 from motet.transport import new_secret, read_secret, write_secret
 
 _LOG = logging.getLogger("motet.server")
-_LOOK_EVERY_S = 2.0
+_LOOK_EVERY_S, _LOOK_SOON_S = 2.0, 0.25
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class ClusterMemory:
         self._changed = threading.Condition()
         self._requests = JobRequests(workplace)
         self._machines: Sequence[str] | None = None
-        self._is_news = self._is_closing = False
+        self._is_news = self._is_changing = self._is_closing = False
         self._status = MemoryStatus((), {})
         self._thread = threading.Thread(target=self._run, name="motet-cluster-memory", daemon=True)
 
@@ -135,8 +135,9 @@ class ClusterMemory:
     def _wait(self) -> bool:
         """Until there is news, or it is time to look; False: until the end."""
         with self._changed:
-            self._changed.wait_for(lambda: self._is_news or self._is_closing, _LOOK_EVERY_S)
-            self._is_news = False
+            wait_s = _LOOK_SOON_S if self._is_changing else _LOOK_EVERY_S
+            self._changed.wait_for(lambda: self._is_news or self._is_closing, wait_s)
+            self._is_changing, self._is_news = self._is_news, False
             return not self._is_closing
 
     def _look(self) -> None:
@@ -148,6 +149,8 @@ class ClusterMemory:
         with self._changed:
             jobs = self._requests.attempts
         self._status = MemoryStatus(self._lenders.status(), jobs)
+        views = [each.view for each in self._status.lenders if each.view is not None]
+        self._is_changing |= any(view.evicting_slabs for view in views)
         self._log.seen(self._status.lenders, jobs)
         self._on_status(self._status)
 

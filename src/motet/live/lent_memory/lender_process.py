@@ -56,7 +56,7 @@ def _settings(options: argparse.Namespace, machine_bytes: int) -> LenderSettings
         (options.most or total_bytes) // options.slab,
     )
     quota = None if options.quota is None else options.quota // options.slab
-    return LenderSettings(limits, quota, host=options.host)
+    return LenderSettings(limits, quota, host=options.host, port=options.port)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -64,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--secret-file", type=Path, required=True)
     parser.add_argument("--endpoint-file", type=Path, required=True)
     parser.add_argument("--host", default=os.environ.get("MOTET_NODE_ADDRESS", "127.0.0.1"))
+    parser.add_argument("--port", type=int, default=0, help="0: a free one")
     parser.add_argument("--slab", type=int, required=True, help="bytes")
     parser.add_argument("--most", type=int, help="bytes")
     parser.add_argument("--head-room", type=int, help="bytes")

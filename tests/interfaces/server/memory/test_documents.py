@@ -18,11 +18,13 @@ from motet.interfaces.server.memory.lender_figures import LenderFigures
 from motet.interfaces.server.memory.lending_watch import LendingWatch
 from motet.interfaces.server.memory.memory_page import memory_values
 from motet.interfaces.server.memory.routes import NO_MEMORY
+from motet.interfaces.server.web import pages
 from motet.interfaces.server.web.renderer import PageRenderer
 from motet.live.accounts.roles import Caller, UserRole
 from motet.live.lent_memory.cluster_lenders import LenderStatus, LendingOptions
 from motet.live.lent_memory.cluster_memory import MemoryStatus
 from motet.live.master.facts import MemoryBorrowed
+from motet.live.master.requests import Workplace
 from motet.remote_memory.wire.memory_views import LenderView
 from scripted_cluster import ScriptedCluster
 
@@ -77,7 +79,7 @@ def test_a_job_is_shown_with_all_that_its_attempts_have_borrowed(document: dict[
     assert job["borrowed_gb_hours"] == pytest.approx(3.0)
 
 
-def rendered(values: dict[str, Any]) -> str:
+def rendered(values: dict[str, Any], template: str = "memory.html") -> str:
     """The text of the page, without its tags."""
     scope = {
         "type": "http",
@@ -86,7 +88,7 @@ def rendered(values: dict[str, Any]) -> str:
         "headers": [],
         SCOPE_KEY: Caller("ann", UserRole.USER, "t1"),
     }
-    page = bytes(PageRenderer().render(Request(scope), "memory.html", values).body).decode()
+    page = bytes(PageRenderer().render(Request(scope), template, values).body).decode()
     assert "<answer>" not in page
     return html.unescape(" ".join(re.sub("<[^>]*>", " ", page).split()))
 
@@ -103,6 +105,26 @@ def test_parts_of_a_bar_are_parts_of_the_whole_memory(document: dict[str, Any]) 
     bar = memory_values(document)["lenders"][0]["bar"]
     assert [part["width"] for part in bar] == [25.0, 6.25, 18.75, 6.25, 12.5]
     assert [part["x"] for part in bar] == [0.0, 25.0, 31.25, 50.0, 56.25]
+
+
+def test_the_page_of_a_job_shows_what_it_has_borrowed(tmp_path: Path) -> None:
+    cluster = ScriptedCluster(tmp_path)
+    job = cluster.submit(1, name="array")
+    cluster.ask(MemoryBorrowed(job, 1, {"0": 7200 * GB}))
+    state = cluster.master.state
+    values = {
+        **pages.common(state),
+        "job": pages.job(state, job, Workplace(tmp_path, {}), cluster.now_us, []),
+        "bars": [],
+        "ticks": [],
+        "log": None,
+        "curves": None,
+        "spec": "",
+        "expected_start": "",
+        "is_usable": False,
+    }
+    assert "Borrowed memory 2 GB·hours; lenders" in rendered(values, "job.html")
+    cluster.close()
 
 
 def test_a_cluster_that_lends_nothing_says_how_it_would() -> None:

@@ -139,6 +139,7 @@ def job(
         "results": document["results"],
         "proposal": document["proposal"],
         "model": document["model"],
+        "borrowed_gb_hours": document["borrowed_gb_hours"],
         "working_folder": document["working_folder"],
         "snapshot": found.spec.digest[:12],
         "chapters": [
