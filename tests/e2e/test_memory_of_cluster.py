@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import motet
 from live_server import LiveServer, running_server
 from live_trainings import ended
 from motet.interfaces.client import LiveClient
@@ -101,6 +102,9 @@ def test_a_job_borrows_is_shown_and_billed_and_gives_all_back(
     wait_until(lambda: sum(each["mapped_slabs"] for each in lenders(client)) > 0)
     assert {job.job} <= {name for each in lenders(client) for name in each["job_ids"]}
     assert 'motet_memory_slabs{machine="m0",state="free"}' in client.metrics()
+    with motet.Client(state_dir=server.folder) as cluster:
+        assert list(cluster.lenders().index) == ["m0", "m1"]
+        assert cluster.borrowers().loc[int(job.job), "name"] == "array"
     job.finish(client)
     wait_until(lambda: all(each["mapped_slabs"] == 0 for each in lenders(client)))
     wait_until(lambda: client.job(job.job)["borrowed_gb_hours"] > 0)
