@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -68,7 +69,8 @@ class ClusterMemory:
         self._changed = threading.Condition()
         self._requests = JobRequests(workplace)
         self._machines: Sequence[str] | None = None
-        self._is_news = self._is_changing = self._is_closing = False
+        self._is_news = self._is_closing = False
+        self._soon_until_s = 0.0
         self._status = MemoryStatus((), {})
         self._thread = threading.Thread(target=self._run, name="motet-cluster-memory", daemon=True)
 
@@ -135,9 +137,12 @@ class ClusterMemory:
     def _wait(self) -> bool:
         """Until there is news, or it is time to look; False: until the end."""
         with self._changed:
-            wait_s = _LOOK_SOON_S if self._is_changing else _LOOK_EVERY_S
+            is_soon = time.monotonic() < self._soon_until_s
+            wait_s = _LOOK_SOON_S if is_soon else _LOOK_EVERY_S
             self._changed.wait_for(lambda: self._is_news or self._is_closing, wait_s)
-            self._is_changing, self._is_news = self._is_news, False
+            if self._is_news:
+                self._soon_until_s = time.monotonic() + _LOOK_EVERY_S
+            self._is_news = False
             return not self._is_closing
 
     def _look(self) -> None:
@@ -149,8 +154,6 @@ class ClusterMemory:
         with self._changed:
             jobs = self._requests.attempts
         self._status = MemoryStatus(self._lenders.status(), jobs)
-        views = [each.view for each in self._status.lenders if each.view is not None]
-        self._is_changing |= any(view.evicting_slabs for view in views)
         self._log.seen(self._status.lenders, jobs)
         self._on_status(self._status)
 
