@@ -18,6 +18,7 @@ from waiting import wait_until
 PAGE = PAGE_BYTES
 SLAB_PAGES = 8
 SLAB_BYTES = SLAB_PAGES * PAGE
+ARENA_PAGES = 64
 SECRET = new_secret()
 MACHINE_BYTES = 1 << 30
 
@@ -68,7 +69,7 @@ def borrowing(
     *,
     is_mapped: bool = True,
     away: int = 0,
-    arena_bytes: int = 64 * PAGE,
+    arena_bytes: int = ARENA_PAGES * PAGE,
     replicas: int = 1,
     prefetch: bool = False,
 ) -> Iterator[BorrowedMemory]:

@@ -8,9 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from motet.remote_memory.borrower.backup_file import BackupFile
 from motet.remote_memory.borrower.borrowed_memory import BorrowedMemory
 from motet.remote_memory.lender.lender import Lender
-from remote_memory_parts import PAGE, SLAB_PAGES, borrowing, content, lending, read, write
+from remote_memory_parts import (
+    ARENA_PAGES,
+    PAGE,
+    SLAB_PAGES,
+    borrowing,
+    content,
+    lending,
+    read,
+    write,
+)
 from waiting import wait_until
 
 
@@ -149,3 +159,27 @@ def test_threads_that_write_one_page_leave_one_value_everywhere(memory: Borrowed
     store.detach_all(next(iter(store.mapped_by_lender()), ""))
     assert remote in writes
     assert read(store, 2, 2) == remote
+
+
+def test_pages_of_a_slab_are_read_while_a_write_to_it_waits_for_the_disk(
+    memory: BorrowedMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on, write_file = threading.Event(), BackupFile.write
+
+    def held(file: BackupFile, offset: int, pieces: list[memoryview]) -> None:
+        goes_on.wait()
+        write_file(file, offset, pieces)
+
+    monkeypatch.setattr(BackupFile, "write", held)
+    store, data = memory.store, content(1, SLAB_PAGES)
+    while memory.view().pending_pages < ARENA_PAGES:
+        write(store, 0, data)
+    waits = threading.Thread(target=write, args=(store, 0, content(2, SLAB_PAGES)))
+    waits.start()
+    wait_until(lambda: store.counters.written > ARENA_PAGES)
+    try:
+        assert [read(store, 0, SLAB_PAGES) for _ in range(20)] == [data] * 20
+    finally:
+        goes_on.set()
+        waits.join()
+    assert read(store, 0, SLAB_PAGES) == content(2, SLAB_PAGES)

@@ -113,11 +113,21 @@ class SlabStore(SlabMap):
     def _write(self, number: int, first_page: int, pages: int, data: memoryview) -> StoreOperation:
         self.activity.count(number, pages)
         self.counters.written += pages
+        while (begun := self._try_write(number, first_page, pages, data)) is None:
+            self._backup.await_room(pages)  # Without the slab's lock: its pages are read meanwhile.
+        return begun
+
+    def _try_write(
+        self, number: int, first_page: int, pages: int, data: memoryview
+    ) -> StoreOperation | None:
+        """None: the backup's queue has no room."""
         sent = list[RemoteWrite]()
         failures = list[tuple[LenderPort, MotetError]]()
         # Backup and lenders get the writes of a slab in the same order.
         with self._locks[number]:
-            ticket = self._backup.put(number * self.geometry.slab_pages + first_page, data)
+            ticket = self._backup.try_put(number * self.geometry.slab_pages + first_page, data)
+            if ticket is None:
+                return None
             for request in self._slabs[number].begin_write(first_page, pages):
                 lender = self._lenders[request.mapping.lender]
                 try:

@@ -69,17 +69,29 @@ class WriteBehind:
 
         Raises OSError: there is no room because the disk fails.
         """
+        while (ticket := self.try_put(first_page, data)) is None:
+            self.await_room(len(data) // PAGE_BYTES)
+        return ticket
+
+    def try_put(self, first_page: int, data: memoryview) -> int | None:
+        """As `put`, without waiting; None: there is no room."""
         pages = len(data) // PAGE_BYTES
         with self._lock:
-            while not self._pending.has_room(pages):
-                if self._error is not None:
-                    raise _again(self._error)
-                self._await(self._pending.added)
+            if not self._pending.has_room(pages):
+                return None
             start = self._pending.add(first_page, pages) * PAGE_BYTES
             self._arena[start : start + len(data)] = data
             if self._is_idle:
                 self._work.notify()
             return self._pending.added
+
+    def await_room(self, pages: int) -> None:
+        """Return once there is room for a write, which another one may take. Raises OSError."""
+        with self._lock:
+            while not self._pending.has_room(pages):
+                if self._error is not None:
+                    raise _again(self._error)
+                self._await(self._pending.added)
 
     def wait(self, ticket: int) -> None:
         """Return once the disk has the write. Raises OSError while it fails."""
