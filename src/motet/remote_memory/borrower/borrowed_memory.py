@@ -90,9 +90,12 @@ class BorrowedMemory:
         self._done: list[SlabMapping] = []
         self._no_placement_before_s = self._no_replica_before_s = 0.0
         self._keeper = threading.Thread(target=self._keep, name="motet-device", daemon=True)
+        self._ending = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, name="motet-lender-watch", daemon=True)
         for link in self._links.values():
             link.start()
         self._keeper.start()
+        self._watcher.start()
 
     @property
     def backup_path(self) -> Path:
@@ -137,9 +140,11 @@ class BorrowedMemory:
         with self._wake:
             self._is_ending = True
             self._wake.notify()
+        self._ending.set()
         self._keeper.join()
         for link in self._links.values():
             link.close()
+        self._watcher.join()
         if isinstance(self.store, PrefetchingStore):
             self.store.close()
         if self._repair is not None:
@@ -200,7 +205,6 @@ class BorrowedMemory:
                 if now_s >= next_s:
                     self.store.activity.advance(now_s - next_s + PERIOD_S)
                     next_s = now_s + PERIOD_S
-                    self._check_lenders()
                 self.place_hot_slabs()
             except Exception:
                 _LOG.exception("a round of placement failed; it goes on")
@@ -221,12 +225,18 @@ class BorrowedMemory:
             link = self._links[mapping.lender]
             link.send_done([SlabKey(mapping.token, mapping.generation)])
 
-    def _check_lenders(self) -> None:
-        """A lender that is stopped is lost, also if no request is in flight to it."""
-        mapped = self.store.mapped_by_lender()
-        waits = [self._links[name].check(self._geometry.slab_bytes) for name in mapped]
-        for wait in waits:
-            wait()
+    def _watch(self) -> None:
+        """A lender that is silent is lost, also if no request is in flight to it.
+
+        Apart from placement, which may wait for another silent lender.
+        """
+        while not self._ending.wait(PERIOD_S):
+            try:
+                waits = [link.check(self._geometry.slab_bytes) for link in self._links.values()]
+                for wait in waits:
+                    wait()
+            except Exception:
+                _LOG.exception("a check of the lenders failed; it goes on")
 
     def place_hot_slabs(self) -> int:
         """Find lenders for hot unmapped slabs, the hottest first, then for missing replicas.

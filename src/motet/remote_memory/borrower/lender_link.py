@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -145,7 +146,10 @@ class LenderLink:
             self._ask(MemoryMessageKind.DONE, EvictionDone(tuple(keys)).encode())
 
     def check(self, slab_bytes: int) -> Callable[[], None]:
-        """Ask whether the lender answers; call the result to wait, which fails the link if not."""
+        """Ask whether the lender answers; call the result to wait, which fails the link if not.
+
+        Both together take ANSWER_WITHIN_S, so several lenders are checked at the same time.
+        """
         streams = self._streams
         if streams is None:
             return _nothing
@@ -157,9 +161,11 @@ class LenderLink:
             self._drop(str(error))
             return _nothing
 
+        deadline_s = time.monotonic() + ANSWER_WITHIN_S
+
         def wait() -> None:
             try:
-                call.wait(ANSWER_WITHIN_S)
+                call.wait(max(deadline_s - time.monotonic(), 0.0))
             except (TimeoutError, MotetError) as error:
                 self._drop(f"no answer: {error}")
 
