@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import struct
 import tempfile
 import threading
 import time
@@ -33,8 +32,8 @@ from motet.remote_memory.device.lender_addresses import lender_at
 from motet.remote_memory.device.memory_folder import MemoryFolder
 from motet.remote_memory.lender.lender import Lender, LenderSettings
 from motet.transport import read_secret
-from nbd_client import FLUSH, READ, WRITE, NbdClient
 from remote_memory_parts import PAGE
+from versioned_writer import VersionedWriter, assert_right, summary
 from waiting import wait_until
 
 pytestmark = pytest.mark.soak
@@ -43,68 +42,7 @@ DURATION_S = float(os.environ.get("MOTET_FAULTS_S", "20"))
 SLAB = 1 << 20
 SLABS, WRITERS = 16, 4
 PAGES = SLABS * SLAB // PAGE
-STAMP = struct.Struct("<QQ")
 MACHINE = 1 << 30
-
-
-def page_of(page: int, version: int) -> bytes:
-    """A page that says which it is, everywhere."""
-    return STAMP.pack(page, version) * (PAGE // STAMP.size) if version else bytes(PAGE)
-
-
-class Writer(threading.Thread):
-    """Writes and reads its pages: every WRITERS-th run of eight."""
-
-    def __init__(self, socket: Path, number: int, ends: threading.Event) -> None:
-        super().__init__(name=f"writer-{number}")
-        self._socket, self._ends = socket, ends
-        self._random = random.Random(number)
-        runs = range(number, PAGES // 8, WRITERS)
-        self._runs = [run * 8 for run in runs]
-        self._versions = dict.fromkeys(range(PAGES), 0)
-        self.wrong: list[str] = []
-        self.failures: list[str] = []
-        self.requests = 0
-        self.longest_s = 0.0
-
-    def run(self) -> None:
-        try:
-            with NbdClient(self._socket) as client:
-                client.go()
-                while not self._ends.is_set() and not self.wrong:
-                    began_s = time.monotonic()
-                    self._step(client)
-                    self.longest_s = max(self.longest_s, time.monotonic() - began_s)
-                    self.requests += 1
-                for first in self._runs:
-                    self._check(client, first, 8)
-        except (OSError, AssertionError) as error:
-            self.failures.append(repr(error))
-
-    def _step(self, client: NbdClient) -> None:
-        start = self._random.choice(self._runs)
-        first = start + self._random.randrange(8)
-        pages = self._random.randint(1, start + 8 - first)
-        kind = self._random.random()
-        if kind < 0.5:
-            version = self.requests + 1
-            data = b"".join(page_of(page, version) for page in range(first, first + pages))
-            self._versions |= dict.fromkeys(range(first, first + pages), version)
-            assert client.call(WRITE, first * PAGE, data=data) == (0, b"")
-        elif kind < 0.99:
-            self._check(client, first, pages)
-        else:
-            assert client.call(FLUSH) == (0, b"")
-
-    def _check(self, client: NbdClient, first: int, pages: int) -> None:
-        error, data = client.call(READ, first * PAGE, pages * PAGE)
-        assert error == 0
-        for place in range(pages):
-            page = first + place
-            found = data[place * PAGE : (place + 1) * PAGE]
-            if found != page_of(page, self._versions[page]):
-                got = STAMP.unpack_from(found)
-                self.wrong.append(f"page {page}: {got}, expected {self._versions[page]}")
 
 
 class Faults:
@@ -211,7 +149,10 @@ def faults() -> Iterator[Faults]:
 @pytest.mark.timeout(DURATION_S + 300)
 def test_every_read_returns_the_last_write_whatever_fails(faults: Faults) -> None:
     ends = threading.Event()
-    writers = [Writer(faults.place.socket, number, ends) for number in range(WRITERS)]
+    writers = [
+        VersionedWriter(faults.place.socket, number, ends, pages=PAGES, writers=WRITERS)
+        for number in range(WRITERS)
+    ]
     for writer in writers:
         writer.start()
     until_s = time.monotonic() + DURATION_S
@@ -224,12 +165,10 @@ def test_every_read_returns_the_last_write_whatever_fails(faults: Faults) -> Non
     view = device_view(faults.folder, faults.place)
     assert faults.evicting is not None
     print(  # noqa: T201 - the measurement
-        f"{sum(writer.requests for writer in writers)} requests, longest "
-        f"{max(writer.longest_s for writer in writers):.2f} s, {view.evictions} evictions, "
+        f"{summary(writers)}, {view.evictions} evictions, "
         f"{faults.evicting.view().revoked} revoked, {view.read_remote_pages} pages read remotely, "
         f"{view.read_local_pages} locally"
     )
-    assert [wrong for writer in writers for wrong in writer.wrong] == []
-    assert [failure for writer in writers for failure in writer.failures] == []
+    assert_right(writers)
     assert view.evictions > 0
     assert view.read_remote_pages > 0

@@ -17,9 +17,12 @@ from motet.testbed import machine
 from motet.testbed.cgroups import ControlGroups, group_labels
 from motet.testbed.hosts import Blueprint, Limits, equal_machines
 from motet.testbed.layout import HostLayout
+from motet.testbed.network import DEVICE
+from motet.testbed.state import read_state
 from motet.testbed.testbed import Testbed
 
 MOTET = (sys.executable, "-m", "motet.interfaces.cli")
+NOBODY = "02:00:00:00:00:01"
 
 
 def control_groups() -> ControlGroups:
@@ -55,6 +58,25 @@ def hosts(count: int, limits: Limits | None = None, *, with_ray: bool = False) -
         yield testbed
     finally:
         testbed.down()
+
+
+@contextmanager
+def one_way_partition(testbed: Testbed, source: str, target: str) -> Iterator[None]:
+    """Packets from one host to another are lost, those in the other direction arrive.
+
+    The source sends them to a hardware address that no host has.
+    """
+    blueprint = read_state(testbed.layout).blueprint
+    space = testbed.layout.label_of(blueprint.find(source))
+    address = testbed.layout.address_of(blueprint.find(target))
+    neighbour = ("ip", "-n", space, "neigh")
+    machine.run_command(
+        [*neighbour, "replace", address, "lladdr", NOBODY, "dev", DEVICE, "nud", "permanent"]
+    )
+    try:
+        yield
+    finally:
+        machine.run_command([*neighbour, "del", address, "dev", DEVICE])
 
 
 def left_behind(testbed: Testbed) -> list[str]:
