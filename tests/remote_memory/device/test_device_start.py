@@ -15,8 +15,8 @@ from motet.remote_memory.device.device_start import (
     end_device,
     start_device,
 )
-from motet.remote_memory.device.memory_folder import MemoryFolder
-from motet.transport import Endpoint
+from motet.remote_memory.device.memory_folder import MemoryFolder, write_endpoint
+from motet.transport import Endpoint, Request, Server
 from nbd_client import READ, WRITE, NbdClient
 from remote_memory_parts import PAGE, content
 
@@ -67,3 +67,15 @@ def test_a_device_that_cannot_start_says_why_and_leaves_nothing(folder: MemoryFo
     with pytest.raises(BadInput, match="cannot open the backup file"):
         start_device(folder, place, started(folder.path / "none" / "backup"))
     assert folder.devices() == []
+
+
+def test_a_device_that_ends_before_its_answer_is_sent_has_ended(folder: MemoryFolder) -> None:
+    def ends(request: Request) -> None:
+        request.disconnect()
+
+    place = folder.device("d")
+    place.path.mkdir(parents=True)
+    with Server(ends, folder.secret()) as device:
+        write_endpoint(place.endpoint, device.endpoint)
+        end_device(folder, place)
+    assert not place.endpoint.exists()

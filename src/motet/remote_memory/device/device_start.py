@@ -7,11 +7,12 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from motet.domain.errors import BadInput, MotetError, Unreachable
+from motet.domain.errors import BadInput, ConnectionLost, MotetError, Unreachable
 from motet.remote_memory.borrower.borrowed_memory import DeviceSettings
 from motet.remote_memory.core.device_geometry import DeviceGeometry
 from motet.remote_memory.device.memory_folder import DevicePlace, MemoryFolder
@@ -104,7 +105,8 @@ def device_view(folder: MemoryFolder, place: DevicePlace) -> DeviceView:
 
 def end_device(folder: MemoryFolder, place: DevicePlace) -> None:
     """End a device and remove its backup. Raises Unreachable: it does not run."""
-    _ask(place.endpoint, folder.secret(), MemoryCommand.END)
+    with suppress(ConnectionLost):  # It may end before its answer is sent.
+        _ask(place.endpoint, folder.secret(), MemoryCommand.END)
     lock = folder.path / f"device-{place.name}.lock"
     with lock.open("w", encoding="ascii") as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # The process holds it until its end.
