@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from motet.remote_memory.borrower import borrowed_memory
 from motet.remote_memory.borrower.borrowed_memory import BorrowedMemory, DeviceSettings
 from motet.remote_memory.core.device_geometry import DeviceGeometry
 from motet.transport import new_secret
@@ -34,6 +37,22 @@ def test_a_busy_slab_gets_a_lender_and_an_idle_one_does_not(tmp_path: Path) -> N
 
         read(memory.store, 0)
         wait_until(used)
+        assert [memory.store.unmapped(slab) for slab in range(4)] == [True, False, True, True]
+
+
+def test_a_burst_gets_a_lender_before_the_period_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages that are written before it, as a program's when its memory is first short, are read
+    from the disk until they are written again."""
+    monkeypatch.setattr(borrowed_memory, "PERIOD_S", 3600.0)
+    with (
+        lending() as lender,
+        borrowing(tmp_path, [lender.endpoint], is_mapped=False) as memory,
+    ):
+        for _ in range(20):
+            write(memory.store, SLAB_PAGES, content(1, SLAB_PAGES))
+        wait_until(lambda: memory.view().mapped_slabs)
         assert [memory.store.unmapped(slab) for slab in range(4)] == [True, False, True, True]
 
 

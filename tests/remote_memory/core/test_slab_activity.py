@@ -56,3 +56,18 @@ def test_the_busiest_slabs_come_first_and_equal_ones_by_number() -> None:
 def test_a_factor_outside_of_its_range_is_an_error() -> None:
     with pytest.raises(ValueError, match="alpha=0"):
         SlabActivity(1, alpha=0)
+
+
+def test_a_slab_is_hot_as_soon_as_the_pages_of_this_period_make_it_hot() -> None:
+    told = list[int]()
+    activity = SlabActivity(2)
+    activity.watch(20.0, lambda: told.append(len(activity.hot())))
+    activity.count(1, 99)
+    assert (activity.hot(), told) == ([], [])
+    activity.count(1, 2)
+    assert (activity.hot(), told) == ([1], [1])
+    activity.count(1, 500)
+    assert told == [1]
+    activity.advance(1.0)
+    activity.count(1, 101)
+    assert told == [1, 1]

@@ -89,6 +89,7 @@ class BorrowedMemory:
         self._is_awake = self._is_ending = False
         self._done: list[SlabMapping] = []
         self._no_placement_before_s = self._no_replica_before_s = 0.0
+        self.store.activity.watch(settings.hot_slab, self._awake)
         self._keeper = threading.Thread(target=self._keep, name="motet-device", daemon=True)
         self._ending = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="motet-lender-watch", daemon=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 ALPHA = 0.2
 HOT_SLAB = 20.0
@@ -18,6 +18,8 @@ class SlabActivity:
         self._alpha = alpha
         self._counts = [0] * slabs
         self._rates = [0.0] * slabs
+        self._hot_from: float | None = None
+        self._on_hot: Callable[[], None] = _nothing
 
     @property
     def rates(self) -> Sequence[float]:
@@ -26,7 +28,15 @@ class SlabActivity:
 
     def count(self, slab: int, pages: int) -> None:
         """Pages that were read or written."""
-        self._counts[slab] += pages
+        count = self._counts[slab] + pages
+        self._counts[slab] = count
+        if self._hot_from is not None and count - pages <= self._hot_from < count:
+            self._on_hot()
+
+    def watch(self, threshold: float, on_hot: Callable[[], None]) -> None:
+        """Call when the pages of a period, before its end, make a slab hot that was idle: a burst
+        that ends within a period would be over before its slabs have a lender."""
+        self._hot_from, self._on_hot = threshold / self._alpha, on_hot
 
     def advance(self, period_s: float) -> None:
         """End a period of measurement."""
@@ -38,6 +48,16 @@ class SlabActivity:
         ]
 
     def hot(self, threshold: float = HOT_SLAB) -> list[int]:
-        """Slabs above the threshold, the busiest first."""
-        found = [slab for slab, rate in enumerate(self._rates) if rate > threshold]
-        return sorted(found, key=lambda slab: (-self._rates[slab], slab))
+        """Slabs above the threshold, or that will be at the end of this period; the busiest
+        first."""
+        kept = 1 - self._alpha
+        soon = (
+            max(rate, self._alpha * count + kept * rate)
+            for count, rate in zip(self._counts, self._rates, strict=True)
+        )
+        found = {slab: rate for slab, rate in enumerate(soon) if rate > threshold}
+        return sorted(found, key=lambda slab: (-found[slab], slab))
+
+
+def _nothing() -> None:
+    """Nothing watches."""
