@@ -1,0 +1,154 @@
+"""Remote memory beside a remote nbdkit over TCP, as the paper's nbdX: bandwidth, and CPU time of
+the lending machine per byte.
+
+    python benchmarks/remote_memory_beside_nbdkit.py [--seconds 3] [--repeat 3]
+
+On two hosts of a testbed: fio and the device on one, the lender and nbdkit on the other; what
+leaves a host is encrypted by Motet and not by nbdkit. Then on one machine, where Motet uses shared
+memory. The backup is in /dev/shm, because nbdkit has none. The best of the repetitions. Needs
+Linux, root, fio and nbdkit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from motet.testbed.hosts import Blueprint, Limits, equal_machines
+from motet.testbed.layout import HostLayout
+from motet.testbed.machine import require_testbed_machine
+from motet.testbed.testbed import Testbed
+from support.block_load import transfer
+from support.hosts import unwind_when_terminated
+from support.memory_processes import device_process, lender_processes, load
+from support.throttled_disk import is_measurable
+
+SIZE, SLAB = 256 << 20, 64 << 20
+PORT = 10809
+CASES = (
+    ("4k", "randread", 32),
+    ("4k", "randwrite", 32),
+    ("128k", "randread", 8),
+    ("128k", "randwrite", 8),
+    ("128k", "read", 32),
+    ("128k", "write", 32),
+)
+BORROWER, LENDER = "m0", "m1"
+
+
+def measure(folder: Path, lender: str, lender_pid: int, host: str, nbdkit_pid: int) -> None:
+    """Both, one after the other, on the host of the borrower; prints the table."""
+    given = _arguments()
+    with device_process(folder, SIZE, SLAB, [lender], folder / "backup") as device:
+        while device.view().remote_pages * 4096 < SIZE:  # Every page is written, and at the lender.
+            transfer(device.uri, "1m", "write", 4, 1.5, SIZE)
+        nbdkit = f"nbd://{host}:{PORT}"
+        transfer(nbdkit, "1m", "write", 4, 1.5, SIZE)
+        served = {"nbdkit": (nbdkit, nbdkit_pid), "Motet": (device.uri, lender_pid)}
+        for block, pattern, depth in CASES:
+            best = dict.fromkeys(served, (0.0, 0.0))
+            for _ in range(given.repeat):
+                for name, (uri, process) in served.items():
+                    found = _measured(uri, process, (block, pattern, depth), given.seconds)
+                    best[name] = max(best[name], found)
+            (theirs, their_cpu), (ours, our_cpu) = best["nbdkit"], best["Motet"]
+            print(
+                f"{block:>5} {pattern:>9} q{depth:<3}{theirs:>9,.0f} MB/s{their_cpu:>8.0f} us/MiB"
+                f"{ours:>9,.0f} MB/s{our_cpu:>8.0f} us/MiB{ours / theirs:>8.2f}",
+                flush=True,
+            )
+
+
+def _measured(
+    uri: str, process: int, case: tuple[str, str, int], seconds: float
+) -> tuple[float, float]:
+    """MB/s, and CPU microseconds of the lending process per MiB."""
+    lending = psutil.Process(process)
+    before_s = sum(lending.cpu_times()[:2])
+    found = transfer(uri, *case, seconds, SIZE)
+    cpu_s = sum(lending.cpu_times()[:2]) - before_s
+    return found.bytes_s / 1e6, 1e6 * cpu_s / (found.bytes / (1 << 20))
+
+
+@contextmanager
+def nbdkit_process(
+    host: str, entering: Callable[[Sequence[str]], Sequence[str]] = list
+) -> Iterator[int]:
+    """Its process id. `entering`: the command that executes a command on its host."""
+    command = ["nbdkit", "-f", "-i", host, "-p", str(PORT), "memory", str(SIZE)]
+    process = subprocess.Popen(entering(command))
+    time.sleep(1.0)
+    try:
+        yield process.pid
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def on_hosts() -> None:
+    """The borrower's part is this script again, on its host."""
+    bed = Testbed(HostLayout(f"nbd{os.getpid() % 10**6}"), require_testbed_machine())
+    bed.up(Blueprint(bed.layout.name, equal_machines(2, Limits()), with_ray=False))
+    try:
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
+            host = "10.77.0.2"
+            with (
+                lender_processes(
+                    *(Path(name), 1, SIZE, SLAB, "--host", host),
+                    entering=lambda _, command: bed.entering(LENDER, command)[0],
+                ) as (lender,),
+                nbdkit_process(host, lambda command: bed.entering(LENDER, command)[0]) as nbdkit,
+            ):
+                words = [name, lender.address, str(lender.process.pid), host, str(nbdkit)]
+                script = [sys.executable, __file__, *sys.argv[1:], "--inside", *words]
+                subprocess.run(bed.entering(BORROWER, script)[0], check=True)
+    finally:
+        bed.down()
+
+
+def on_this_machine() -> None:
+    """The same over the loopback address, and shared memory."""
+    with (
+        tempfile.TemporaryDirectory(dir="/dev/shm") as name,
+        lender_processes(Path(name), 1, SIZE, SLAB) as (lender,),
+        nbdkit_process("127.0.0.1") as nbdkit,
+    ):
+        measure(Path(name), lender.address, lender.process.pid, "127.0.0.1", nbdkit)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--inside", nargs=5, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main() -> None:
+    """See the module."""
+    unwind_when_terminated()
+    inside = _arguments().inside
+    if inside:
+        folder, lender, lender_pid, host, nbdkit_pid = inside
+        measure(Path(folder), lender, int(lender_pid), host, int(nbdkit_pid))
+        return
+    if not is_measurable("nbdkit"):
+        return
+    print(f"{'':20}{'nbdkit':>23}{'Motet':>22}{'ratio':>15}")
+    print(f"two hosts; {load()}", flush=True)
+    on_hosts()
+    print(f"one machine; {load()}", flush=True)
+    on_this_machine()
+
+
+if __name__ == "__main__":
+    main()
