@@ -34,7 +34,7 @@ from support.swap_space import MemoryGroup
 from support.throttled_disk import Disk, is_measurable, throttled_disk
 
 PROGRAM = Path(__file__).parent / "support" / "container_program.py"
-MACHINE, SLAB = 1 << 30, 8 << 20
+MACHINE, SLAB = 2 << 30, 8 << 20
 SECONDS = 5
 IOPS, MB_S = 4000, 800
 """Of the disks of all hosts together."""
@@ -116,7 +116,7 @@ class Cluster:
         address = self._bed.layout.address_of(host)
         lenders = stack.enter_context(
             lender_processes(
-                *(place, 1, MACHINE // 2, SLAB, "--host", address),
+                *(place, 1, MACHINE // 4, SLAB, "--host", address),
                 entering=lambda _, command: self._bed.entering(host.name, command)[0],
                 secret=self._folder / "secret",
             )

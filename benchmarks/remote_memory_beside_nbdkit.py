@@ -50,9 +50,9 @@ def measure(folder: Path, lender: str, lender_pid: int, host: str, nbdkit_pid: i
     given = _arguments()
     with device_process(folder, SIZE, SLAB, [lender], folder / "backup") as device:
         while device.view().remote_pages * 4096 < SIZE:  # Every page is written, and at the lender.
-            transfer(device.uri, "1m", "write", 4, 1.5, SIZE)
+            transfer(device.uri, "1m", "write", 4, None, SIZE)
         nbdkit = f"nbd://{host}:{PORT}"
-        transfer(nbdkit, "1m", "write", 4, 1.5, SIZE)
+        transfer(nbdkit, "1m", "write", 4, None, SIZE)
         served = {"nbdkit": (nbdkit, nbdkit_pid), "Motet": (device.uri, lender_pid)}
         for block, pattern, depth in CASES:
             best = dict.fromkeys(served, (0.0, 0.0))

@@ -180,9 +180,12 @@ def main() -> None:
         shape = Given(nbytes, new_secret())
         group = stack.enter_context(EvictingLenders(LENDERS, shape.secret, SLAB, nbytes // SLAB))
         losses = [kill_one(group, disk, shape, is_busiest=False) for _ in range(given.runs)]
-        print(f"random lender killed: loss {100 * statistics.mean(losses):.1f} %")
+        print(f"random lender killed: loss {100 * statistics.median(losses):.1f} % (median)")
         busiest = [kill_one(group, disk, shape, is_busiest=True) for _ in range(3)]
-        print(f"busiest lender killed: loss {100 * statistics.mean(busiest):.1f} %", flush=True)
+        print(
+            f"busiest lender killed: loss {100 * statistics.median(busiest):.1f} % (median)",
+            flush=True,
+        )
         loss, times, mapped = evict_each_second(group, disk, shape)
         print(f"one slab of {SLAB >> 20} MiB evicted per second: loss {100 * loss:.1f} %")
         print(

@@ -108,7 +108,7 @@ def main() -> None:
             device_process(folder, size_bytes, SLAB, [lender.address], folder / "backup")
         )
         while lender.view().mapped_slabs * SLAB < size_bytes - 2 * SLAB:
-            transfer(device.uri, "1m", "write", 4, 1.5, size_bytes)
+            transfer(device.uri, "1m", "write", 4, None, size_bytes)
         with_lender = grow(group, folder, nbytes, given.seconds, lender)
         print(summary("without lender", without))
         print(summary("with lender", with_lender))

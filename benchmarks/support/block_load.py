@@ -16,14 +16,15 @@ class Transferred:
 
 
 def transfer(
-    uri: str, block: str, pattern: str, depth: int, seconds: float, size_bytes: int
+    uri: str, block: str, pattern: str, depth: int, seconds: float | None, size_bytes: int
 ) -> Transferred:
-    """Requests of one client, so many at a time."""
+    """Requests of one client, so many at a time. `seconds`: None: all of the device, once."""
+    length = () if seconds is None else ("--time_based", f"--runtime={seconds}")
     done = subprocess.run(
         [
             *("fio", "--name=x", "--ioengine=nbd", f"--uri={uri}", f"--rw={pattern}"),
-            *(f"--bs={block}", f"--iodepth={depth}", f"--size={size_bytes}", "--time_based"),
-            *(f"--runtime={seconds}", "--output-format=json", "--randrepeat=1"),
+            *(f"--bs={block}", f"--iodepth={depth}", f"--size={size_bytes}", *length),
+            *("--output-format=json", "--randrepeat=1"),
         ],
         capture_output=True,
         text=True,
