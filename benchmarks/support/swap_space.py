@@ -22,6 +22,8 @@ from support.throttled_disk import Disk
 _GROUPS = Path("/sys/fs/cgroup/memory")
 _STEP = 0.02
 _MOUNT_S = 10.0
+_PRIORITY = "1000"
+"""Before all other swap space: the programs use this one alone."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def swap_on_device(device: DeviceProcess, folder: Path) -> Iterator[None]:
 @contextmanager
 def _swap_on(target: str) -> Iterator[None]:
     _run("mkswap", target)
-    _run("swapon", target)
+    _run("swapon", "--priority", _PRIORITY, target)
     try:
         yield
     finally:
