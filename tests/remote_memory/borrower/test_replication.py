@@ -73,6 +73,7 @@ def test_a_lost_copy_is_made_again_on_a_third_lender(lenders: list[Lender], tmp_
     ):
         write(memory.store, 0, data)
         lenders[0].close()
+        wait_until(lambda: memory.view().away)
         wait_until(lambda: memory.view().replicated_pages == PAGES)
         lenders[1].close()
         assert read(memory.store, 0, PAGES) == data
