@@ -105,7 +105,7 @@ def _serve_device(folder: Path, lender: Endpoint, secret: bytes, pipe: Pipe) -> 
     settings = DeviceSettings(DeviceGeometry(SIZE, SLAB), folder / "backup")
     with (
         BorrowedMemory(settings, [lender], secret, "benchmark") as memory,
-        NbdServer(folder / "remote.sock", memory.store, "remote"),
+        NbdServer(folder / "remote.sock", memory.store, "remote", memory.new_buffer),
     ):
         while memory.view().away:
             time.sleep(0.01)

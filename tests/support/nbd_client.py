@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 READ, WRITE, DISCONNECT, FLUSH, TRIM, WRITE_ZEROES = 0, 1, 2, 3, 4, 6
-FUA = 1
+FUA, NO_HOLE = 1, 2
 
 
 class OptionAnswer(NamedTuple):

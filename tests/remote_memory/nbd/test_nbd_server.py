@@ -21,6 +21,7 @@ from nbd_client import (
     DISCONNECT,
     FLUSH,
     FUA,
+    NO_HOLE,
     READ,
     TRIM,
     WRITE,
@@ -30,7 +31,7 @@ from nbd_client import (
 from remote_memory_parts import PAGE, SLAB_BYTES, borrowing, content, lending
 from waiting import wait_until
 
-EIO, EINVAL = 5, 22
+EIO, EINVAL, ENOSPC = 5, 22, 28
 SIZE = 4 * SLAB_BYTES
 
 
@@ -142,7 +143,36 @@ def test_requests_outside_of_the_device_or_of_pages_are_refused(
 
 def test_a_refused_write_leaves_the_stream_in_order(client: NbdClient) -> None:
     assert client.call(WRITE, 1, data=content(6)) == (EINVAL, b"")
+    assert client.call(WRITE, SIZE, data=content(6)) == (ENOSPC, b"")
     assert client.call(WRITE, PAGE, data=content(6)) == (0, b"")
+    assert client.call(READ, PAGE, PAGE) == (0, content(6))
+
+
+def test_a_write_larger_than_announced_is_skipped_after_the_answers_before_it(
+    client: NbdClient,
+) -> None:
+    client.call(WRITE, 0, data=content(7))
+    too_large = client.request(WRITE, 0, data=bytes((32 << 20) + PAGE))
+    client.send(client.request(READ, 0, PAGE), too_large, client.request(READ, 0, PAGE))
+    assert client.reply()[0] == 0
+    assert client.exactly(PAGE) == content(7)
+    assert client.reply()[0] == EINVAL
+    assert client.reply()[0] == 0
+    assert client.exactly(PAGE) == content(7)
+
+
+def test_a_write_beyond_all_bounds_ends_the_connection(client: NbdClient) -> None:
+    client.send(client.request(WRITE, 0, length=(64 << 20) + PAGE))
+    with pytest.raises(ConnectionResetError):
+        client.reply()
+
+
+@pytest.mark.parametrize(("command", "flags"), [(READ, 4), (WRITE_ZEROES, 16), (TRIM, 2)])
+def test_flags_that_were_not_announced_are_refused(
+    client: NbdClient, command: int, flags: int
+) -> None:
+    assert client.call(command, 0, PAGE, flags=flags) == (EINVAL, b"")
+    assert client.call(WRITE_ZEROES, 0, PAGE, flags=FUA | NO_HOLE) == (0, b"")
 
 
 def test_disconnect_ends_the_connection_after_all_answers(client: NbdClient) -> None:

@@ -103,6 +103,13 @@ class BorrowedMemory:
         """The backup file."""
         return self._file.path
 
+    def new_buffer(self, size: int) -> memoryview:
+        """Memory that lenders on this host read without a copy: for what is written.
+
+        Not for reads: a lender that was lost might still write to it.
+        """
+        return self._arena.empty(size).data
+
     def view(self, clients: int = 0, socket: str = "") -> DeviceView:
         """For `motet memory status`."""
         store, geometry = self.store, self._geometry

@@ -195,6 +195,9 @@ class WriteBehind:
 
     def _write_runs(self, runs: list[list[PendingWrite]]) -> None:
         for run in runs:
+            if len(run) == 1:
+                self._file.write(run[0].first_page * PAGE_BYTES, [self._piece(run[0])])
+                continue
             for start in range(0, len(run), _MAX_PIECES):
                 part = run[start : start + _MAX_PIECES]
                 self._file.write(part[0].first_page * PAGE_BYTES, [*map(self._piece, part)])

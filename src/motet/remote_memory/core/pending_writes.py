@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -57,7 +57,10 @@ class PendingWrites:
             raise ValueError(f"{pages} pages, {self._slots - self.used_slots} slots are free")
         start = self._start_of(pages)
         self._head = start + pages
-        self._positions[first_page : first_page + pages] = self._count[:pages] + start
+        if pages == 1:
+            self._positions[first_page] = start
+        else:
+            self._positions[first_page : first_page + pages] = self._count[:pages] + start
         slot = start % self._slots
         self._queue.append(PendingWrite(first_page, pages, slot, start))
         self.added += 1
@@ -76,11 +79,16 @@ class PendingWrites:
 
     def finish(self, count: int) -> None:
         """The oldest writes are on the disk: their slots are free."""
-        for write in list(islice(self._queue, count)):
-            self._queue.popleft()
-            view = self._positions[write.first_page : write.first_page + write.pages]
-            view[view == self._count[: write.pages] + write.position] = _NONE
-            self._tail = write.position + write.pages
+        positions, queue = self._positions, self._queue
+        for _ in range(min(count, len(queue))):
+            first_page, pages, _, position = queue.popleft()
+            if pages == 1:
+                if positions.item(first_page) == position:
+                    positions[first_page] = _NONE
+            else:
+                view = positions[first_page : first_page + pages]
+                view[view == self._count[:pages] + position] = _NONE
+            self._tail = position + pages
         self.written += count
         if not self._queue:  # Begin at the first slot again: all slots are consecutive there.
             self._head += -self._head % self._slots
@@ -88,6 +96,8 @@ class PendingWrites:
 
     def slots_of(self, first_page: int, pages: int) -> Array | None:
         """By page, the slot with its pending content, or -1; None: all are on the disk."""
+        if pages == 1 and self._positions.item(first_page) < 0:
+            return None
         found = self._positions[first_page : first_page + pages]
         if not (found >= 0).any():
             return None
@@ -101,6 +111,10 @@ class PendingWrites:
 
 def without_overlaps(writes: Iterable[PendingWrite]) -> Iterator[list[PendingWrite]]:
     """Divide a batch, in its order, into parts in which every page occurs once."""
+    writes = list(writes)
+    if writes and len({each.first_page for each in writes if each.pages == 1}) == len(writes):
+        yield writes
+        return
     part = list[PendingWrite]()
     pages = set[int]()
     for write in writes:
@@ -117,7 +131,7 @@ def without_overlaps(writes: Iterable[PendingWrite]) -> Iterator[list[PendingWri
 def contiguous_runs(writes: Iterable[PendingWrite]) -> list[list[PendingWrite]]:
     """Writes of neighbouring pages together; no page occurs twice."""
     runs = list[list[PendingWrite]]()
-    for write in sorted(writes, key=lambda each: each.first_page):
+    for write in sorted(writes, key=itemgetter(0)):
         last = runs[-1][-1] if runs else None
         if last is not None and last.first_page + last.pages == write.first_page:
             runs[-1].append(write)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import errno
 import logging
-from typing import NamedTuple
+from collections import deque
+from collections.abc import Callable
+from typing import TypeAlias
 
 from motet.remote_memory.borrower.store_operation import PageStore, StoreOperation
 from motet.remote_memory.core.device_geometry import PAGE_BYTES
 from motet.remote_memory.nbd.nbd_protocol import (
     FUA,
     MAX_REQUEST_BYTES,
+    NO_HOLE,
     REPLY,
     REPLY_MAGIC,
     NbdCommand,
@@ -18,89 +21,118 @@ from motet.remote_memory.nbd.nbd_protocol import (
 )
 
 _LOG = logging.getLogger(__name__)
-READ_ROOM_BYTES = 4 << 20
+ROOM_BYTES = 4 << 20
+SEND_BYTES = 1 << 17
+"""So much is sent at a time, while later requests of the batch are still waited for."""
 _ZEROES = memoryview(bytes(1 << 20))
-_NOTHING = memoryview(b"")
+# Members of enumerations cost more than the whole check of a request.
 _OK, _READ, _WRITE = int(NbdError.NONE), int(NbdCommand.READ), int(NbdCommand.WRITE)
-
-
-class _Begun(NamedTuple):
-    cookie: int
-    operation: StoreOperation
-    content: memoryview
+_COMMANDS = frozenset(map(int, NbdCommand)) - {int(NbdCommand.DISCONNECT)}
+_GROWING = frozenset((_WRITE, int(NbdCommand.WRITE_ZEROES)))
+_FLAGS = {int(NbdCommand.WRITE_ZEROES): FUA | NO_HOLE}
+"""Flags of commands that have others than FUA."""
+_HEAD_BYTES = REPLY.size
+_PAGE_MASK = PAGE_BYTES - 1
+Send: TypeAlias = Callable[[memoryview], object]
+_Begun: TypeAlias = tuple[int, StoreOperation | None, int, int, int]
+"""Cookie, operation, error, and where the reply begins and ends in the room."""
 
 
 class NbdBatch:
-    """Not thread-safe. Several requests to lenders are in flight at a time."""
+    """Not thread-safe. Several requests to lenders are in flight at a time.
+
+    Replies lie one behind the other in memory, so that one call sends all of them.
+    """
 
     def __init__(self, store: PageStore) -> None:
         self._store = store
-        self._begun: list[_Begun] = []
-        self._errors: list[bytes] = []
-        self._room = memoryview(bytearray(READ_ROOM_BYTES))
+        self._size_bytes = store.size_bytes
+        self._begun = deque[_Begun]()
+        self._room = memoryview(bytearray(ROOM_BYTES))
         self._used_bytes = 0
 
     def has_room(self, command: int, length: int) -> bool:
-        """Whether the content of a read still fits; if not, answer first."""
-        return command != _READ or self._used_bytes + length <= READ_ROOM_BYTES
+        """Whether the reply still fits; if not, answer first."""
+        content_bytes = length if command == _READ else 0
+        return self._used_bytes + _HEAD_BYTES + content_bytes <= len(self._room)
 
     def begin(
         self, command: int, flags: int, cookie: int, offset: int, length: int, data: memoryview
     ) -> None:
-        """Begin a request. `data`: of a write; it does not change until `answers`."""
-        if not self._is_valid(command, offset, length):
-            self._refuse(cookie, NbdError.INVALID)
-            return
-        content = _NOTHING
-        try:
-            if command == _READ:
-                content = self._content(length)
-                operation = self._store.begin_read(offset, content)
-            elif command == _WRITE:
-                operation = self._store.begin_write(offset, data)
-            else:
-                operation = self._other(command, offset, length)
-        except OSError as error:
-            self._refuse(cookie, _number_of(error))
-            return
-        if flags & FUA and command in (_WRITE, NbdCommand.WRITE_ZEROES):
-            operation = _Durable(self._store, operation)
-        self._begun.append(_Begun(cookie, operation, content))
-
-    def answers(self) -> list[bytes | memoryview]:
-        """Wait for all requests; returns the replies to send before the next `begin`."""
-        pieces: list[bytes | memoryview] = [*self._errors]
-        for cookie, operation, content in self._begun:
+        """Begin a request. `data`: of a write; it does not change until `answer`."""
+        start = self._used_bytes
+        end = start + _HEAD_BYTES
+        operation: StoreOperation | None = None
+        error = self._refusal(command, flags, offset, length)
+        if not error:
             try:
-                operation.finish()
-            except OSError as error:
-                pieces.append(REPLY.pack(REPLY_MAGIC, _number_of(error), cookie))
-                continue
-            pieces.append(REPLY.pack(REPLY_MAGIC, _OK, cookie))
-            if content:
-                pieces.append(content)
-        self._begun = []
-        self._errors = []
-        self._used_bytes = 0
-        return pieces
-
-    def _is_valid(self, command: int, offset: int, length: int) -> bool:
-        if command == NbdCommand.FLUSH:
-            return True
-        is_inside = (
-            length > 0
-            and not (offset | length) % PAGE_BYTES
-            and offset + length <= self._store.size_bytes
-        )
-        if command in (_READ, _WRITE):
-            return is_inside and length <= MAX_REQUEST_BYTES
-        return is_inside and command in (NbdCommand.TRIM, NbdCommand.WRITE_ZEROES)
-
-    def _content(self, length: int) -> memoryview:
-        start, end = self._used_bytes, self._used_bytes + length
-        if end > READ_ROOM_BYTES:
-            return memoryview(bytearray(length))
+                if command == _READ:
+                    content_at, end = end, end + length
+                    operation = self._store.begin_read(offset, self._space(content_at, end))
+                elif command == _WRITE:
+                    operation = self._store.begin_write(offset, data)
+                else:
+                    operation = self._other(command, offset, length)
+                if flags & FUA and command != _READ:
+                    operation = _Durable(self._store, operation)
+            except OSError as failure:
+                error, end = _number_of(failure), start + _HEAD_BYTES
         self._used_bytes = end
+        self._begun.append((cookie, operation, error, start, end))
+
+    def answer(self, send: Send) -> None:
+        """Wait for the requests in their order and send the replies. Raises what `send` raises;
+        `finish` the others then."""
+        room, begun = self._room, self._begun
+        sent_to = end = 0
+        for _ in range(len(begun)):
+            cookie, operation, error, start, end = begun.popleft()
+            if operation is not None:
+                try:
+                    operation.finish()
+                except OSError as failure:
+                    error = _number_of(failure)
+            REPLY.pack_into(room, start, REPLY_MAGIC, error, cookie)
+            if error:  # Without content, for which there is room.
+                send(room[sent_to : start + _HEAD_BYTES])
+                sent_to = end
+            elif end - sent_to >= SEND_BYTES:
+                send(room[sent_to:end])
+                sent_to = end
+        if end > sent_to:
+            send(room[sent_to:end])
+        self._used_bytes = 0
+        if len(room) > ROOM_BYTES:
+            self._room = memoryview(bytearray(ROOM_BYTES))
+
+    def finish(self) -> None:
+        """Wait for requests that nobody gets answers to: they count in their slabs until then."""
+        while self._begun:
+            _, operation, *_ = self._begun.popleft()
+            if operation is not None:
+                try:
+                    operation.finish()
+                except OSError as failure:
+                    _number_of(failure)
+
+    def _refusal(self, command: int, flags: int, offset: int, length: int) -> int:
+        """The error of a request that must not begin; 0: it may."""
+        if flags and flags & ~_FLAGS.get(command, FUA):
+            return NbdError.INVALID
+        if command == NbdCommand.FLUSH:
+            return _OK
+        if (offset | length) & _PAGE_MASK or not length:
+            return NbdError.INVALID
+        if command in (_READ, _WRITE) and length > MAX_REQUEST_BYTES:
+            return NbdError.INVALID
+        if length > self._size_bytes - offset:
+            return NbdError.NO_SPACE if command in _GROWING else NbdError.INVALID
+        return _OK if command in _COMMANDS else NbdError.INVALID
+
+    def _space(self, start: int, end: int) -> memoryview:
+        """For the content of a read; a reply larger than the room is alone in a new one."""
+        if end > len(self._room):
+            self._room = memoryview(bytearray(end))
         return self._room[start:end]
 
     def _other(self, command: int, offset: int, length: int) -> StoreOperation:
@@ -110,9 +142,6 @@ class NbdBatch:
             return _Zeroes(self._store, offset, length)
         self._store.forget(offset, length)
         return _COMPLETE
-
-    def _refuse(self, cookie: int, number: int) -> None:
-        self._errors.append(REPLY.pack(REPLY_MAGIC, number, cookie))
 
 
 class _Complete:
@@ -133,14 +162,14 @@ class _Flush:
 
 
 class _Durable:
-    """A write with FUA."""
+    """A request with FUA."""
 
-    def __init__(self, store: PageStore, write: StoreOperation) -> None:
-        self._store, self._write = store, write
+    def __init__(self, store: PageStore, request: StoreOperation) -> None:
+        self._store, self._request = store, request
 
     def finish(self) -> None:
         """See StoreOperation."""
-        self._write.finish()
+        self._request.finish()
         self._store.flush()
 
 

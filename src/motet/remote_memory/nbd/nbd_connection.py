@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Callable
+from typing import TypeAlias
 
 from motet.remote_memory.borrower.store_operation import PageStore
 from motet.remote_memory.nbd.nbd_batch import NbdBatch
@@ -18,6 +20,7 @@ from motet.remote_memory.nbd.nbd_protocol import (
     KNOWN_CLIENT_FLAGS,
     MAX_OPTION_BYTES,
     MAX_REQUEST_BYTES,
+    MAX_SKIPPED_BYTES,
     OPTION,
     OPTION_MAGIC,
     REQUEST,
@@ -28,9 +31,11 @@ from motet.remote_memory.nbd.nbd_protocol import (
 _BUFFER_BYTES = 1 << 20
 _LEAST_ROOM_BYTES = _BUFFER_BYTES // 4
 _WAIT_ALL = int(socket.MSG_WAITALL)
-_MAX_PIECES = 1000
+_REQUEST_BYTES = REQUEST.size
 _NOTHING = memoryview(b"")
 _WRITE, _DISCONNECT = int(NbdCommand.WRITE), int(NbdCommand.DISCONNECT)
+NewBuffer: TypeAlias = Callable[[int], memoryview]
+"""Memory for what clients write: of so many bytes, with any content."""
 
 
 class NbdViolation(Exception):
@@ -40,12 +45,13 @@ class NbdViolation(Exception):
 class NbdConnection:
     """Serves one connected socket on the calling thread."""
 
-    def __init__(self, sock: socket.socket, store: PageStore, export: NbdExport) -> None:
-        self._sock = sock
+    def __init__(
+        self, sock: socket.socket, store: PageStore, export: NbdExport, new_buffer: NewBuffer
+    ) -> None:
+        self._sock, self._send = sock, sock.sendall
         self._export = export
         self._batch = NbdBatch(store)
-        self._buffer = bytearray(_BUFFER_BYTES)
-        self._view = memoryview(self._buffer)
+        self._view = new_buffer(_BUFFER_BYTES)
         self._start = self._end = 0
 
     def serve(self) -> None:
@@ -56,10 +62,10 @@ class NbdConnection:
             while self._process():
                 self._answer()
                 self._receive()
+            self._answer()
         finally:
             # Requests that have begun count in their slabs until they are finished.
-            pieces = self._batch.answers()
-        self._send(pieces)
+            self._batch.finish()
 
     # -- negotiation -----------------------------------------------------------------------------
 
@@ -88,9 +94,10 @@ class NbdConnection:
 
     def _process(self) -> bool:
         """Begin all complete requests in the buffer; False: the client disconnects."""
-        while self._end - self._start >= REQUEST.size:
+        batch = self._batch
+        while self._end - self._start >= _REQUEST_BYTES:
             magic, flags, command, cookie, offset, length = REQUEST.unpack_from(
-                self._buffer, self._start
+                self._view, self._start
             )
             if magic != REQUEST_MAGIC:
                 raise NbdViolation(f"a request begins with {magic:#x}")
@@ -98,31 +105,44 @@ class NbdConnection:
                 return False
             data = _NOTHING
             if command == _WRITE:
-                if length > MAX_REQUEST_BYTES:
-                    raise NbdViolation(f"a write of {length} bytes")
                 found = self._payload(length)
                 if found is None:
                     return True
                 data = found
-            elif not self._batch.has_room(command, length):
+            if not batch.has_room(command, length):
                 self._answer()
-            # A large write left the buffer empty: the rest of it was received elsewhere.
-            self._start += min(REQUEST.size + len(data), self._end - self._start)
-            self._batch.begin(command, flags, cookie, offset, length, data)
+            # The rest of a large write was received elsewhere: nothing is left in the buffer.
+            self._start = min(self._start + _REQUEST_BYTES + len(data), self._end)
+            batch.begin(command, flags, cookie, offset, length, data)
         return True
 
     def _payload(self, length: int) -> memoryview | None:
         """The content of a write; None: receive more first."""
-        start = self._start + REQUEST.size
+        start = self._start + _REQUEST_BYTES
         if start + length <= self._end:
             return self._view[start : start + length]
-        if REQUEST.size + length <= _BUFFER_BYTES:
+        if _REQUEST_BYTES + length <= _BUFFER_BYTES:
             return None
+        if length > MAX_REQUEST_BYTES:
+            return self._skip(length)
         content = memoryview(bytearray(length))
         arrived = self._end - start
         content[:arrived] = self._view[start : self._end]
         self._fill(content[arrived:])
         return content
+
+    def _skip(self, length: int) -> memoryview:
+        """Receive a write that is too large, and return nothing. Raises NbdViolation."""
+        if length > MAX_SKIPPED_BYTES:
+            raise NbdViolation(f"a write of {length} bytes")
+        self._answer()
+        left_bytes = length - (self._end - self._start - _REQUEST_BYTES)
+        while left_bytes:
+            part = self._view[: min(left_bytes, _BUFFER_BYTES)]
+            self._fill(part)
+            left_bytes -= len(part)
+        self._start = self._end
+        return _NOTHING
 
     def _receive(self) -> None:
         """Receive what is there; nothing in the buffer is in use any more. Raises OSError."""
@@ -132,26 +152,14 @@ class NbdConnection:
         elif _BUFFER_BYTES - self._end < _LEAST_ROOM_BYTES:
             self._view[:unread_bytes] = bytes(self._view[self._start : self._end])
             self._start, self._end = 0, unread_bytes
-        count = self._sock.recv_into(self._view[self._end :])
+        room = self._view[self._end :] if self._end else self._view
+        count = self._sock.recv_into(room)
         if not count:
             raise ConnectionResetError("the client disconnected")
         self._end += count
 
     def _answer(self) -> None:
-        pieces = self._batch.answers()
-        if pieces:
-            self._send(pieces)
-
-    def _send(self, pieces: list[bytes | memoryview]) -> None:
-        while pieces:
-            sent = self._sock.sendmsg(pieces[:_MAX_PIECES])
-            done = 0
-            while done < len(pieces) and sent >= len(pieces[done]):
-                sent -= len(pieces[done])
-                done += 1
-            del pieces[:done]
-            if sent:
-                pieces[0] = memoryview(pieces[0])[sent:]
+        self._batch.answer(self._send)
 
     def _fill(self, view: memoryview) -> None:
         while view:

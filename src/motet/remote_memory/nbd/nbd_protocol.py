@@ -22,10 +22,13 @@ REPLY_MAGIC = 0x67446698
 MAX_OPTION_BYTES = 1 << 14
 MAX_REQUEST_BYTES = 1 << 25
 """Largest read or write, which clients may send unless told otherwise."""
+MAX_SKIPPED_BYTES = 1 << 26
+"""A larger write is refused; one beyond this ends the connection."""
 
 TRANSMISSION_FLAGS = 1 | 4 | 8 | 32 | 64 | 256
 """Has flags, FLUSH, FUA, TRIM, WRITE_ZEROES, and several connections see the same device."""
-FUA = 1
+FUA, NO_HOLE = 1, 2
+"""Flags of requests."""
 
 
 class NbdOption(IntEnum):

@@ -12,7 +12,12 @@ from typing import Self
 
 from motet.domain.errors import BadInput
 from motet.remote_memory.borrower.store_operation import PageStore
-from motet.remote_memory.nbd.nbd_connection import NbdConnection, NbdViolation, peer_user
+from motet.remote_memory.nbd.nbd_connection import (
+    NbdConnection,
+    NbdViolation,
+    NewBuffer,
+    peer_user,
+)
 from motet.remote_memory.nbd.nbd_options import NbdExport
 
 _LOG = logging.getLogger(__name__)
@@ -26,9 +31,13 @@ class NbdServer:
     The socket's mode lets only its user connect; the user at the other end is checked, too.
     """
 
-    def __init__(self, path: Path, store: PageStore, name: str) -> None:
-        """`name`: of the export; clients may leave it out. An old socket is replaced."""
+    def __init__(
+        self, path: Path, store: PageStore, name: str, new_buffer: NewBuffer | None = None
+    ) -> None:
+        """`name`: of the export; clients may leave it out. An old socket is replaced.
+        `new_buffer`: memory that the store's lenders on this host can read."""
         self.path = path
+        self._new_buffer = new_buffer or _new_buffer
         self._store, self._export = store, NbdExport(name, store.size_bytes)
         self._lock = threading.Lock()
         self._connections: dict[socket.socket, threading.Thread] = {}
@@ -84,7 +93,7 @@ class NbdServer:
     def _serve(self, sock: socket.socket) -> None:
         try:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
-            NbdConnection(sock, self._store, self._export).serve()
+            NbdConnection(sock, self._store, self._export, self._new_buffer).serve()
         except NbdViolation as error:
             _LOG.warning("an NBD client was disconnected: %s", error)
         except OSError:
@@ -110,6 +119,10 @@ def _listening(path: Path) -> socket.socket:
         os.umask(before)
     sock.listen(_BACKLOG)
     return sock
+
+
+def _new_buffer(size: int) -> memoryview:
+    return memoryview(bytearray(size))
 
 
 def _shut_down(sock: socket.socket) -> None:
