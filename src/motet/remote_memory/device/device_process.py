@@ -7,26 +7,23 @@ device would get bus errors.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import logging
-import os
 import signal
 import sys
 import threading
-from contextlib import suppress
+from contextlib import ExitStack
 from pathlib import Path
 
 from motet.domain.errors import MotetError
 from motet.remote_memory.borrower.borrowed_memory import BorrowedMemory
 from motet.remote_memory.device.device_start import StartedDevice
 from motet.remote_memory.device.memory_folder import DevicePlace, MemoryFolder, write_endpoint
+from motet.remote_memory.device.memory_lock import stay_in_memory
+from motet.remote_memory.fuse.fuse_file import FuseFile
 from motet.remote_memory.nbd.nbd_server import NbdServer
 from motet.remote_memory.wire.memory_messages import BadMemoryMessage
 from motet.remote_memory.wire.memory_views import MemoryCommand
 from motet.transport import Request, Server, read_secret, use_short_switch_interval
-
-_MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
-_SURVIVES_OUT_OF_MEMORY = "-1000"
 
 
 class _Commands:
@@ -50,34 +47,24 @@ class _Commands:
 def serve_device(folder: MemoryFolder, place: DevicePlace) -> None:
     """Serve until END, SIGTERM or SIGINT. Prints one line when it is ready. Raises BadInput."""
     started = StartedDevice.read(place.settings)
+    stay_in_memory(is_swap=started.is_swap)
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
     secret = read_secret(folder.secret_file)
     lender_secret = secret if started.secret_file is None else read_secret(started.secret_file)
     with (
-        folder.claim(f"device-{place.name}"),
+        folder.claim_device(place),
         BorrowedMemory(started.settings, started.lenders, lender_secret, place.name) as memory,
-        NbdServer(place.socket, memory.store, place.name) as nbd,
+        NbdServer(place.socket, memory.store, place.name, memory.new_buffer) as nbd,
         Server(_Commands(memory, nbd, ended).handle, secret) as server,
+        ExitStack() as stack,
     ):
+        if started.has_file:
+            stack.enter_context(FuseFile(place.file, memory.store))
         write_endpoint(place.endpoint, server.endpoint)
         print("ready", flush=True)  # noqa: T201 - for the starting process
         ended.wait()
-
-
-def stay_in_memory() -> None:
-    """Never be paged out to the own device, and be the last that the kernel kills; as root.
-
-    Other users may lock little memory, and a lock of future memory would fail later.
-    """
-    if os.geteuid():
-        return
-    with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text(_SURVIVES_OUT_OF_MEMORY, encoding="ascii")
-    library = ctypes.CDLL(None, use_errno=True)
-    if library.mlockall(_MCL_CURRENT | _MCL_FUTURE | _MCL_ONFAULT):
-        logging.warning("not locked into memory: %s", os.strerror(ctypes.get_errno()))
 
 
 def run_device_process() -> int:
@@ -91,7 +78,6 @@ def run_device_process() -> int:
     folder = MemoryFolder(given.folder)
     Path("/proc/self/comm").write_text("motet-blockd", encoding="ascii")
     try:
-        stay_in_memory()
         serve_device(folder, folder.device(given.name))
     except MotetError as error:
         print(f"error: {error}", flush=True)  # noqa: T201 - for the starting process

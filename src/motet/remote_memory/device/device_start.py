@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -26,11 +26,14 @@ _READY, _ERROR = "ready", "error: "
 
 @dataclass(frozen=True)
 class StartedDevice:
-    """What a device process needs. `secret_file`: of the lenders; None: that of the folder."""
+    """What a device process needs. `secret_file`: of the lenders; None: that of the folder.
+    `is_swap`: it must be locked into memory. `has_file`: it is also a file, as FuseFile."""
 
     settings: DeviceSettings
     lenders: tuple[Endpoint, ...]
     secret_file: Path | None = None
+    is_swap: bool = False
+    has_file: bool = False
 
     def write(self, path: Path) -> None:
         """As JSON."""
@@ -45,6 +48,8 @@ class StartedDevice:
             "prefetch": self.settings.prefetch,
             "lenders": [each.encode() for each in self.lenders],
             "secret_file": None if self.secret_file is None else str(self.secret_file),
+            "is_swap": self.is_swap,
+            "has_file": self.has_file,
         }
         path.write_text(json.dumps(document), encoding="utf-8")
 
@@ -63,7 +68,13 @@ class StartedDevice:
             )
             secret = found["secret_file"]
             lenders = tuple(map(Endpoint.decode, found["lenders"]))
-            return cls(settings, lenders, None if secret is None else Path(secret))
+            return cls(
+                settings,
+                lenders,
+                None if secret is None else Path(secret),
+                bool(found["is_swap"]),
+                bool(found["has_file"]),
+            )
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise BadInput(f"{path}: not the settings of a device: {error}") from error
 
@@ -73,7 +84,7 @@ def start_device(folder: MemoryFolder, place: DevicePlace, started: StartedDevic
 
     Raises BadInput: there is a device of this name, or it cannot be made.
     """
-    with folder.claim(f"device-{place.name}"):  # Only to see that no other one runs.
+    with folder.claim_device(place):  # Only to see that no other one runs.
         place.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         started.write(place.settings)
     with place.log.open("ab") as log:
@@ -105,12 +116,18 @@ def device_view(folder: MemoryFolder, place: DevicePlace) -> DeviceView:
 
 def end_device(folder: MemoryFolder, place: DevicePlace) -> None:
     """End a device and remove its backup. Raises Unreachable: it does not run."""
-    with suppress(ConnectionLost):  # It may end before its answer is sent.
+    with suppress(ConnectionLost):  # It has ended before its reply was sent.
         _ask(place.endpoint, folder.secret(), MemoryCommand.END)
-    lock = folder.path / f"device-{place.name}.lock"
-    with lock.open("w", encoding="ascii") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # The process holds it until its end.
+    folder.await_end(place)
     place.clear()
+
+
+def kill_device(folder: MemoryFolder, place: DevicePlace) -> None:
+    """End a device that does not answer; who uses it gets I/O errors."""
+    process = folder.process_of(place)
+    if process is not None:
+        os.kill(process, signal.SIGKILL)
+        folder.await_end(place)
 
 
 def lender_view(endpoint_file: Path, secret: bytes) -> LenderView:

@@ -44,13 +44,23 @@ class DevicePlace:
         return self.path / "backup"
 
     @property
+    def file(self) -> Path:
+        """The device as a file, if it is one."""
+        return self.path / "file"
+
+    @property
+    def swap(self) -> Path:
+        """Which block device of the kernel it is swap space on."""
+        return self.path / "swap.json"
+
+    @property
     def log(self) -> Path:
         """What the process writes."""
         return self.path / "device.log"
 
     def clear(self) -> None:
         """Remove what a device leaves that has ended, but the log; its pages are lost."""
-        for path in (self.socket, self.endpoint, self.settings, self.backup):
+        for path in (self.socket, self.endpoint, self.settings, self.backup, self.file, self.swap):
             path.unlink(missing_ok=True)
 
 
@@ -95,14 +105,41 @@ class MemoryFolder:
         return read_secret(self.secret_file)
 
     def claim(self, name: str) -> IO[str]:
-        """Keep others from the same role as long as the file is open. Raises BadInput."""
-        lock = (self.path / f"{name}.lock").open("w", encoding="ascii")
+        """Keep others from the same role as long as the file is open. Raises BadInput.
+
+        The file names the process that holds it.
+        """
+        lock = self._lock(name).open("a", encoding="ascii")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             lock.close()
             raise BadInput(f"{self.path}: a {name} of this user runs already") from None
+        lock.truncate(0)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
         return lock
+
+    def claim_device(self, place: DevicePlace) -> IO[str]:
+        """The role of one device."""
+        return self.claim(_role(place))
+
+    def await_end(self, place: DevicePlace) -> None:
+        """Return once the process of a device has ended."""
+        with self._lock(_role(place)).open("a", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+
+    def process_of(self, place: DevicePlace) -> int | None:
+        """The process of a device, also if it is stopped; None: it has ended."""
+        try:
+            with self._lock(_role(place)).open("r", encoding="ascii") as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            text = self._lock(_role(place)).read_text(encoding="ascii").strip()
+            return int(text) if text.isdecimal() else None
+        except FileNotFoundError:
+            pass
+        return None
 
     def device(self, name: str) -> DevicePlace:
         """The files of a device; its folder may not exist. Raises BadInput."""
@@ -118,6 +155,13 @@ class MemoryFolder:
             DevicePlace(path.parent, path.parent.name)
             for path in sorted((self.path / "devices").glob("*/settings.json"))
         ]
+
+    def _lock(self, name: str) -> Path:
+        return self.path / f"{name}.lock"
+
+
+def _role(place: DevicePlace) -> str:
+    return f"device-{place.name}"
 
 
 def default_memory_folder() -> Path:

@@ -19,6 +19,7 @@ from motet.domain.errors import BadInput, NotFound
 from motet.interfaces.cli.commands import motet
 from nbd_client import READ, WRITE, NbdClient
 from remote_memory_parts import content
+from swap_host import needs_root_and
 from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -85,6 +86,38 @@ def test_a_device_that_died_is_shown_and_cleared_by_down(folder: Path) -> None:
     said(folder, "down")
     assert document(folder, "status")["devices"] == []
     assert not (folder / "devices" / "other" / "backup").exists()
+
+
+def test_one_command_makes_swap_space_and_one_ends_it(folder: Path) -> None:
+    needs_root_and("/dev/fuse", "/dev/loop-control")
+    first = run(folder, "device", "up", "--size", "4M", "--slab", "1M", "--swap", "--priority", "3")
+    if isinstance(first.exception, BadInput) and "refuses swap space" in str(first.exception):
+        pytest.skip(str(first.exception))
+    try:
+        found = re.search(
+            r"^swap space on (\S+): 4M, priority 3, until: motet memory down", first.output, re.M
+        )
+        assert found
+        (device,) = document(folder, "status")["devices"]
+        assert device["swap"]["path"] == found[1]
+        assert "running, 0 swapped" in said(folder, "status")
+    finally:
+        said(folder, "down")
+    assert found[1] not in Path("/proc/swaps").read_text(encoding="ascii")
+    assert document(folder, "status")["devices"] == []
+
+
+@pytest.mark.soak
+def test_a_stopped_device_is_told_from_one_that_has_ended(folder: Path) -> None:
+    """It waits for the answer for ten seconds."""
+    up = document(folder, "device", "up", "--size", "64K", "--slab", "64K")
+    os.kill(up["pid"], signal.SIGSTOP)
+    error = run(folder, "down").exception
+    assert isinstance(error, BadInput)
+    assert f"(process {up['pid']}) does not answer" in str(error)
+    assert (folder / "devices" / "swap" / "backup").exists()
+    assert "swap: killed" in run(folder, "down", "--force").stderr
+    assert document(folder, "status")["devices"] == []
 
 
 @pytest.mark.parametrize(

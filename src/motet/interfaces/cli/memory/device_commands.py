@@ -10,6 +10,7 @@ import click
 
 from motet.domain.errors import BadInput, MotetError, NotFound, Unreachable
 from motet.interfaces.cli.memory.cluster_status import cluster_option, show_cluster
+from motet.interfaces.cli.memory.device_output import print_device
 from motet.interfaces.cli.memory.options import (
     ByteSizeType,
     memory_folder,
@@ -19,6 +20,7 @@ from motet.interfaces.cli.memory.options import (
 )
 from motet.interfaces.cli.shell.group import HelpfulGroup
 from motet.interfaces.cli.shell.option_groups import json_option
+from motet.interfaces.cli.shell.process.signals import raise_on_signals
 from motet.interfaces.cli.shell.streams.visible import echo_note
 
 if TYPE_CHECKING:
@@ -86,6 +88,20 @@ def device_group() -> None:
     is_flag=True,
     help="Read pages ahead where reads follow a trend; for backup disks that are slow to answer.",
 )
+@click.option(
+    "--swap",
+    "is_swap",
+    is_flag=True,
+    help="Make it swap space of this machine, as root, until 'motet memory down'.",
+)
+@click.option(
+    "--priority",
+    type=click.IntRange(0, 32767),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Of --swap: the kernel fills swap space with a higher one first.",
+)
 @secret_option
 @state_dir_option
 @json_option()
@@ -99,21 +115,27 @@ def device_up_command(
     arena_bytes: int,
     replicas: int,
     prefetch: bool,
+    is_swap: bool,
+    priority: int,
     secret_file: Path | None,
     folder: Path | None,
     as_json: bool,
 ) -> None:
     """Start the block device NAME (default: swap), which goes on until 'motet memory down'.
 
-    It prints the commands, for root, that make it swap space. Without a lender that answers, the
-    pages are on the disk alone.
+    With --swap the machine pages to it, through /dev/nbd or, without that, a loop device. Else it
+    prints the commands, for root, that make it swap space. Without a lender that answers, the pages
+    are on the disk alone.
     """
-    from motet.interfaces.cli.shell.streams.results import print_json
     from motet.remote_memory.borrower.borrowed_memory import DeviceSettings
     from motet.remote_memory.core.device_geometry import DeviceGeometry
     from motet.remote_memory.device.device_start import StartedDevice, start_device
     from motet.remote_memory.device.lender_addresses import known_lenders, lender_at
+    from motet.remote_memory.device.memory_lock import is_killed_last
+    from motet.remote_memory.swap.swap_device import swap_up
+    from motet.remote_memory.swap.swap_doors import usable_door
 
+    door = usable_door() if is_swap else None
     place = memory_folder(folder)
     place.secret()
     found = [*map(lender_at, lenders)] or known_lenders(place)
@@ -127,29 +149,22 @@ def device_up_command(
         prefetch,
     )
     secret = None if secret_file is None else secret_file.absolute()
-    process = start_device(place, device, StartedDevice(settings, tuple(found), secret))
+    started = StartedDevice(
+        settings, tuple(found), secret, is_swap, door is not None and door.needs_file
+    )
+    if door is None:
+        process, use = start_device(place, device, started), None
+    else:
+        with raise_on_signals():
+            process, use = swap_up(place, device, started, door, priority)
+        if not is_killed_last(process):
+            echo_note(
+                "CAP_SYS_RESOURCE is missing: the kernel may kill the device when memory is short, "
+                "and programs that need its pages with it"
+            )
     if not found:
         echo_note("no lender is known: pages are on the disk alone; motet memory lend, or --lender")
-    commands = swap_commands(device.socket)
-    if as_json:
-        print_json(
-            {"name": name, "pid": process, "socket": str(device.socket), "commands": commands}
-        )
-        return
-    click.echo(f"nbd+unix:///{name}?socket={device.socket}")
-    echo_note("as root, to page to it:")
-    for command in commands:
-        echo_note(f"  {command}")
-
-
-def swap_commands(socket: Path) -> list[str]:
-    """What root types to make the device swap space."""
-    return [
-        "modprobe nbd",
-        f"nbd-client -unix {socket} /dev/nbd0 -b 4096 -timeout 0 -persist",
-        "mkswap /dev/nbd0",
-        "swapon --priority 10 /dev/nbd0",
-    ]
+    print_device(device, process, use, as_json=as_json)
 
 
 @click.command("status", short_help="Show what is lent and borrowed here, or in the cluster.")
@@ -179,9 +194,10 @@ def memory_status_command(server: str | None, folder: Path | None, as_json: bool
 @click.option("--force", is_flag=True, help="Also devices that are in use: their users fail.")
 @state_dir_option
 def memory_down_command(names: tuple[str, ...], force: bool, folder: Path | None) -> None:
-    """End the devices NAME, or all. Their content is lost."""
-    from motet.remote_memory.device.device_start import device_view, end_device
+    """End the devices NAME, or all. Their content is lost.
 
+    What is in their swap space returns to memory first, which must have room for it.
+    """
     place = memory_folder(folder)
     known = {each.name: each for each in place.devices()}
     for name in names:
@@ -189,20 +205,40 @@ def memory_down_command(names: tuple[str, ...], force: bool, folder: Path | None
             running = ", ".join(known) or "none"
             raise NotFound(f"there is no device {name!r:.40}; known: {running}")
     for name in names or known:
-        device = known[name]
-        try:
-            view = device_view(place, device)
-        except Unreachable:
+        _end(place, known[name], force=force)
+
+
+def _end(place: MemoryFolder, device: DevicePlace, *, force: bool) -> None:
+    """Raises BadInput: it is in use, or does not answer."""
+    from motet.remote_memory.device.device_start import device_view, end_device, kill_device
+    from motet.remote_memory.swap.swap_device import swap_down
+
+    name = device.name
+    swap_down(place, device, force=force)
+    try:
+        view = device_view(place, device)
+    except Unreachable as error:
+        process = place.process_of(device)
+        if process is None:
             device.clear()
             echo_note(f"{name}: it had ended")
-            continue
-        if view.clients and not force:
+            return
+        if not force:
             raise BadInput(
-                f"device {name} has {view.clients} connections; swapoff /dev/nbd0 and nbd-client "
-                "-d /dev/nbd0 first, or --force"
-            )
-        end_device(place, device)
-        echo_note(f"{name}: ended")
+                f"device {name} (process {process}) does not answer: {error}; kill -CONT "
+                f"{process} if it is stopped, or --force"
+            ) from error
+        kill_device(place, device)
+        device.clear()
+        echo_note(f"{name}: killed")
+        return
+    if view.clients and not force:
+        raise BadInput(
+            f"device {name} has {view.clients} connections; swapoff /dev/nbd0 and nbd-client "
+            "-d /dev/nbd0 first, or --force"
+        )
+    end_device(place, device)
+    echo_note(f"{name}: ended")
 
 
 def _lender(place: MemoryFolder) -> dict[str, Any] | None:
@@ -216,9 +252,12 @@ def _lender(place: MemoryFolder) -> dict[str, Any] | None:
 
 def _device(place: MemoryFolder, device: DevicePlace) -> dict[str, Any]:
     from motet.remote_memory.device.device_start import device_view
+    from motet.remote_memory.swap.swap_device import swap_use
 
+    use = swap_use(device)
+    swap = None if use is None else asdict(use)
     try:
         view = asdict(device_view(place, device))
     except MotetError as error:
-        return {"name": device.name, "is_running": False, "reason": str(error)}
-    return {**view, "away": list(view["away"]), "is_running": True}
+        return {"name": device.name, "is_running": False, "reason": str(error), "swap": swap}
+    return {**view, "away": list(view["away"]), "is_running": True, "swap": swap}

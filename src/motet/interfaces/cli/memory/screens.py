@@ -100,9 +100,9 @@ def _device_table(devices: Sequence[Mapping[str, Any]]) -> Table:
     table = _table("DEVICE", "SIZE", "MAPPED", "REMOTE", "PENDING", "CLIENTS", "LENDERS", "STATE")
     for each in devices:
         if not each["is_running"]:
-            table.add_row(Text(each["name"]), *["-"] * 6, "ended")
+            table.add_row(Text(each["name"]), *["-"] * 6, _state("ended", each))
             continue
-        state = visible_text(each["disk_error"]) or "running"
+        state = _state(visible_text(each["disk_error"]) or "running", each)
         table.add_row(
             Text(each["name"]),
             size_text(each["size_bytes"]),
@@ -111,9 +111,16 @@ def _device_table(devices: Sequence[Mapping[str, Any]]) -> Table:
             size_text(each["pending_pages"] << 12),
             str(each["clients"]),
             f"{len(each['lenders']) - len(each['away'])}/{len(each['lenders'])}",
-            Text(state),
+            state,
         )
     return table
+
+
+def _state(state: str, device: Mapping[str, Any]) -> Text:
+    swap = device["swap"]
+    if swap is None:
+        return Text(state)
+    return Text(f"{state}, {size_text(swap['used_bytes'])} swapped")
 
 
 def _table(*columns: str) -> Table:

@@ -1,0 +1,51 @@
+"""What `motet memory device up` prints."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from motet.interfaces.cli.shell.streams.visible import echo_note
+
+if TYPE_CHECKING:
+    from motet.remote_memory.device.memory_folder import DevicePlace
+    from motet.remote_memory.swap.swap_table import SwapUse
+
+
+def print_device(device: DevicePlace, process: int, use: SwapUse | None, *, as_json: bool) -> None:
+    """Where the device is; without swap space, how root makes it some."""
+    from motet.interfaces.cli.shell.streams.results import print_json
+    from motet.remote_memory.core.byte_sizes import size_text
+
+    commands = [] if use else swap_commands(device.socket)
+    if as_json:
+        document = {"name": device.name, "pid": process, "socket": str(device.socket)}
+        swap = None if use is None else asdict(use)
+        print_json({**document, "commands": commands, "swap": swap})
+        return
+    if use is not None:
+        click.echo(
+            f"swap space on {use.path}: {size_text(use.size_bytes)}, priority {use.priority}, "
+            f"until: motet memory down {device.name}"
+        )
+        return
+    click.echo(f"nbd+unix:///{device.name}?socket={device.socket}")
+    echo_note("as root, to page to it:")
+    for command in commands:
+        echo_note(f"  {command}")
+
+
+def swap_commands(socket: Path) -> list[str]:
+    """What root types to make the device swap space of this machine or another one."""
+    from motet.remote_memory.swap.swap_doors import nbd_client_command
+
+    block = Path("/dev/nbd0")
+    return [
+        "modprobe nbd",
+        " ".join(nbd_client_command(socket, block)),
+        f"mkswap {block}",
+        f"swapon --priority 10 {block}",
+    ]
