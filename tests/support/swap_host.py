@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,6 +43,18 @@ def needs_root_and(*devices: str) -> None:
     for device in devices:
         if not Path(device).exists():
             pytest.skip(f"needs {device}")
+
+
+@contextmanager
+def only_swap_test() -> Iterator[None]:
+    """The kernel spreads pages over all swap spaces, also over that of a test which kills its own.
+
+    One test at a time, of all workers and of all users of the machine.
+    """
+    lock = Path(tempfile.gettempdir()) / "motet-swap-tests.lock"
+    with lock.open("w", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from motet.remote_memory.swap.host_programs import run_program
 from motet.remote_memory.swap.swap_device import swap_down, swap_up, swap_use
 from motet.remote_memory.swap.swap_doors import LoopDoor
 from motet.remote_memory.swap.swap_table import SWAP_TABLE, SwapUse, swap_uses
-from swap_host import HungryProgram, limited_group, needs_root_and
+from swap_host import HungryProgram, limited_group, needs_root_and, only_swap_test
 from waiting import wait_until
 
 MIB = 1 << 20
@@ -36,7 +36,7 @@ PRIORITY = 7
 @pytest.fixture
 def folder() -> Iterator[MemoryFolder]:
     needs_root_and("/dev/fuse", "/dev/loop-control")
-    with tempfile.TemporaryDirectory(prefix="motet-") as name:
+    with only_swap_test(), tempfile.TemporaryDirectory(prefix="motet-") as name:
         found = MemoryFolder(Path(name) / "memory")
         found.secret()
         yield found

@@ -19,7 +19,7 @@ from motet.domain.errors import BadInput, NotFound
 from motet.interfaces.cli.commands import motet
 from nbd_client import READ, WRITE, NbdClient
 from remote_memory_parts import content
-from swap_host import needs_root_and
+from swap_host import needs_root_and, only_swap_test
 from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -88,8 +88,15 @@ def test_a_device_that_died_is_shown_and_cleared_by_down(folder: Path) -> None:
     assert not (folder / "devices" / "other" / "backup").exists()
 
 
-def test_one_command_makes_swap_space_and_one_ends_it(folder: Path) -> None:
+@pytest.fixture
+def swap_host() -> Iterator[None]:
     needs_root_and("/dev/fuse", "/dev/loop-control")
+    with only_swap_test():
+        yield
+
+
+@pytest.mark.usefixtures("swap_host")
+def test_one_command_makes_swap_space_and_one_ends_it(folder: Path) -> None:
     first = run(folder, "device", "up", "--size", "4M", "--slab", "1M", "--swap", "--priority", "3")
     if isinstance(first.exception, BadInput) and "refuses swap space" in str(first.exception):
         pytest.skip(str(first.exception))
