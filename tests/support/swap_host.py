@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -95,10 +95,11 @@ class HungryProgram:
         return self.process.stdout.readline().split()
 
     def go_on(self) -> None:
-        """Let it read what it wrote."""
+        """Let it read what it wrote, unless it has ended: the interpreter's pages are lost, too."""
         assert self.process.stdin is not None
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
+        with suppress(BrokenPipeError):
+            self.process.stdin.write("\n")
+            self.process.stdin.flush()
 
     def check(self) -> tuple[int, int]:
         """Wrong pages, and faults that waited for swap space."""
@@ -111,7 +112,11 @@ class HungryProgram:
 
     def __exit__(self, *exc_info: object) -> None:
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            with suppress(BrokenPipeError):
+                pipe.close()
 
 
 def _own_group() -> tuple[Path, str]:
