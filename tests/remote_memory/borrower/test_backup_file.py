@@ -59,3 +59,15 @@ def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
 def test_a_disk_without_room_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"no room for .* name a file on another disk"):
         BackupFile(tmp_path / "backup", 1 << 60)
+
+
+def test_a_file_that_grows_has_room_for_all_and_keeps_its_content(tmp_path: Path) -> None:
+    path = tmp_path / "backup"
+    with BackupFile(path, PAGE) as file:
+        file.write(0, [aligned(content(1))])
+        file.extend(50 * PAGE)
+        file.extend(50 * PAGE)
+        file.write(49 * PAGE, [aligned(content(2))])
+        assert path.stat().st_blocks * 512 >= 50 * PAGE
+    assert path.read_bytes()[:PAGE] == content(1)
+    assert path.read_bytes()[49 * PAGE :] == content(2)

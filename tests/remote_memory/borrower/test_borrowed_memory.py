@@ -154,3 +154,24 @@ def test_a_lender_with_another_secret_is_not_used(tmp_path: Path) -> None:
         wait_until(memory.failures)
         assert "does not have this job's secret" in str(memory.failures())
         assert memory.view().away == (str(lender.endpoint),)
+
+
+def test_a_device_that_grows_keeps_its_pages_and_has_lenders_for_new_slabs(tmp_path: Path) -> None:
+    with lending(4) as lender, borrowing(tmp_path, [lender.endpoint], slabs=1) as memory:
+        write(memory.store, 0, content(1, SLAB_PAGES))
+        memory.extend(3 * SLAB_PAGES * PAGE)
+        assert [memory.map_slab(slab) for slab in range(3)] == [False, True, True]
+        write(memory.store, SLAB_PAGES, content(2, 2 * SLAB_PAGES))
+        assert read(memory.store, 0, SLAB_PAGES) == content(1, SLAB_PAGES)
+        assert read(memory.store, SLAB_PAGES, 2 * SLAB_PAGES) == content(2, 2 * SLAB_PAGES)
+        assert memory.view().mapped_slabs == memory.view().slabs == 3
+        assert memory.store.counters.read_local == 0
+        memory.store.detach_all(str(lender.endpoint))
+        assert read(memory.store, SLAB_PAGES, 2 * SLAB_PAGES) == content(2, 2 * SLAB_PAGES)
+
+
+def test_the_first_answer_of_a_lender_can_be_waited_for(tmp_path: Path) -> None:
+    with borrowing(tmp_path) as memory:
+        assert not memory.wait_for_lender(0.0)
+    with lending() as lender, borrowing(tmp_path, [lender.endpoint]) as memory:
+        assert memory.wait_for_lender(10.0)

@@ -183,3 +183,43 @@ def test_pages_of_a_slab_are_read_while_a_write_to_it_waits_for_the_disk(
         goes_on.set()
         waits.join()
     assert read(store, 0, SLAB_PAGES) == content(2, SLAB_PAGES)
+
+
+def test_a_new_lender_is_given_what_was_read_and_not_what_it_has(
+    memory: BorrowedMemory, two_lenders: tuple[Lender, Lender]
+) -> None:
+    store, data = memory.store, content(8, SLAB_PAGES)
+    write(store, 0, data)
+    (lender,) = (name for name in store.mapped_by_lender() if is_slab_of(memory, name))
+    store.detach_all(lender)
+    assert memory.map_slab(0)
+    write(store, 0, data[:PAGE])
+    before = store.remote_pages()
+    store.begin_fill(0, memoryview(data)).finish()
+    assert store.remote_pages() == before + SLAB_PAGES - 1
+    assert read(store, 0, SLAB_PAGES) == data
+    assert store.counters.read_local == 0
+    assert store.counters.written == SLAB_PAGES + 1
+
+
+def test_pages_of_a_slab_without_a_lender_are_given_to_nobody(tmp_path: Path) -> None:
+    with borrowing(tmp_path) as memory:
+        memory.store.begin_fill(0, memoryview(content(1, 2))).finish()
+        assert memory.store.remote_pages() == 0
+
+
+def test_a_lender_that_is_lost_before_it_is_given_pages_changes_nothing(tmp_path: Path) -> None:
+    data = content(3, SLAB_PAGES)
+    with lending() as lender, borrowing(tmp_path, [lender.endpoint]) as memory:
+        write(memory.store, 0, data[:PAGE])
+        write(memory.store, 1, data[PAGE:])
+        memory.store.detach_all(str(lender.endpoint))
+        assert memory.map_slab(0)
+        lender.close()
+        memory.store.begin_fill(0, memoryview(data)).finish()
+        assert memory.store.remote_pages() == 0
+        assert read(memory.store, 0, SLAB_PAGES) == data
+
+
+def is_slab_of(memory: BorrowedMemory, lender: str, slab: int = 0) -> bool:
+    return lender in {mapping.lender for mapping in memory.store._slabs[slab].mappings}

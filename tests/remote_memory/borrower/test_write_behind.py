@@ -132,3 +132,14 @@ def test_a_full_queue_before_a_failing_disk_refuses_writes(
     with pytest.raises(OSError, match="No space left"):
         put(queue, 9, content(9))
     assert read(queue, 0, ARENA_PAGES) == b"".join(map(content, range(ARENA_PAGES)))
+
+
+def test_what_is_pending_can_be_dropped_at_the_end(file: HeldFile) -> None:
+    queue = WriteBehind(file, PAGES, ARENA_PAGES * PAGE)
+    file.is_full = True
+    with pytest.raises(OSError, match="No space left"):
+        queue.wait(put(queue, 0, content(1)))
+    file.is_full = False
+    queue.close(keeps=False)
+    assert file.path.read_bytes()[:PAGE] in (bytes(PAGE), content(1))
+    assert file.path.read_bytes()[PAGE:] == bytes((PAGES - 1) * PAGE)

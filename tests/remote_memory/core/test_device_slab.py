@@ -240,3 +240,15 @@ def test_a_failed_placement_leaves_the_slab_unmapped_and_can_be_repeated() -> No
     slab.place(None)
     assert slab.state is SlabState.UNMAPPED
     assert slab.begin_placing()
+
+
+def test_a_lender_lacks_pages_that_it_does_not_have_and_no_lender_lacks_none() -> None:
+    slab = DeviceSlab(4)
+    assert not slab.lacks(0, 4)
+    assert slab.begin_placing()
+    mapping = SlabMapping("lender", b"token", 1)
+    slab.place(mapping)
+    assert slab.begin_write(1, 2) is mapping
+    assert slab.lacks(1, 2)
+    slab.finish_write(mapping, 1, 2, is_stored=True)
+    assert [slab.lacks(0, 2), slab.lacks(1, 2), slab.lacks(2, 2)] == [True, False, True]

@@ -99,3 +99,16 @@ def test_neighbours_are_written_together_and_overlaps_one_after_the_other() -> N
     assert contiguous_runs(apart) == [[apart[1], apart[2], apart[0]], [apart[3]]]
     same = [write(4, 2), write(0, 2), write(5, 2)]
     assert list(without_overlaps(same)) == [[same[0], same[1]], [same[2]]]
+
+
+def test_a_device_that_grows_keeps_what_is_pending() -> None:
+    pending = PendingWrites(2, SLOTS)
+    first = pending.add(0, 2)
+    for pages in (3, 40, 40):
+        pending.extend(pages)
+    second = pending.add(38, 2)
+    found = pending.slots_of(0, 40)
+    assert found is not None
+    assert found[:2].tolist() == [first, first + 1]
+    assert found[38:].tolist() == [second, second + 1]
+    assert (found[2:38] == -1).all()

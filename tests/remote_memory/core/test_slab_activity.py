@@ -71,3 +71,13 @@ def test_a_slab_is_hot_as_soon_as_the_pages_of_this_period_make_it_hot() -> None
     activity.advance(1.0)
     activity.count(1, 101)
     assert told == [1, 1]
+
+
+def test_slabs_that_are_added_keep_the_rates_of_the_others() -> None:
+    activity = SlabActivity(1, alpha=0.5)
+    activity.count(0, 40)
+    activity.advance(1.0)
+    activity.extend(3)
+    activity.count(2, 60)
+    activity.advance(1.0)
+    assert list(activity.rates) == [10.0, 0.0, 30.0]

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -90,6 +90,7 @@ class BorrowedMemory:
         self._done: list[SlabMapping] = []
         self._no_placement_before_s = self._no_replica_before_s = 0.0
         self.store.activity.watch(settings.hot_slab, self._awake)
+        self._was_reached = threading.Event()
         self._keeper = threading.Thread(target=self._keep, name="motet-device", daemon=True)
         self._ending = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="motet-lender-watch", daemon=True)
@@ -143,8 +144,21 @@ class BorrowedMemory:
         """By lender, why it is not used."""
         return {name: link.failure for name, link in self._links.items() if link.failure}
 
-    def close(self) -> None:
-        """Return all slabs, and write what is pending."""
+    def wait_for_lender(self, timeout_s: float) -> bool:
+        """Whether a lender has answered since the start, or does so in this time."""
+        return self._was_reached.wait(timeout_s)
+
+    def extend(self, size_bytes: int) -> None:
+        """Make the device larger; one thread at a time. Raises OSError: the disk has no room."""
+        geometry = replace(self._geometry, size_bytes=size_bytes)
+        self._file.extend(size_bytes)
+        self._backup.extend(geometry.pages)
+        with self._lock:
+            self.store.extend(geometry)
+        self._geometry = geometry
+
+    def close(self, *, keeps: bool = True) -> None:
+        """Return all slabs, and write what is pending, or drop it."""
         with self._wake:
             self._is_ending = True
             self._wake.notify()
@@ -157,7 +171,7 @@ class BorrowedMemory:
             self.store.close()
         if self._repair is not None:
             self._repair.close()
-        self._backup.close()
+        self._backup.close(keeps=keeps)
         self._file.close()
         self._arena.close()
 
@@ -189,6 +203,7 @@ class BorrowedMemory:
         """See LenderEvents."""
         del lender
         self._no_placement_before_s = self._no_replica_before_s = 0.0
+        self._was_reached.set()
         self._awake()
 
     def _drained(self, mapping: SlabMapping) -> None:
@@ -211,7 +226,8 @@ class BorrowedMemory:
                 self._send_done()
                 now_s = time.monotonic()
                 if now_s >= next_s:
-                    self.store.activity.advance(now_s - next_s + PERIOD_S)
+                    with self._lock:
+                        self.store.activity.advance(now_s - next_s + PERIOD_S)
                     next_s = now_s + PERIOD_S
                 self.place_hot_slabs()
             except Exception:

@@ -31,8 +31,17 @@ class SlabMap:
         self.activity = SlabActivity(geometry.slabs)
         self.evictions = 0
         self._on_drained = on_drained
+        self._replicas = replicas
         self._slabs = [SlabCopies(geometry.slab_pages, replicas) for _ in range(geometry.slabs)]
         self._locks = [threading.Lock() for _ in self._slabs]
+
+    def extend(self, geometry: DeviceGeometry) -> None:
+        """The device is larger from now on; one thread at a time, not beside `activity.advance`."""
+        added = geometry.slabs - len(self._slabs)
+        self._locks += [threading.Lock() for _ in range(added)]
+        self._slabs += [SlabCopies(geometry.slab_pages, self._replicas) for _ in range(added)]
+        self.activity.extend(geometry.slabs)
+        self.geometry = geometry
 
     def mapped_by_lender(self) -> Mapping[str, int]:
         """Number of slabs."""
@@ -100,8 +109,8 @@ class SlabMap:
 
     def detach_all(self, lender: str) -> None:
         """A lender is lost."""
-        for slab, lock in zip(self._slabs, self._locks, strict=True):
-            with lock:
+        for number, slab in enumerate(self._slabs):
+            with self._locks[number]:
                 for copy in slab.copies:
                     mapping = copy.mapping
                     if mapping is not None and mapping.lender == lender:

@@ -23,7 +23,7 @@ from motet.remote_memory.borrower.store_operation import StoreOperation, joined
 from motet.remote_memory.borrower.write_behind import WriteBehind
 from motet.remote_memory.core.device_geometry import PAGE_BYTES, DeviceGeometry, SlabRange
 from motet.remote_memory.core.device_slab import SlabMapping
-from motet.remote_memory.core.slab_copies import CopyRequest
+from motet.remote_memory.core.slab_copies import CopyFill, CopyRequest
 from motet.remote_memory.wire.page_requests import MAX_TRANSFER_BYTES
 from motet.transport.client.call import Call
 
@@ -52,6 +52,10 @@ class StoreCounters:
 
     def __init__(self) -> None:
         self.read_local = self.read_remote = self.written = self.repaired = 0
+
+
+_WRITTEN = 0
+"""The ticket of a write that the backup has already."""
 
 
 class SlabStore(SlabMap):
@@ -105,6 +109,13 @@ class SlabStore(SlabMap):
         for part in self.geometry.ranges(offset, length, length):
             with self._locks[part.slab]:
                 self._slabs[part.slab].forget(part.first_page, part.pages)
+
+    def begin_fill(self, offset: int, data: memoryview) -> StoreOperation:
+        """Give lenders the pages that they lack, as they were read from the backup: after a slab
+        has got another lender. Until the end of `finish` nothing may write to these pages."""
+        parts = self.geometry.ranges(offset, len(data), MAX_TRANSFER_BYTES)
+        fills = (self._fill(part, _piece(data, part)) for part in parts)
+        return joined(each for each in fills if each is not None)
 
     def flush(self) -> None:
         """See PageStore."""
@@ -168,6 +179,35 @@ class SlabStore(SlabMap):
         place = number * self.geometry.slab_pages + first_page
         return BackupRead(self._backup, place, into)
 
+    def _fill(self, part: SlabRange, data: memoryview) -> StoreOperation | None:
+        """None: the pages need no transfer, or the lenders were lost."""
+        failures = list[tuple[LenderPort, MotetError]]()
+        with self._locks[part.slab]:
+            requests = self._slabs[part.slab].begin_fill(part.first_page, part.pages)
+            fills = (CopyFill(request, part.first_page, part.pages) for request in requests)
+            sent = [self._send(part.slab, fill, data, failures) for fill in fills]
+        for lender, failure in failures:
+            lender.fail(failure)
+        stored = [write for write in sent if write is not None]
+        return ReplicatedWrite(self, stored) if stored else None
+
+    def _send(
+        self,
+        number: int,
+        fill: CopyFill,
+        data: memoryview,
+        failures: list[tuple[LenderPort, MotetError]],
+    ) -> RemoteWrite | None:
+        """With the slab's lock held; None: the lender was lost, which `failures` gets."""
+        request, first_page, pages = fill
+        lender = self._lenders[request.mapping.lender]
+        call = _attempt(lender.submit_write, request.mapping, first_page, data)
+        if isinstance(call, MotetError):
+            failures.append((lender, call))
+            request.copy.finish_write(request.mapping, first_page, pages, is_stored=False)
+            return None
+        return RemoteWrite(self, call, number, request, first_page, pages, _WRITTEN)
+
     # -- ends of remote requests -----------------------------------------------------------------
 
     def end_write(self, write: RemoteWrite, error: MotetError | None) -> None:
@@ -226,22 +266,21 @@ class SlabStore(SlabMap):
         return True
 
     def _begin_fills(self, number: int, pages: range, content: memoryview) -> list[RemoteWrite]:
-        sent = list[RemoteWrite]()
         failures = list[tuple[LenderPort, MotetError]]()
         with self._locks[number]:
-            for request, first_page, count in self._slabs[number].begin_fills():
-                start = (first_page - pages.start) * PAGE_BYTES
-                data = content[start : start + count * PAGE_BYTES]
-                lender = self._lenders[request.mapping.lender]
-                call = _attempt(lender.submit_write, request.mapping, first_page, data)
-                if isinstance(call, MotetError):
-                    failures.append((lender, call))
-                    request.copy.finish_write(request.mapping, first_page, count, is_stored=False)
-                else:
-                    sent.append(RemoteWrite(self, call, number, request, first_page, count, 0))
+            sent = [
+                self._send(number, fill, _of_pages(content, fill, pages.start), failures)
+                for fill in self._slabs[number].begin_fills()
+            ]
         for lender, error in failures:
             lender.fail(error)
-        return sent
+        return [write for write in sent if write is not None]
+
+
+def _of_pages(content: memoryview, fill: CopyFill, first_page: int) -> memoryview:
+    """The pages of a fill, in content that begins with this page of the slab."""
+    start = (fill.first_page - first_page) * PAGE_BYTES
+    return content[start : start + fill.pages * PAGE_BYTES]
 
 
 def _attempt(

@@ -49,7 +49,7 @@ class WriteBehind:
         self._done = threading.Condition(self._lock)
         self._error: OSError | None = None
         self._awaited = 0
-        self._is_idle = self._is_closing = False
+        self._is_idle = self._is_closing = self._drops_pending = False
         self._writers = ThreadPoolExecutor(_DISK_DEPTH, "motet-backup")
         self._thread = threading.Thread(target=self._run, name="motet-write-behind", daemon=True)
         self._thread.start()
@@ -63,6 +63,11 @@ class WriteBehind:
     def disk_error(self) -> OSError | None:
         """Of the last write, while it fails."""
         return self._error
+
+    def extend(self, device_pages: int) -> None:
+        """The device has so many pages from now on."""
+        with self._lock:
+            self._pending.extend(device_pages)
 
     def put(self, first_page: int, data: memoryview) -> int:
         """Queue a write of whole pages; waits for room. Returns the ticket for `wait`.
@@ -119,10 +124,10 @@ class WriteBehind:
         for place, content in pending:
             into[place * PAGE_BYTES : (place + 1) * PAGE_BYTES] = content
 
-    def close(self) -> None:
-        """Write what is pending, as far as the disk lets it. The file stays open."""
+    def close(self, *, keeps: bool = True) -> None:
+        """Write what is pending, as far as the disk lets it, or drop it. The file stays open."""
         with self._lock:
-            self._is_closing = True
+            self._is_closing, self._drops_pending = True, not keeps
             self._work.notify()
         self._thread.join()
         self._writers.shutdown()
@@ -158,7 +163,7 @@ class WriteBehind:
             is_urgent = self._is_closing or self._awaited > self._pending.written
             if not is_urgent and self._pending.used_slots < _GATHER_PAGES:
                 self._work.wait(_GATHER_S)
-            return self._pending.batch(_BATCH_PAGES)
+            return [] if self._drops_pending else self._pending.batch(_BATCH_PAGES)
 
     def _run(self) -> None:
         while batch := self._next_batch():

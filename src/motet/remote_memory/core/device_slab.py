@@ -113,10 +113,14 @@ class DeviceSlab:
         elif mapping is self.mapping:
             self._valid[first_page : first_page + pages] = b"\x01" * pages
 
+    def lacks(self, first_page: int, pages: int) -> bool:
+        """Whether there is a lender that does not have all these pages."""
+        return self.mapping is not None and not self._has(first_page, pages)
+
     def begin_read(self, first_page: int, pages: int) -> SlabMapping | None:
         """The mapping that has all these pages; None: read elsewhere. Ends with `finish_read`."""
         mapping = self.mapping
-        if mapping is None or self._valid.find(0, first_page, first_page + pages) >= 0:
+        if mapping is None or not self._has(first_page, pages):
             return None
         mapping.in_flight += 1
         return mapping
@@ -130,3 +134,6 @@ class DeviceSlab:
     def forget(self, first_page: int, pages: int) -> None:
         """The content of these pages does not matter any more (TRIM)."""
         self._valid[first_page : first_page + pages] = bytes(pages)
+
+    def _has(self, first_page: int, pages: int) -> bool:
+        return self._valid.find(0, first_page, first_page + pages) < 0

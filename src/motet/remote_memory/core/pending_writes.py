@@ -44,6 +44,14 @@ class PendingWrites:
         """Including slots that were skipped at the end of the ring."""
         return self._head - self._tail
 
+    def extend(self, device_pages: int) -> None:
+        """The device has at least so many pages from now on."""
+        known = len(self._positions)
+        if device_pages > known:
+            more = max(device_pages - known, known // 2)  # The whole table is copied each time.
+            added = np.full(more, _NONE, np.int64)
+            self._positions = np.concatenate([self._positions, added])
+
     def has_room(self, pages: int) -> bool:
         """Whether `add` succeeds."""
         return self._start_of(pages) + pages - self._tail <= self._slots

@@ -26,6 +26,12 @@ class SlabActivity:
         """By slab."""
         return self._rates
 
+    def extend(self, slabs: int) -> None:
+        """There are so many slabs from now on; not beside `advance`, which replaces all counts."""
+        added = slabs - len(self._rates)
+        self._counts += [0] * added
+        self._rates = [*self._rates, *[0.0] * added]
+
     def count(self, slab: int, pages: int) -> None:
         """Pages that were read or written."""
         count = self._counts[slab] + pages
@@ -53,7 +59,7 @@ class SlabActivity:
         kept = 1 - self._alpha
         soon = (
             max(rate, self._alpha * count + kept * rate)
-            for count, rate in zip(self._counts, self._rates, strict=True)
+            for count, rate in zip(self._counts, self._rates, strict=False)  # Beside `extend`.
         )
         found = {slab: rate for slab, rate in enumerate(soon) if rate > threshold}
         return sorted(found, key=lambda slab: (-found[slab], slab))
