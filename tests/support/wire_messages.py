@@ -10,6 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from motet.runtime.core.reporting.reports import RemoteUse
 from motet.runtime.core.rows import Ragged, Rows
 from motet.runtime.server.accumulator import Contribution, PartialSum
 from motet.runtime.server.block_state import AppliedNumbers, BlockState
@@ -24,15 +25,15 @@ from motet.runtime.wire.control_messages import (
     LearnOwners,
     LoadRows,
     Meet,
-    ModelSpill,
     MoveBlocks,
     PauseWork,
     Ping,
     PrepareWork,
     ReadState,
-    ReviewModelSpill,
+    ReviewSpill,
     Settle,
     SetWorkers,
+    SpillUse,
     WorkChanged,
     WorkPrepared,
 )
@@ -142,8 +143,8 @@ MESSAGES: Mapping[type, st.SearchStrategy[Any]] = {
     WorkIsPaused: st.builds(WorkIsPaused, NUMBERS, NUMBERS, NUMBERS),
     PauseWork: st.builds(PauseWork, NUMBERS, NUMBERS, NUMBERS),
     EpochDone: st.builds(EpochDone, *[NUMBERS] * 9, sums=FLOAT_ARRAYS, batch_us=FLOAT_ARRAYS),
-    ReviewModelSpill: st.builds(ReviewModelSpill, NUMBERS),
-    ModelSpill: st.builds(ModelSpill, NUMBERS, NUMBERS),
+    ReviewSpill: st.builds(ReviewSpill, NUMBERS),
+    SpillUse: st.builds(SpillUse, NUMBERS, NUMBERS, st.builds(RemoteUse, NUMBERS, NUMBERS)),
     EpochAnswer: st.builds(EpochAnswer, st.sampled_from(["continue", "stop"])),
 }
 

@@ -87,6 +87,19 @@ def test_a_model_on_disk_is_told_with_the_time_for_it() -> None:
     assert "spilled" not in printed(TrainDocument.of(result, "some/diabetes", 1, 2))
 
 
+def test_remote_memory_is_told_with_what_was_read_from_it_and_from_the_disk() -> None:
+    result = lasso_result()
+    used = [(0, 0, 5_000_000), (96_000_000, 80_000_000, 7_000_000), (64_000_000, 40_000_000, 0)]
+    epochs = tuple(
+        replace(epoch, remote_bytes=held, remote_read_bytes=near, backup_read_bytes=disk)
+        for epoch, (held, near, disk) in zip(result.epochs, used, strict=True)
+    )
+    document = TrainDocument.of(replace(result, epochs=epochs), "some/diabetes", 1, 2)
+    line = "96.0 MB on other machines, from where 120 MB were read; 12.0 MB from the disk\n"
+    assert f"remote     {line}" in printed(document)
+    assert "remote" not in printed(TrainDocument.of(result, "some/diabetes", 1, 2))
+
+
 def test_the_workers_that_helped_most_are_told() -> None:
     document = TrainDocument.of(lasso_result(), "some/diabetes", 1, 2)
     pairs = [(0, 2, 14, 1200), (1, 2, 1, 30), (0, 3, 2, 20), (2, 3, 1, 9), (1, 0, 1, 1)]

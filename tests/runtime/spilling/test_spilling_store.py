@@ -19,9 +19,10 @@ from motet.runtime.core.schedule import Schedule, deal_blocks
 from motet.runtime.spilling.disk_share import FixedShare
 from motet.runtime.spilling.section_image import SpillBuffer
 from motet.runtime.spilling.section_memory import SECTIONS_AHEAD
-from motet.runtime.spilling.spill_file import SpillFile
 from motet.runtime.spilling.spilled_storage import SpilledParking
 from motet.runtime.spilling.spilling_store import SpillingBlockStore
+from motet.runtime.spilling.targets.spill_file import SpillFile
+from motet.runtime.spilling.targets.spill_targets import SpillTargets
 from motet.runtime.worker.block_store import MemoryBlockStore
 from motet.runtime.worker.local_training import LocalTraining
 from motet.runtime.worker.share import DataShare
@@ -321,7 +322,7 @@ def test_parked_blocks_make_the_same_share() -> None:
     app = ToyRegression(10, 60, sparse=True)
     rows = app.prepare(None, seed=1)
     schedule = Schedule.of(len(rows), 60, 8, seed=0)
-    parking = SpilledParking(SpillOptions(1.0, DISK))
+    parking = SpilledParking(SpillTargets(SpillOptions(1.0, DISK)))
     dealt = deal_blocks(rows, schedule)
     parked = {number: parking.park(block) for number, block in dealt.items()}
     parking.clear()

@@ -25,7 +25,7 @@ from motet.runtime.core.reporting.reports import (
 class TrainDocument:
     """The fields of the document, in order; `comp_s` to `room_s` are means over the workers.
 
-    `model_spill_bytes`: the most that were on disk at the end of an epoch.
+    `model_spill_bytes`, `remote_bytes`: the most at the end of an epoch.
     """
 
     app: str
@@ -44,6 +44,9 @@ class TrainDocument:
     room_s: float
     model_spill_bytes: int
     model_spill_s: float
+    remote_bytes: int
+    remote_read_bytes: int
+    backup_read_bytes: int
     bytes_pulled: int
     bytes_pushed: int
     reconfigurations: list[dict[str, Any]]
@@ -89,6 +92,9 @@ class TrainDocument:
             room_s=sum(report.room_s for report in reports),
             model_spill_bytes=max((report.model_spill_bytes for report in reports), default=0),
             model_spill_s=sum(report.model_spill_s for report in reports),
+            remote_bytes=max((report.remote_bytes for report in reports), default=0),
+            remote_read_bytes=sum(report.remote_read_bytes for report in reports),
+            backup_read_bytes=sum(report.backup_read_bytes for report in reports),
             bytes_pulled=sum(report.bytes_pulled for report in reports),
             bytes_pushed=sum(report.bytes_pushed for report in reports),
             reconfigurations=[

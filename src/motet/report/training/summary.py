@@ -46,6 +46,8 @@ def train_summary(
     table.add_row("  moved", _bytes(document))
     if document.model_spill_bytes or document.model_spill_s:
         table.add_row("  spilled", _spilled_model(document))
+    if document.remote_bytes or document.remote_read_bytes or document.backup_read_bytes:
+        table.add_row("  remote", _remote_memory(document))
     table.add_row("  model", f"sha256 {document.model_sha256[:16]}")
     if out is not None:
         table.add_row("  files", str(out))
@@ -157,6 +159,15 @@ def _spilled_model(document: TrainDocument) -> str:
     return (
         f"{bytes_text(document.model_spill_bytes)} of the model on disk, read and written for "
         f"{duration_text(document.model_spill_s)} per server"
+    )
+
+
+def _remote_memory(document: TrainDocument) -> str:
+    """`96.0 MB on other machines, from where 380 MB were read; 12 MB from the disk`."""
+    return (
+        f"{bytes_text(document.remote_bytes)} on other machines, from where "
+        f"{bytes_text(document.remote_read_bytes)} were read; "
+        f"{bytes_text(document.backup_read_bytes)} from the disk"
     )
 
 

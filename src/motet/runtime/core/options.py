@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from motet.domain.errors import BadInput
 from motet.runtime.core.consistency import DEFAULT_CONSISTENCY, Consistency
+
+if TYPE_CHECKING:
+    from motet.transport import Endpoint
 
 Stragglers = Literal["ignore", "help"]
 
@@ -61,10 +64,20 @@ class StopRule:
 
 
 @dataclass(frozen=True)
+class SpillLenders:
+    """Machines that lend memory (`motet memory lend`). `slab_bytes`: their unit of lending."""
+
+    endpoints: tuple[Endpoint, ...]
+    secret: bytes = field(repr=False)
+    slab_bytes: int
+
+
+@dataclass(frozen=True)
 class SpillOptions:
     """`share`: of every worker's input, 0 to 1; None: as much as the memory of its machine makes
     necessary, found while it trains, and then the model. `folder`: on a disk of every machine.
-    `model`: the model is on disk, too, from the beginning.
+    `model`: the model is on disk, too, from the beginning. `lenders`: have all of it in their
+    memory, too, as far as they have room, from where it is read; None: there are none.
 
     Raises BadInput.
     """
@@ -72,6 +85,7 @@ class SpillOptions:
     share: float | None
     folder: Path = DEFAULT_SPILL_FOLDER
     model: bool = False
+    lenders: SpillLenders | None = None
 
     def __post_init__(self) -> None:
         if self.share is not None and not 0 <= self.share <= 1:
@@ -83,17 +97,19 @@ class SpillOptions:
         return self.model or self.share is None
 
     @classmethod
-    def parse(cls, text: str, folder: Path | None) -> SpillOptions:
+    def parse(
+        cls, text: str, folder: Path | None, lenders: SpillLenders | None = None
+    ) -> SpillOptions:
         """From `auto`, `model` (it alone is on disk) or a number. Raises BadInput."""
         place = Path(tempfile.gettempdir()) if folder is None else folder
         if folder is None and DEFAULT_SPILL_FOLDER.is_dir():
             place = DEFAULT_SPILL_FOLDER
         if text == AUTO_SHARE:
-            return cls(None, place)
+            return cls(None, place, lenders=lenders)
         if text == MODEL_ALONE:
-            return cls(0.0, place, model=True)
+            return cls(0.0, place, model=True, lenders=lenders)
         try:
-            return cls(float(text), place)
+            return cls(float(text), place, lenders=lenders)
         except ValueError as error:
             raise BadInput(f"spill={text}: must be {_SPILL_VALUES}") from error
 

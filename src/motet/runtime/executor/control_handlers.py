@@ -25,7 +25,7 @@ from motet.runtime.wire.control_messages import (
     Ping,
     PrepareWork,
     ReadState,
-    ReviewModelSpill,
+    ReviewSpill,
     Settle,
     SetWorkers,
 )
@@ -92,11 +92,9 @@ def _settle(context: GenerationContext, message: Settle, request: Request) -> No
     request.reply(ReplyStatus.OK)
 
 
-def _review_model_spill(
-    context: GenerationContext, message: ReviewModelSpill, request: Request
-) -> None:
+def _review_spill(context: GenerationContext, message: ReviewSpill, request: Request) -> None:
     del message
-    context.review_model_spill(request)
+    context.review_spill(request)
 
 
 def _hold(context: GenerationContext, message: Hold, request: Request) -> None:
@@ -141,7 +139,7 @@ _HANDLERS: tuple[ControlHandler[Any], ...] = (
     ControlHandler(MoveBlocks, GenerationContext.move),
     ControlHandler(BlockTransfer, _take_block),
     ControlHandler(Settle, _settle),
-    ControlHandler(ReviewModelSpill, _review_model_spill),
+    ControlHandler(ReviewSpill, _review_spill),
     ControlHandler(Hold, _hold),
     ControlHandler(PrepareWork, GenerationContext.prepare),
     ControlHandler(PauseWork, _pause_work),

@@ -7,18 +7,20 @@ from collections.abc import Mapping
 
 from motet.domain.errors import JobFailed
 from motet.runtime.client.table_client import TableClient
+from motet.runtime.core.reporting.reports import NO_REMOTE_USE
 from motet.runtime.executor.deduplication import Deduplicator
 from motet.runtime.server.block_migration import move_blocks
 from motet.runtime.server.served_tables import ServedTables
 from motet.runtime.server.shard import Shard
 from motet.runtime.spilling.spilled_storage import ModelSpilling, SpilledParking, SpillingStores
+from motet.runtime.spilling.targets.spill_targets import SpillTargets
 from motet.runtime.stealing.victim import Victim
 from motet.runtime.wire.assignment import Assignment
 from motet.runtime.wire.control_messages import (
     BlocksMoved,
-    ModelSpill,
     MoveBlocks,
     PrepareWork,
+    SpillUse,
     WorkChanged,
     WorkPrepared,
 )
@@ -64,14 +66,15 @@ class GenerationContext:
         )
         self.carriers = ExecutorPeers(assignment.endpoints, secret, arena)
         app, spill = assignment.app, assignment.spill
-        stores = None if spill is None else SpillingStores(spill, app.state_columns)
+        targets = None if spill is None else SpillTargets(spill)
+        stores = None if targets is None else SpillingStores(targets, app.state_columns)
         self.data = DataBlocks(
             app,
             assignment.schedule,
             executor,
             DataBlockSender(assignment.generation, self.carriers),
             stores or resources.make_store,
-            None if spill is None else SpilledParking(spill),
+            None if targets is None else SpilledParking(targets),
         )
         self.step_gate = StepGate(assignment.first_clock)
         self.victim = Victim()
@@ -87,8 +90,9 @@ class GenerationContext:
             self._before_request if spills_model else None,
         )
         self._model_spilling: ModelSpilling | None = None
-        if spill is not None and stores is not None:
-            self._model_spilling = ModelSpilling(spill, stores, shard, when_short=spills_model)
+        self._spill_targets = targets
+        if targets is not None and stores is not None:
+            self._model_spilling = ModelSpilling(targets, stores, shard, when_short=spills_model)
         self.tables = ServedTables(f"executor {executor}", [shard], self.number)
         self.client = TableClient(
             assignment.table,
@@ -107,12 +111,15 @@ class GenerationContext:
         if self._model_spilling is not None:
             self._model_spilling.require(nbytes)
 
-    def review_model_spill(self, request: Request) -> None:
-        """Tell what of the model is on disk at the end of an epoch; then it may return."""
-        if (spilling := self._model_spilling) is None:
-            answer(request, ModelSpill(0, 0))
+    def review_spill(self, request: Request) -> None:
+        """Tell what is spilled at the end of an epoch; then the model may return to memory."""
+        targets, spilling = self._spill_targets, self._model_spilling
+        remote = NO_REMOTE_USE if targets is None else targets.take_use()
+        if spilling is None:
+            answer(request, SpillUse(0, 0, remote))
             return
-        answer(request, ModelSpill(spilling.blocks.spilled_bytes, spilling.blocks.time.take()))
+        blocks = spilling.blocks
+        answer(request, SpillUse(blocks.spilled_bytes, blocks.time.take(), remote))
         spilling.after_epoch()
 
     def learn(self, table: int, ownership: Ownership) -> None:

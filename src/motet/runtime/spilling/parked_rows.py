@@ -10,7 +10,7 @@ from motet.domain.arrays import Array, Indices
 from motet.runtime.core.rows import Column, Ragged, Rows
 from motet.runtime.spilling.section_image import PAGE_BYTES
 from motet.runtime.spilling.section_transfer import new_buffer
-from motet.runtime.spilling.spill_file import SpillTarget
+from motet.runtime.spilling.targets.spill_target import SpillTarget
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from motet.domain.errors import JobFailed
 from motet.runtime.core.subtask import Clock, monotonic_us
 from motet.runtime.spilling.section_image import SectionImage
 from motet.runtime.spilling.section_transfer import SectionTransfer, StoredSection
-from motet.runtime.spilling.spill_file import SpillTarget
+from motet.runtime.spilling.targets.spill_target import SpillTarget
 
 SECTIONS_AHEAD = 2
 """Spilled sections that are read before their use: one that is complete, one that comes."""

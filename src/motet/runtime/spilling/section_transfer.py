@@ -9,7 +9,10 @@ from dataclasses import dataclass
 
 from motet.runtime.core.subtask import Clock
 from motet.runtime.spilling.section_image import SectionImage
-from motet.runtime.spilling.spill_file import SpillTarget
+from motet.runtime.spilling.targets.spill_target import SpillTarget
+
+_RECENT_READS = 16
+"""Remote memory may come and go: older reads count ever less."""
 
 
 @dataclass
@@ -50,13 +53,13 @@ class SectionTransfer:
         """`make_target`: called once a section is to be written."""
         self._make_target, self._now_us = make_target, now_us
         self._opened: SpillTarget | None = None
-        self._read_us = self._reads = 0
+        self._mean_read_us, self._reads = 0.0, 0
         self.written_bytes = 0
 
     @property
     def mean_read_s(self) -> float:
-        """Of a section; 0: none was read yet."""
-        return self._read_us / self._reads / 1e6 if self._reads else 0.0
+        """Of one of the last sections; 0: none was read yet."""
+        return self._mean_read_us / 1e6
 
     def read(self, section: StoredSection) -> None:
         """Into a buffer of its own."""
@@ -64,8 +67,8 @@ class SectionTransfer:
         began_us = self._now_us()
         buffer = new_buffer(section.image.nbytes)
         self._target.read(section.place, buffer)
-        self._read_us += self._now_us() - began_us
-        self._reads += 1
+        self._reads = min(self._reads + 1, _RECENT_READS)
+        self._mean_read_us += (self._now_us() - began_us - self._mean_read_us) / self._reads
         section.buffer = buffer
 
     def spill(self, section: StoredSection) -> None:

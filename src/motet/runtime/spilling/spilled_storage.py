@@ -8,7 +8,6 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from motet.domain.errors import JobFailed
-from motet.runtime.core.options import SpillOptions
 from motet.runtime.core.rows import Rows
 from motet.runtime.spilling.disk_share import FixedShare, TunedShare
 from motet.runtime.spilling.machine_memory import MachineMemory
@@ -17,56 +16,54 @@ from motet.runtime.spilling.model.memory_room import MemoryRoom
 from motet.runtime.spilling.model.model_on_disk import ModelOnDisk, PlacedModel
 from motet.runtime.spilling.parked_rows import ParkedRows
 from motet.runtime.spilling.share_board import ShareBoard
-from motet.runtime.spilling.spill_file import SpillFile
 from motet.runtime.spilling.spilling_store import SpillingBlockStore
+from motet.runtime.spilling.targets.spill_target import SpillTarget
+from motet.runtime.spilling.targets.spill_targets import SpillTargets
 from motet.runtime.worker.block_store import MakeBatch
 
 
 class SpilledParking:
-    """A Parking on disk, in a file that is made with the first block."""
+    """A Parking on a target that is opened for the first block."""
 
-    def __init__(self, options: SpillOptions) -> None:
-        self._options = options
+    def __init__(self, targets: SpillTargets) -> None:
+        self._targets = targets
         self._lock = threading.Lock()
-        self._file: SpillFile | None = None
+        self._target: SpillTarget | None = None
 
     def park(self, rows: Rows) -> ParkedRows:
         """See Parking."""
         with self._lock:
-            if self._file is None:
-                self._file = SpillFile(self._options.folder)
-            file = self._file
-        return ParkedRows(file, rows)
+            if self._target is None:
+                self._target = self._targets.open()
+            target = self._target
+        return ParkedRows(target, rows)
 
     def clear(self) -> None:
-        """See Parking; the file is gone with the last block that is still used."""
+        """See Parking; the target is closed with the last block that is still used."""
         with self._lock:
-            self._file = None
+            self._target = None
 
 
 class SpillingStores:
-    """Makes the stores of one worker's shares, each with a file of its own."""
+    """Makes the stores of one worker's shares, each with a target of its own."""
 
-    def __init__(self, options: SpillOptions, state_columns: Collection[str]) -> None:
-        self._options, self._state_columns = options, state_columns
+    def __init__(self, targets: SpillTargets, state_columns: Collection[str]) -> None:
+        self._targets, self._state_columns = targets, state_columns
         self._made: weakref.WeakSet[SpillingBlockStore] = weakref.WeakSet()
         self.model: ModelOnDisk | None = None
         """Of the same executor; returns to memory before this input does."""
 
     def __call__(self, make_batch: MakeBatch) -> SpillingBlockStore:
         """A MakeStore."""
-        fixed = self._options.share
+        fixed = self._targets.options.share
         share = self._tuned_share() if fixed is None else FixedShare(fixed)
-        store = SpillingBlockStore(make_batch, self._state_columns, self._target, share)
+        store = SpillingBlockStore(make_batch, self._state_columns, self._targets.open, share)
         self._made.add(store)
         return store
 
     def make_room(self, nbytes: int) -> bool:
         """See SpillableInput."""
         return any(store.make_room(nbytes) for store in list(self._made))
-
-    def _target(self) -> SpillFile:
-        return SpillFile(self._options.folder)
 
     def _tuned_share(self) -> TunedShare:
         memory = MachineMemory()
@@ -75,7 +72,7 @@ class SpillingStores:
         return TunedShare(
             watch,
             absent_bytes=lambda: 0 if self.model is None else self.model.absent_bytes,
-            board=ShareBoard(self._options.folder, memory.limited_by()),
+            board=ShareBoard(self._targets.options.folder, memory.limited_by()),
         )
 
 
@@ -84,7 +81,7 @@ class ModelSpilling:
 
     def __init__(
         self,
-        options: SpillOptions,
+        targets: SpillTargets,
         data: SpillingStores,
         model: PlacedModel,
         *,
@@ -92,7 +89,8 @@ class ModelSpilling:
     ) -> None:
         """Spills the model at once if the options say so. `data`: the executor's input.
         `when_short`: whether the model is spilled when memory runs short; input is in any case."""
-        self.blocks = data.model = ModelOnDisk(model, lambda: SpillFile(options.folder))
+        options = targets.options
+        self.blocks = data.model = ModelOnDisk(model, targets.open)
         self.room: MemoryRoom | None = None
         if options.share is None:
             self.room = MemoryRoom(MachineMemory(), data, self.blocks, spills_model=when_short)

@@ -13,7 +13,7 @@ from motet.runtime.spilling.section_image import SectionImage
 from motet.runtime.spilling.section_memory import SectionMemory
 from motet.runtime.spilling.section_transfer import new_buffer
 from motet.runtime.spilling.share_tuner import EpochLoads
-from motet.runtime.spilling.spill_file import SpillTarget
+from motet.runtime.spilling.targets.spill_target import SpillTarget
 from motet.runtime.worker.block_store import MakeBatch
 
 SPILLED_SECTION_BYTES = 4 << 20

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from motet.runtime.core.reporting.reports import NO_REMOTE_USE, RemoteUse
 from motet.runtime.core.rows import Rows
 from motet.runtime.wire.messages import RequestKind
 from motet.runtime.wire.ownership import Ownership, WorkChange
@@ -120,19 +121,21 @@ class Settle(ControlRequest):
 
 
 @dataclass(frozen=True, eq=False)
-class ReviewModelSpill(ControlRequest):
-    """An epoch has ended; answered by ModelSpill."""
+class ReviewSpill(ControlRequest):
+    """An epoch has ended; answered by SpillUse."""
 
-    kind = RequestKind.REVIEW_MODEL_SPILL
+    kind = RequestKind.REVIEW_SPILL
 
 
 @dataclass(frozen=True, eq=False)
-class ModelSpill:
-    """Bytes of the executor's blocks that are on disk between their uses, and microseconds for
-    which requests read and wrote such blocks since the last review."""
+class SpillUse:
+    """Bytes of the executor's blocks of the model that are on disk between their uses, microseconds
+    for which requests read and wrote such blocks since the last review, and what all its spilled
+    data have of the memory of other machines."""
 
     nbytes: int
     moved_us: int
+    remote: RemoteUse = NO_REMOTE_USE
 
 
 # -- changes of the workers and their data -------------------------------------------------------

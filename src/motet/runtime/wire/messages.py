@@ -33,7 +33,7 @@ class RequestKind(IntEnum):
     ASK_WORK = 41
     RETURN_STATE = 42
     PING = 43
-    REVIEW_MODEL_SPILL = 44
+    REVIEW_SPILL = 44
 
 
 TABLE_KINDS = (

@@ -35,7 +35,7 @@ from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport
 from motet.runtime.core.rows import Rows
 from motet.runtime.wire.assignment import CONTROLLER, RunOutcome
-from motet.runtime.wire.control_messages import ModelSpill
+from motet.runtime.wire.control_messages import SpillUse
 from worker_reports import report
 
 NO_ROWS = Rows(np.empty(0, np.int64), {})
@@ -64,7 +64,7 @@ class FixedValues:
         del clock
         return (0, 1)
 
-    def review_model_spill(self) -> Sequence[ModelSpill]:
+    def review_spill(self) -> Sequence[SpillUse]:
         return ()
 
     def read_model(self, clock: int) -> Array:

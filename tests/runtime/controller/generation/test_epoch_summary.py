@@ -8,8 +8,8 @@ import pytest
 from motet.domain.errors import JobFailed
 from motet.runtime.controller.generation.epoch_summary import epoch_summary, total_sums
 from motet.runtime.core.application import Evaluation
-from motet.runtime.core.reporting.reports import EpochReport, Help
-from motet.runtime.wire.control_messages import ModelSpill
+from motet.runtime.core.reporting.reports import EpochReport, Help, RemoteUse
+from motet.runtime.wire.control_messages import SpillUse
 from worker_reports import done
 
 
@@ -56,9 +56,16 @@ def test_a_loss_that_is_not_finite_fails_the_job_and_names_the_remedy(loss: floa
 
 
 def test_models_on_disk_are_added_up_and_the_time_is_a_mean_over_their_servers() -> None:
-    spills = [ModelSpill(5, 1_000_000), ModelSpill(0, 0), ModelSpill(7, 3_000_000)]
+    spills = [SpillUse(5, 1_000_000), SpillUse(0, 0), SpillUse(7, 3_000_000)]
     summary = epoch_summary([done(0, 0)], Evaluation(1.0), 10, spills)
     assert (summary.model_spill_bytes, summary.model_spill_s) == (12, 2.0)
+
+
+def test_the_use_of_remote_memory_is_added_up() -> None:
+    spills = [SpillUse(0, 0, RemoteUse(1, 20, 300)), SpillUse(0, 0, RemoteUse(4, 50, 600))]
+    summary = epoch_summary([done(0, 0)], Evaluation(1.0), 10, spills)
+    assert summary.remote_bytes == 5
+    assert (summary.remote_read_bytes, summary.backup_read_bytes) == (70, 900)
 
 
 def test_the_evaluation_takes_the_mean_of_its_subtasks_and_all_of_the_slowest_worker() -> None:

@@ -18,7 +18,7 @@ from motet.runtime.executor import generation_context
 from motet.runtime.spilling.machine_memory import MachineMemory, MemoryState
 from motet.runtime.spilling.model.model_on_disk import TimedPlace, TransferTime
 from motet.runtime.spilling.model.spilled_values import SpilledValues
-from motet.runtime.spilling.spill_file import SpillFile
+from motet.runtime.spilling.targets.spill_file import SpillFile
 from waiting import wait_until
 from wide_model import WIDTH, WideModel
 

@@ -19,7 +19,7 @@ from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.server.served_tables import ServedTables
 from motet.runtime.server.shard import Shard
 from motet.runtime.spilling.model.spilled_values import SpilledValues
-from motet.runtime.spilling.spill_file import SpillFile
+from motet.runtime.spilling.targets.spill_file import SpillFile
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.peers import ExecutorPeers
 from motet.runtime.wire.table_requests import PushHead

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from motet.runtime.spilling.model.spilled_values import SpilledValues
-from motet.runtime.spilling.spill_file import SpillFile
+from motet.runtime.spilling.targets.spill_file import SpillFile
 
 DISK = Path("/var/tmp")
 

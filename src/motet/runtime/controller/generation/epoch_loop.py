@@ -28,7 +28,7 @@ from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport
 from motet.runtime.core.rows import Rows
 from motet.runtime.wire.assignment import CONTROLLER
-from motet.runtime.wire.control_messages import ModelSpill
+from motet.runtime.wire.control_messages import SpillUse
 
 
 def _ignore(count: int) -> None:
@@ -77,7 +77,7 @@ class EpochState(Protocol):
         """Loss, metrics and residual."""
         ...
 
-    def review_model_spill(self) -> Sequence[ModelSpill]:
+    def review_spill(self) -> Sequence[SpillUse]:
         """What of the model is on disk at every executor after an epoch."""
         ...
 
@@ -211,7 +211,7 @@ class EpochLoop:
         model = self._generation.read_model((epoch + 1) * self._generation.batch_count)
         reports = self._progress.reports
         evaluation = self._generation.summarise(model, total_sums(workers), reports)
-        spills = self._generation.review_model_spill()
+        spills = self._generation.review_spill()
         report = epoch_summary(workers, evaluation, self._generation.instance_count, spills)
         self._progress.reports.append(report)
         self._observer.epoch_done(report)

@@ -11,7 +11,7 @@ from motet.domain.arrays import Floats
 from motet.domain.errors import JobFailed
 from motet.runtime.core.application import Evaluation
 from motet.runtime.core.reporting.reports import EpochReport, Help
-from motet.runtime.wire.control_messages import ModelSpill
+from motet.runtime.wire.control_messages import SpillUse
 from motet.runtime.wire.worker_reports import EpochDone
 
 
@@ -25,7 +25,7 @@ def epoch_summary(
     workers: Sequence[EpochDone],
     evaluation: Evaluation,
     instance_count: int,
-    spills: Sequence[ModelSpill] = (),
+    spills: Sequence[SpillUse] = (),
 ) -> EpochReport:
     """The report of one epoch; `spills`: of every executor. Raises JobFailed: the loss is not
     finite."""
@@ -59,6 +59,9 @@ def epoch_summary(
         model_spill_s=_mean_s(
             [spill.moved_us for spill in spills if spill.nbytes or spill.moved_us]
         ),
+        remote_bytes=sum(spill.remote.held for spill in spills),
+        remote_read_bytes=sum(spill.remote.read for spill in spills),
+        backup_read_bytes=sum(spill.remote.read_from_disk for spill in spills),
         memory_bytes=max(done.memory_bytes for done in workers),
         least_memory_bytes=min(done.memory_bytes for done in workers),
         evaluation_comp_s=float(evaluation_s[:, 0].mean()),

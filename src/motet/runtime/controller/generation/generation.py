@@ -29,9 +29,9 @@ from motet.runtime.wire.control_messages import (
     Dismiss,
     LearnOwners,
     Meet,
-    ModelSpill,
-    ReviewModelSpill,
+    ReviewSpill,
     SetWorkers,
+    SpillUse,
 )
 from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.peers import ExecutorPeers
@@ -149,11 +149,12 @@ class Generation:
         """
         return self._loader.read_state(self.workers_before(clock))
 
-    def review_model_spill(self) -> Sequence[ModelSpill]:
-        """What of the model is on disk at every executor after an epoch; none: it never is."""
-        if self._plan.spill is None or not self._plan.spill.may_spill_model:
+    def review_spill(self) -> Sequence[SpillUse]:
+        """What is spilled at every executor after an epoch; none: input alone, on the disk."""
+        spill = self._plan.spill
+        if spill is None or not (spill.may_spill_model or spill.lenders):
             return ()
-        return self._messenger.answers_of_all(ReviewModelSpill(self.number), ModelSpill)
+        return self._messenger.answers_of_all(ReviewSpill(self.number), SpillUse)
 
     def cut_off(self) -> None:
         """End the controller's requests to executors; they raise ConnectionLost."""

@@ -25,6 +25,19 @@ class Help:
 
 
 @dataclass(frozen=True)
+class RemoteUse:
+    """By spilled data. `held`: bytes that lenders have now. `read`, `read_from_disk`: since the
+    last question, from lenders, and from the disk because no lender had them."""
+
+    held: int = 0
+    read: int = 0
+    read_from_disk: int = 0
+
+
+NO_REMOTE_USE = RemoteUse()
+
+
+@dataclass(frozen=True)
 class EpochReport:
     """One finished epoch.
 
@@ -37,6 +50,9 @@ class EpochReport:
     the most, and with the least; 0: unknown.
     `model_spill_bytes`: of the model that are on disk at its end, all servers together;
     `model_spill_s`: for which requests read and wrote such blocks, a mean over these servers.
+    `remote_bytes`: spilled data that lenders of memory have at its end; `remote_read_bytes`: read
+    from them since the end of the epoch before; `backup_read_bytes`: read from disks instead,
+    because no lender had them; sums over executors.
     `evaluation_comp_s`, `evaluation_comm_s`: of the evaluation after the mini-batches, means over
     workers; `evaluation_s`: all of it, of the slowest worker. `cycle_s`: of the mini-batches and
     the evaluation, of the worker that took longest for both. `cpu_s`: CPU time of the process of a
@@ -62,6 +78,9 @@ class EpochReport:
     least_memory_bytes: int = 0
     model_spill_bytes: int = 0
     model_spill_s: float = 0.0
+    remote_bytes: int = 0
+    remote_read_bytes: int = 0
+    backup_read_bytes: int = 0
     evaluation_comp_s: float = 0.0
     evaluation_comm_s: float = 0.0
     evaluation_s: float = 0.0

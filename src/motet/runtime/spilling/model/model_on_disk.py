@@ -10,7 +10,7 @@ from typing import Protocol
 from motet.domain.arrays import Array
 from motet.runtime.core.subtask import Clock, monotonic_us
 from motet.runtime.spilling.model.spilled_values import SpilledValues
-from motet.runtime.spilling.spill_file import SpillTarget
+from motet.runtime.spilling.targets.spill_target import SpillTarget
 
 
 class PlacedModel(Protocol):

@@ -7,7 +7,7 @@ import numpy as np
 from motet.domain.arrays import Array
 from motet.runtime.spilling.section_image import PAGE_BYTES
 from motet.runtime.spilling.section_transfer import new_buffer
-from motet.runtime.spilling.spill_file import SpillTarget
+from motet.runtime.spilling.targets.spill_target import SpillTarget
 
 
 class SpilledValues:

@@ -1,4 +1,4 @@
-"""Where spilled sections lie: an interface, and a file on a local disk as the first of its kind."""
+"""Spilled data in a file on a local disk."""
 
 from __future__ import annotations
 
@@ -11,31 +11,8 @@ import weakref
 from pathlib import Path
 from typing import Protocol
 
-from motet.domain.errors import JobFailed
 from motet.runtime.spilling.section_image import SpillBuffer
-
-_REMEDY = "create it or free space there, name another folder with --spill-dir, or lower --spill"
-
-
-class SpillTarget(Protocol):
-    """Keeps bytes outside of this process's memory. Places and lengths are multiples of the page
-    size. Used by several threads; all methods raise JobFailed."""
-
-    def reserve(self, nbytes: int) -> int:
-        """The place of so many bytes, which no later `write` lacks room for."""
-        ...
-
-    def write(self, place: int, data: SpillBuffer) -> None:
-        """Keep the data of a page-aligned buffer."""
-        ...
-
-    def read(self, place: int, data: SpillBuffer) -> None:
-        """Fill a page-aligned buffer."""
-        ...
-
-    def close(self) -> None:
-        """Forget everything."""
-        ...
+from motet.runtime.spilling.targets.spill_target import disk_failure
 
 
 class SpillFile:
@@ -55,7 +32,7 @@ class SpillFile:
             os.unlink(name)
             self.is_direct = self._set_direct(os.O_DIRECT)
         except OSError as error:
-            raise self._failure(error) from error
+            raise disk_failure(self._folder, error) from error
 
     def fileno(self) -> int:
         """The file's descriptor."""
@@ -68,7 +45,7 @@ class SpillFile:
             try:
                 os.posix_fallocate(self._file, place, nbytes)
             except OSError as error:
-                raise self._failure(error) from error
+                raise disk_failure(self._folder, error) from error
             self._end += nbytes
         return place
 
@@ -95,9 +72,10 @@ class SpillFile:
                     if error.errno == errno.EINVAL and self.is_direct:
                         self.is_direct = self._set_direct(0)
                         continue
-                    raise self._failure(error) from error
+                    raise disk_failure(self._folder, error) from error
                 if count == 0:
-                    raise self._failure(OSError(errno.EIO, "the file has become shorter"))
+                    shorter = OSError(errno.EIO, "the file has become shorter")
+                    raise disk_failure(self._folder, shorter)
                 done += count
         if not self.is_direct:
             self._drop_cached(place, done)
@@ -107,7 +85,7 @@ class SpillFile:
             os.fdatasync(self._file)
             os.posix_fadvise(self._file, place, nbytes, os.POSIX_FADV_DONTNEED)
         except OSError as error:
-            raise self._failure(error) from error
+            raise disk_failure(self._folder, error) from error
 
     def _set_direct(self, flag: int) -> bool:
         """Whether direct I/O is on; some file systems refuse it here, others at the first read."""
@@ -119,10 +97,6 @@ class SpillFile:
                 raise
             return False
         return flag != 0
-
-    def _failure(self, error: OSError) -> JobFailed:
-        reason = error.strerror or str(error)
-        return JobFailed(f"spilling data to {self._folder}: {reason}; {_REMEDY}")
 
 
 class _Transfer(Protocol):
