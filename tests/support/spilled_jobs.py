@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -64,6 +65,7 @@ def begun_jobs(
     *,
     epochs: int,
     clusters: int,
+    **options: Any,
 ) -> list[TrainingJob]:
     """So many clusterings of the same data, which differ by their seeds."""
     return [
@@ -77,6 +79,7 @@ def begun_jobs(
             seed=seed,
             tol=0,
             spill=spill,
+            **options,
         )
         for seed in range(jobs)
     ]

@@ -28,6 +28,7 @@ from motet.interfaces.training_arguments import (
 from motet.interfaces.training_data import ColumnName, NamedColumns, PathArgument, RatingNames
 from motet.interfaces.training_job import TrainingJob
 from motet.interfaces.training_settings.held_out_metrics import held_out_metrics
+from motet.interfaces.training_settings.spill_lenders import DISK
 from motet.report.rendering.quantities import count_text
 from motet.report.training.document import TrainDocument
 from motet.runtime.backends.local.cluster import LocalCluster
@@ -138,6 +139,8 @@ class Cluster:
         lost_after: float = DEFAULT_LOST_AFTER_S,
         spill: float | str | None = None,
         spill_dir: PathArgument | None = None,
+        spill_to: str = DISK,
+        spill_secret: PathArgument | None = None,
         checkpoints: PathArgument | None = None,
         resume: bool = False,
         overwrite: bool = False,
@@ -161,6 +164,8 @@ class Cluster:
 
         `lost_after`: seconds without any answer after which an executor counts as lost. `spill`:
         share of each worker's input that is kept on disk, in `spill_dir`; "auto" or "model".
+        `spill_to`: machines that lend memory for that (`motet memory lend`), "host:port,host:port",
+        or "remote": this user's on this machine; `spill_secret`: the file with their secret.
         `checkpoints`: folder to keep checkpoints in, from which `resume` continues; one with an
         earlier run is refused unless `resume` or `overwrite`. `parameters`: of the application, if
         it is no object. Raises BadInput, JobFailed.
@@ -192,6 +197,8 @@ class Cluster:
             lost_after=lost_after,
             spill=spill,
             spill_dir=spill_dir,
+            spill_to=spill_to,
+            spill_secret=spill_secret,
             checkpoints=checkpoints,
             resume=resume,
             overwrite=overwrite,

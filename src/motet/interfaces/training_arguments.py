@@ -22,6 +22,7 @@ from motet.interfaces.training_data import (
     PathArgument,
     RatingNames,
 )
+from motet.interfaces.training_settings.spill_lenders import DISK, spill_lenders
 from motet.runtime.core.consistency import Consistency, ConsistencyName, consistency_of
 from motet.runtime.core.options import DEFAULT_LOST_AFTER_S, SpillOptions, StopRule, TrainOptions
 from motet.runtime.core.reporting.observers import TrainObserver
@@ -93,6 +94,8 @@ class TrainArguments:
     lost_after: float = DEFAULT_LOST_AFTER_S
     spill: float | str | None = None
     spill_dir: PathArgument | None = None
+    spill_to: str = DISK
+    spill_secret: PathArgument | None = None
     checkpoints: PathArgument | None = None
     resume: bool = False
     overwrite: bool = False
@@ -149,11 +152,24 @@ class TrainArguments:
             until=_stop_rule(self.until),
             checkpoint_every=checkpoint_every,
             lost_after_s=_seconds("lost_after", self.lost_after),
-            spill=_spill(self.spill, self.spill_dir),
+            spill=self._spill(),
             checkpoint_dir=checkpoint_folder(self.checkpoints, self.resume, self.overwrite),
             resume=self.resume,
             tol=app.tol,
         )
+
+    def _spill(self) -> SpillOptions | None:
+        share, folder, secret = self.spill, self.spill_dir, self.spill_secret
+        if share is None:
+            if folder is not None:
+                raise BadInput("spill_dir is for data on disk; give spill, too")
+            if self.spill_to != DISK or secret is not None:
+                raise BadInput("spill_to says where spilled data go; give spill, too")
+            return None
+        if isinstance(share, bool) or not isinstance(share, Real | str):
+            raise BadInput(f"spill={share!r:.40}: give a number from 0 to 1, 'auto' or 'model'")
+        lenders = spill_lenders(self.spill_to, None if secret is None else Path(secret))
+        return SpillOptions.parse(str(share), None if folder is None else Path(folder), lenders)
 
 
 class _Epochs(TrainObserver):
@@ -275,16 +291,6 @@ def _seconds(name: str, seconds: object) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, Real):
         raise BadInput(f"{name}={seconds!r:.40}: give a number of seconds")
     return float(seconds)
-
-
-def _spill(share: object, folder: PathArgument | None) -> SpillOptions | None:
-    if share is None:
-        if folder is not None:
-            raise BadInput("spill_dir is for data on disk; give spill, too")
-        return None
-    if isinstance(share, bool) or not isinstance(share, Real | str):
-        raise BadInput(f"spill={share!r:.40}: give a number from 0 to 1, 'auto' or 'model'")
-    return SpillOptions.parse(str(share), None if folder is None else Path(folder))
 
 
 def _stop_rule(until: str | None) -> StopRule | None:

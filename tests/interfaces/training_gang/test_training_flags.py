@@ -30,3 +30,12 @@ def test_without_the_keys_nothing_is_on_disk() -> None:
     assert isinstance(spec, TrainingSpec)
     flags = training_flags(spec, ENVIRONMENT)
     assert flags.spill is flags.spill_dir is None
+
+
+def test_a_training_may_spill_to_remote_memory() -> None:
+    target = "192.0.2.7:7400, [::1]:80"
+    spec = job_spec({**JOB, "spill": "auto", "spill_to": target, "spill_secret": "secret"})
+    assert isinstance(spec, TrainingSpec)
+    flags = training_flags(spec, ENVIRONMENT)
+    assert (flags.spill_to, flags.spill_secret) == (target, Path("secret"))
+    assert job_spec(spec.model_dump(mode="json")) == spec

@@ -144,6 +144,9 @@ def test_a_job_with_an_application_is_a_training() -> None:
         ({"spill": True}, "spill: auto, model, or a number from 0 to 1"),
         ({"spill": "much"}, "spill: auto, model, or a number from 0 to 1"),
         ({"spill_dir": "/var/tmp"}, "spill_dir: the folder of data on disk; give spill, too"),
+        ({"spill_to": "remote"}, "spill_to: where spilled data go; give spill, too"),
+        ({"spill": 1, "spill_to": "host"}, "spill_to: disk, remote, or addresses HOST:PORT"),
+        ({"spill": 1, "spill_secret": "s"}, "spill_secret: of lenders of memory; give spill_to"),
         ({"seed": -1}, "seed: "),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,13 +11,15 @@ import pytest
 import motet
 from motet.domain.errors import JobFailed
 from motet.interfaces.training_job import TrainingJob
+from motet.transport import write_secret
+from remote_memory_parts import SECRET, lending
 from small_disk import small_disk
 
 
-def submitted(cluster: motet.Cluster, folder: Path | None) -> TrainingJob:
+def submitted(cluster: motet.Cluster, folder: Path | None, **options: Any) -> TrainingJob:
     features = np.random.default_rng(0).random((40_000, 32))
     return cluster.submit(
-        "kmeans", features, n_clusters=4, epochs=3, tol=0, spill=1.0, spill_dir=folder
+        "kmeans", features, n_clusters=4, epochs=3, tol=0, spill=1.0, spill_dir=folder, **options
     )
 
 
@@ -26,6 +29,20 @@ def test_a_full_disk_ends_its_own_job_only(tmp_path: Path) -> None:
         with pytest.raises(JobFailed, match=r"spilling data to .*No space left on device; .*free"):
             failing.result()
         assert len(other.result().losses) == 3
+
+
+def test_a_full_disk_is_the_same_error_beside_remote_memory(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    write_secret(secret, SECRET)
+    with (
+        small_disk(tmp_path / "full", 2_000) as full,
+        lending() as lender,
+        motet.Cluster(2) as cluster,
+    ):
+        target = f"127.0.0.1:{lender.endpoint.port}"
+        job = submitted(cluster, full.path, spill_to=target, spill_secret=secret)
+        with pytest.raises(JobFailed, match=r"spilling data to .*No space left on device; .*free"):
+            job.result()
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:

@@ -200,6 +200,8 @@ def training_flags(spec: TrainingSpec, environment: Mapping[str, str]) -> TrainF
         checkpoint_every=spec.checkpoint_every,
         spill=None if spec.spill is None else str(spec.spill),
         spill_dir=None if spec.spill_dir is None else Path(spec.spill_dir),
+        spill_to=spec.spill_to,
+        spill_secret=None if spec.spill_secret is None else Path(spec.spill_secret),
         resume=True,
         leaves_surplus=spec.is_elastic,
         auto=spec.auto,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
@@ -42,6 +43,7 @@ PATTERNS: Mapping[str, str] = {
     "ends",
 }
 """Patterns of keys in words, for error messages."""
+_ADDRESS = re.compile(r"\s*[^\s,]+:[0-9]{1,5}\s*")
 _Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
 _JobId: TypeAlias = Annotated[int, Field(ge=1, lt=2**63)]
 
@@ -214,6 +216,8 @@ class TrainingSpec(_JobKeys):
     test_labels: str | None = None
     spill: Annotated[float, Field(ge=0, le=1)] | Literal["auto", "model"] | None = None
     spill_dir: str | None = None
+    spill_to: str = "disk"
+    spill_secret: str | None = None
 
     loses_killed_processes: ClassVar[bool] = True
 
@@ -240,7 +244,19 @@ class TrainingSpec(_JobKeys):
     def _spills_into_its_folder(self) -> Self:
         if self.spill_dir is not None and self.spill is None:
             raise ValueError("spill_dir: the folder of data on disk; give spill, too")
+        if self.spill_to != "disk" and self.spill is None:
+            raise ValueError("spill_to: where spilled data go; give spill, too")
+        if self.spill_secret is not None and self.spill_to == "disk":
+            raise ValueError("spill_secret: of lenders of memory; give spill_to, too")
         return self
+
+    @field_validator("spill_to")
+    @classmethod
+    def _is_spill_target(cls, value: str) -> str:
+        addresses = value.split(",")
+        if value in ("disk", "remote") or all(map(_ADDRESS.fullmatch, addresses)):
+            return value
+        raise ValueError("disk, remote, or addresses HOST:PORT, separated by commas")
 
     @property
     def target_loss(self) -> float | None:

@@ -178,6 +178,21 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     metavar="DIR",
     help="Where --spill keeps it: a folder on a disk of every machine. Default: /var/tmp.",
 )
+@training_option(
+    "--spill-to",
+    default="disk",
+    show_default=True,
+    metavar="TARGET",
+    help="HOST:PORT,...: what --spill keeps on disk is also in the idle memory of these machines, "
+    "as far as they have room, and read from there ('motet memory lend'); remote: of the lender of "
+    "this user on this machine.",
+)
+@training_option(
+    "--spill-secret",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The secret of the machines of --spill-to. Default: this user's.",
+)
 @training_option("--resume", is_flag=True, help="Continue from the newest checkpoint in --out.")
 @output_option(
     "--out",

@@ -27,6 +27,7 @@ from motet.interfaces.training_settings.settings import (
     default_epochs,
     read_training_settings,
 )
+from motet.interfaces.training_settings.spill_lenders import DISK, spill_lenders
 from motet.report.training.folder import RunFolder
 from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
 from motet.runtime.controller.checkpoints.folder import CheckpointFolder
@@ -82,6 +83,8 @@ class TrainFlags:
     lost_after: float = DEFAULT_LOST_AFTER_S
     spill: str | None = None
     spill_dir: Path | None = None
+    spill_to: str = DISK
+    spill_secret: Path | None = None
     resume: bool = False
     overwrite: bool = False
     out: Path | None = None
@@ -222,8 +225,11 @@ def _spill(flags: TrainFlags) -> SpillOptions | None:
     if flags.spill is None:
         if flags.spill_dir is not None:
             raise BadInput("--spill-dir is for data on disk; give --spill SHARE, too")
+        if flags.spill_to != DISK or flags.spill_secret is not None:
+            raise BadInput("--spill-to says where spilled data go; give --spill SHARE, too")
         return None
-    return SpillOptions.parse(flags.spill, flags.spill_dir)
+    lenders = spill_lenders(flags.spill_to, flags.spill_secret)
+    return SpillOptions.parse(flags.spill, flags.spill_dir, lenders)
 
 
 def _resumed(job: JobIdentity, options: TrainOptions, progress: LineProgress) -> Checkpoint | None:

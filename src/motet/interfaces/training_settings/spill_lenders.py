@@ -1,0 +1,37 @@
+"""Where a training spills to: its own disks alone, or the memory of other machines, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from motet.domain.errors import BadInput
+from motet.remote_memory.device.lender_addresses import known_lenders, lender_at
+from motet.remote_memory.device.memory_folder import MemoryFolder, default_memory_folder
+from motet.remote_memory.device.slab_size import lenders_slab_bytes
+from motet.runtime.core.options import SpillLenders
+from motet.transport import Endpoint, read_secret
+
+DISK, REMOTE = "disk", "remote"
+
+
+def spill_lenders(target: str | None, secret_file: Path | None) -> SpillLenders | None:
+    """From `disk`, `remote` (the lender of this user on this machine) or addresses of lenders,
+    separated by commas; None: the disk alone. `secret_file`: of the lenders; default: this user's.
+
+    Lenders that do not answer are no error. Raises BadInput.
+    """
+    if target in (None, DISK):
+        if secret_file is not None:
+            raise BadInput("spill_secret is for lenders of memory; give spill_to, too")
+        return None
+    folder = MemoryFolder(default_memory_folder())
+    lenders = known_lenders(folder) if target == REMOTE else _lenders(str(target))
+    secret = folder.secret() if secret_file is None else read_secret(secret_file)
+    return SpillLenders(tuple(lenders), secret, lenders_slab_bytes(lenders, secret))
+
+
+def _lenders(target: str) -> list[Endpoint]:
+    try:
+        return [lender_at(each.strip()) for each in target.split(",")]
+    except BadInput as error:
+        raise BadInput(f"spill_to={target!r:.80}: {error}, or 'disk' or 'remote'") from error

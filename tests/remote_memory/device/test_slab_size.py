@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import pytest
+
+from motet.domain.errors import BadInput
+from motet.remote_memory.device.slab_size import DEFAULT_SLAB_BYTES, lenders_slab_bytes
+from motet.transport import new_secret
+from remote_memory_parts import SECRET, SLAB_BYTES, lending
+
+
+def test_the_first_lender_that_answers_tells_its_size() -> None:
+    with lending() as lender:
+        gone = lender.endpoint
+    assert lenders_slab_bytes([gone], SECRET) == DEFAULT_SLAB_BYTES
+    with lending() as lender:
+        assert lenders_slab_bytes([gone, lender.endpoint], SECRET) == SLAB_BYTES
+
+
+def test_another_secret_is_one_clear_error() -> None:
+    with (
+        lending() as lender,
+        pytest.raises(BadInput, match=r"lender 127\.0\.0\.1:\d+: it has another secret; name"),
+    ):
+        lenders_slab_bytes([lender.endpoint], new_secret())
