@@ -5,6 +5,9 @@ fixed share is the same for all jobs; those with which the kernel kills a job do
 mean seconds of an epoch over all jobs without the first four, in which `auto` looks for its share.
 Target: `auto` at most the time of the best fixed share (the source: 16 % shorter, Harmony, section
 4.4.8). `--part pulls`: what a PULL in pieces of 2 MB costs, which jobs with `--spill` make.
+`--part remote`: the same jobs with `auto`, spilled to the disk and to a lender of memory, in turns
+and with the models compared; the disk has a limit of 125 MB/s and 3000 requests per second, then
+none. Target: with the limit, an epoch is shorter with remote memory.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +28,7 @@ from motet.domain.errors import BadInput, MotetError
 from motet.interfaces.training_job import TrainingJob
 from support.figures import Figure, parser, report
 from support.pulls_in_pieces import pull_figures
+from support.remote_spilling import remote_figures
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
@@ -31,6 +36,7 @@ from spilled_jobs import LimitedGroup, begun_jobs, instances, limited_group
 
 JOBS, EACH_MB, LIMIT_MB, CLUSTERS = 3, 256, 384, 16
 EPOCHS, SETTLING = 24, 4
+REMOTE_EPOCHS = 12
 SHARES = (1.0, 0.9, 0.8, 0.7, 0.6)
 
 
@@ -46,13 +52,15 @@ class LimitedRun:
 def main() -> None:
     """All parts, or one."""
     arguments = parser(__doc__.splitlines()[0])
-    arguments.add_argument("--part", choices=("shares", "pulls"))
+    arguments.add_argument("--part", choices=("shares", "pulls", "remote"))
     given = arguments.parse_args()
-    if given.part != "shares":
+    if given.part in (None, "pulls"):
         figures = pull_figures(rounds=20 if given.quick else 100)
         report("spilling_pulls", "PULL in pieces of 2 MB and as a whole", figures, plot=False)
-    if given.part != "pulls":
+    if given.part in (None, "shares"):
         _report_shares(SHARES[:2] if given.quick else SHARES)
+    if given.part in (None, "remote"):
+        _report_remote(turns=1 if given.quick else 3)
 
 
 def _report_shares(shares: Sequence[float]) -> None:
@@ -76,6 +84,20 @@ def _report_shares(shares: Sequence[float]) -> None:
         )
     )
     report("spilling", f"{JOBS} jobs of {EACH_MB} MB in {LIMIT_MB} MB", figures)
+
+
+def _report_remote(turns: int) -> None:
+    features = instances(EACH_MB)
+
+    def begin(cluster: motet.Cluster, options: dict[str, Any]) -> list[TrainingJob]:
+        return begun_jobs(
+            cluster, features, JOBS, "auto", epochs=REMOTE_EPOCHS, clusters=CLUSTERS, **options
+        )
+
+    lent_bytes = 3 * JOBS * EACH_MB << 20  # Blocks that arrive, and sections, in whole slabs.
+    figures = remote_figures(JOBS, begin, _limited_group, turns, lent_bytes)
+    title = f"{JOBS} jobs of {EACH_MB} MB in {LIMIT_MB} MB, spilled to the disk and to a lender"
+    report("spilling_remote", title, figures)
 
 
 def limited_run(features: Array, spill: float | str) -> LimitedRun:
