@@ -65,11 +65,13 @@ class StopRule:
 
 @dataclass(frozen=True)
 class SpillLenders:
-    """Machines that lend memory (`motet memory lend`). `slab_bytes`: their unit of lending."""
+    """Machines that lend memory (`motet memory lend`). `slab_bytes`: their unit of lending;
+    `client`: the name that they see."""
 
     endpoints: tuple[Endpoint, ...]
     secret: bytes = field(repr=False)
     slab_bytes: int
+    client: str = "spill"
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,8 @@ from motet.runtime.core.options import SpillLenders
 from motet.runtime.spilling.section_image import SpillBuffer
 from motet.runtime.spilling.targets.spill_target import disk_failure
 
-ARENA_BYTES = 8 << 20
+ARENA_BYTES = 4 << 20
 """Memory for writes that the disk does not have yet."""
-_NAME = "spill"
 
 
 class RemoteSpill:
@@ -103,7 +102,7 @@ def _borrowed(folder: Path, lenders: SpillLenders) -> BorrowedMemory:
     geometry = DeviceGeometry(PAGE_BYTES, lenders.slab_bytes)
     settings = DeviceSettings(geometry, path, arena_bytes=ARENA_BYTES)
     try:
-        return BorrowedMemory(settings, lenders.endpoints, lenders.secret, _NAME)
+        return BorrowedMemory(settings, lenders.endpoints, lenders.secret, lenders.client)
     except BadInput as error:
         raise JobFailed(f"spilling data to {folder}: {error}") from error
     finally:
