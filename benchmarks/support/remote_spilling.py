@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -25,8 +26,10 @@ from support.throttled_disk import throttled_disk
 DISK = Path("/var/tmp")
 MB_PER_S, IOPS = 125, 3000
 """What a disk of a cloud's machine has (AWS gp3 without extra provision)."""
-SETTLING = 4
+SETTLING = 2
 _SLAB = 64 << 20
+_AS_ON_ANOTHER_MACHINE = -20
+"""The lender does not wait for CPU time behind the trainings and what else runs here."""
 Options: TypeAlias = dict[str, Any]
 BeginJobs = Callable[[motet.Cluster, Options], list[TrainingJob]]
 
@@ -61,6 +64,7 @@ def remote_figures(
     figures = []
     with tempfile.TemporaryDirectory() as name, lender(Path(name), lent_bytes) as remote:
         for title, is_throttled in ((f"{MB_PER_S} MB/s, {IOPS} IOPS", True), ("no limit", False)):
+            print(title)
             pairs = [
                 [
                     spill_run(machines, begin, memory, options, is_throttled=is_throttled)
@@ -92,13 +96,20 @@ def spill_run(
         results = [job.result() for job in begin(cluster, options)]
     epochs = [result.losses[SETTLING:] for result in results]
     documents = [result.document for result in results]
-    return SpillRun(
+    run = SpillRun(
         float(np.mean([each["wall_s"].mean() for each in epochs])),
         float(np.mean([each["load_s"].mean() for each in epochs])),
         sum(each.remote_read_bytes for each in documents),
         sum(each.backup_read_bytes for each in documents),
         tuple(_bytes_of(result.model.cluster_centers_) for result in results),
     )
+    place = "lender" if options else "disk"
+    print(
+        f"{place}: {run}; read {run.remote_bytes / 1e6:.0f} MB from the lender, "
+        f"{run.backup_bytes / 1e6:.0f} MB from its backup",
+        flush=True,
+    )
+    return run
 
 
 def _compared(
@@ -106,11 +117,6 @@ def _compared(
 ) -> Figure:
     assert len({run.models for run in (*disk, *remote)}) == 1, "the models differ"
     faster = min(disk, key=lambda run: run.epoch_s), min(remote, key=lambda run: run.epoch_s)
-    for run in remote:
-        print(
-            f"{title}: read {run.remote_bytes / 1e6:.0f} MB from the lender, "
-            f"{run.backup_bytes / 1e6:.0f} MB from the disk"
-        )
     ratio = faster[0].epoch_s / faster[1].epoch_s
     return Figure(
         f"remote, disk ({title})",
@@ -139,6 +145,7 @@ def lender(folder: Path, lent_bytes: int) -> Iterator[Options]:
 
 def _serve(secret: bytes, slabs: int, pipe: Connection) -> None:
     use_short_switch_interval()
+    os.nice(_AS_ON_ANOTHER_MACHINE)
     limits = PoolLimits(1 << 40, 0, _SLAB, slabs)
     with Lender(LenderSettings(limits), secret, lambda: 1 << 39) as served:
         pipe.send(f"127.0.0.1:{served.endpoint.port}")
