@@ -21,7 +21,7 @@ from motet.remote_memory.core.head_room import PoolLimits
 from motet.remote_memory.lender.lender import Lender, LenderSettings
 from motet.transport import new_secret, use_short_switch_interval, write_secret
 from support.figures import Figure
-from support.throttled_disk import throttled_disk
+from support.limited_disk import throttled_disk
 
 DISK = Path("/var/tmp")
 MB_PER_S, IOPS = 125, 3000
