@@ -7,7 +7,9 @@ import pytest
 from motet.domain.errors import BadInput
 from motet.interfaces.training_settings import spill_lenders as module
 from motet.interfaces.training_settings.spill_lenders import spill_lenders
+from motet.remote_memory.device.lender_access import job_variables, lenders_text
 from motet.remote_memory.device.memory_folder import MemoryFolder, write_endpoint
+from motet.remote_memory.wire.borrower_names import job_client, job_secret
 from motet.runtime.core.options import SpillLenders
 from motet.transport import Endpoint, write_secret
 from remote_memory_parts import SECRET, SLAB_BYTES, lending
@@ -36,6 +38,18 @@ def test_remote_is_the_lender_of_this_user_if_it_runs(folder: MemoryFolder) -> N
         write_endpoint(folder.lender, lender.endpoint)
         found = spill_lenders("remote", None)
     assert found == SpillLenders((lender.endpoint,), SECRET, SLAB_BYTES)
+
+
+def test_remote_is_the_lenders_of_the_live_cluster_in_its_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, lender = tmp_path / "lenders.json", Endpoint("127.0.0.1", 7400)
+    address.write_text(lenders_text(SLAB_BYTES, [lender]))
+    for name, value in job_variables(address, SECRET, "motet-3-ab.1").items():
+        monkeypatch.setenv(name, value)
+    secret = job_secret(SECRET, "motet-3-ab.1")
+    expected = SpillLenders((lender,), secret, SLAB_BYTES, job_client("motet-3-ab.1"))
+    assert spill_lenders("remote", None) == expected
 
 
 def test_addresses_of_lenders_that_do_not_answer_are_kept() -> None:
