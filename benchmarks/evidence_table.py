@@ -59,17 +59,19 @@ def write(seeds: int) -> None:
     parts = [
         f"""## Simulated
 
-{seeds} seeds, each of which draws its own workload, with Student's 95 % interval of the mean.""",
+Each seed draws its own workload. `±` is Student's 95 % interval of the mean over {seeds} seeds,
+unless the text above names another number.""",
         claims_table(simulated_claims(found, Measured(harmony_simulation.FOLDER, seeds))),
         """## Measured on processes and machines, recorded
 
-These need a testbed, a log, an idle machine or an hour. The figures are those of the last run that
-was kept; most are of one run and have no interval. How each was made is [below](#records).""",
+These measurements need a testbed, a log, an idle machine or an hour. The figures are those of the
+last recorded run; most are of one run and have no interval. [Records](#records) has the conditions
+of each.""",
         claims_table(recorded_claims(records)),
         """## Records
 
-Commits are those that the figures came with. Transcribed: typed from the page of the system, as the
-command did not write records then.""",
+The commit is the one that added the figures. Transcribed figures were copied by hand from the page
+of the system, because the command wrote no records then.""",
         records_table(list(records.values())),
     ]
     put_into(PAGE, "\n\n".join(parts), "evidence_table.py", "## What it cannot say")

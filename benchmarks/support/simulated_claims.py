@@ -74,14 +74,14 @@ def _slaq(fitted: Results) -> list[Claim]:
             "average loss of active jobs 73 % less than under fair shares, in 800 s of a run",
             f"{', '.join(map(less, windows))} in each 800 s, {less(whole)} in the whole run",
             SLAQ_COMMAND,
-            "The gap grows while nearly converged jobs pile up under SLAQ; the paper does not say "
-            "which 800 s it shows, and our last ones are as low.",
+            "The gap grows because nearly converged jobs stay longer under SLAQ; the paper does "
+            "not say which 800 s it shows, and the interval of our last 800 s contains its figure.",
         ),
         Claim(
             "90 % and 95 % of a job's reduction in 45 % and 30 % less time",
             f"{less(to_90)} and {less(to_95)}",
             SLAQ_COMMAND,
-            "No difference within the intervals, on jobs whose load, tail and serial fraction are "
+            "No difference within the intervals. Load, tail and serial fraction of our jobs are "
             "fitted to the paper's times under fair shares.",
         ),
     ]
@@ -97,22 +97,22 @@ def _optimus(usual: Results) -> list[Claim]:
             "JCT 2.4 times better than DRF",
             f"DRF with pairs that are kept takes {jct[0]} as long, `drf` {jct[1]}",
             OPTIMUS_COMMAND,
-            "The load of the slots and the computing speed of workers are our choice, and the less "
-            "the other scheduler leaves idle, the smaller is the ratio.",
+            "The load of the slots and the computing speed of workers are our choice; the ratio is "
+            "smaller against a scheduler that leaves fewer slots idle.",
         ),
         Claim(
             "makespan 1.6 times better than DRF",
             f"DRF with pairs that are kept takes {makespan[0]} as long, `drf` {makespan[1]}",
             OPTIMUS_COMMAND,
-            "With pairs that are kept it depends on the last long job and differs between seeds; "
-            "a scheduler that refills gives that job all free slots.",
+            "With pairs that are kept the makespan depends on the last long job and differs "
+            "between seeds; a scheduler that refills slots gives that job all free ones.",
         ),
         Claim(
             "allocation, placement and load balance contribute 62, 17 and 20 %",
             f"{parts[0]}, {parts[3]} and {parts[4]}",
             OPTIMUS_COMMAND,
-            "As in the paper within the wide intervals if pairs are kept to the end; requests to "
-            "servers are free in the simulation, so their balance matters less.",
+            "Allocation and placement agree within the wide intervals if pairs are kept to the "
+            "end. Load balance contributes less: requests to servers are free in the simulation.",
         ),
     ]
 
@@ -127,8 +127,8 @@ def _themis(found: Results) -> list[Claim]:
             f"{plus_minus(found.mean('themis', *keys))}; the next best is `{nearest}`, "
             f"{plus_minus(others[nearest])}",
             THEMIS_COMMAND,
-            "Ours are drawn searches on 64 GPUs; with true remaining times, which agents of the "
-            "paper estimate.",
+            "Our workload is drawn searches on 64 GPUs, and policies know true remaining times, "
+            "which the paper's agents estimate.",
         )
     ]
 
@@ -168,8 +168,8 @@ def _tetris(found: Results) -> list[Claim]:
             "average completion time and makespan over 30 % less than under fair schedulers",
             f"{less(jct)} and {less(makespan)} than under `drf`",
             TABLE_COMMAND,
-            "Whole gangs cannot share, so `drf` serves the oldest first; the paper's tasks are "
-            "small, and their durations are estimates instead of the true ones.",
+            "`drf` serves the oldest first here, because whole gangs cannot share; the paper's "
+            "tasks are small, and it estimates their durations, which we know.",
         )
     ]
 
