@@ -67,12 +67,13 @@ def section(found: Sequence[Results]) -> str:
         [
             f"""### On the paper's slots
 
-The testbed of the paper has seven machines with room for three workers or servers and six with
-room for one. Its fairness scheduler gives jobs as many servers as workers, and its tasks are spread
-as by Kubernetes: `benchmarks/policies/paired_drf.py`, `placement=spread`. Columns: computing speed
-of a worker, beside links of 1 Gbit/s (60 Gflop/s elsewhere on this page). A job alone takes
-{JOB_S:,.0f} s in the median in every column, so the slots are overloaded while jobs arrive;
-{len(found[0].runs[WHOLE.label])} seeds. Above 1: Optimus is faster (JCT, then makespan).""",
+The paper's testbed has seven machines with room for three workers or servers and six with room for
+one. Its fairness scheduler gives each job as many servers as workers, and tasks are spread as by
+Kubernetes; `benchmarks/policies/paired_drf.py` with `placement=spread` does the same. A column is a
+computing speed of workers beside links of 1 Gbit/s; elsewhere on this page it is 60 Gflop/s. A job
+alone takes {JOB_S:,.0f} s in the median in every column, and the slots are overloaded while jobs
+arrive. {len(found[0].runs[WHOLE.label])} seeds. Above 1, Optimus is faster, first in JCT,
+then in makespan.""",
             table(["against `optimus`", *names, "the paper"], rows),
             "Growth of JCT when a part is replaced, on these slots:",
             table(["without", *names, "the paper"], grown),
