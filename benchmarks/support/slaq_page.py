@@ -117,9 +117,9 @@ work of its jobs either, but the times that they take under equal shares: 71 s t
 95 % of their reduction. `python benchmarks/slaq_fit.py --quick` tries 27 combinations of load, tail
 and serial fraction, with one seed, and finds the one with which `fair` comes closest to these times
 on the paper's 20x32: {jobs.median_core_s:,.0f} core-seconds in the median, sigma {jobs.sigma:g},
-{100 * jobs.serial:g} % of a step serial. The losses of our jobs take 1.8 times as long to 95 % as to 90 %, the paper's 1.4
-times, so no combination meets both times. The figures of `slaq` on these jobs are predictions: they
-were not fitted ({seeds} seeds)."""
+{100 * jobs.serial:g} % of a step serial. The losses of our jobs take 1.8 times as long to 95 % as
+to 90 %, the paper's 1.4 times, so no combination meets both times. The figures of `slaq` on these
+jobs are predictions: they were not fitted ({seeds} seeds)."""
 
 
 def _fitted_table(fitted: Results) -> str:
