@@ -114,6 +114,8 @@ def test_quotas_of_unknown_queues_and_jobs_beyond_them_are_refused() -> None:
         run([(0, 10, 2)], YarnCs(quotas="z:3"), ["a"])
     with pytest.raises(BadInput, match="queue a requests 2 GPUs, its limit is 1"):
         run([(0, 10, 2)], YarnCs(quotas="a:1"), ["a"])
+    with pytest.raises(BadInput, match="a job without a queue requests 2 GPUs, its limit is 1"):
+        run([(0, 10, 1), (0, 10, 2)], YarnCs(quotas="a:4,*:1"), ["a", ""])
 
 
 def test_those_behind_a_head_that_insists_wait_for_its_locality() -> None:

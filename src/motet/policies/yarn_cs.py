@@ -114,11 +114,9 @@ class _Filling:
         """Start the job if it is at the head of its line and fits."""
         line, wanted = int(self._lines.of[row]), int(self._snapshot.jobs.gpus[row])
         if wanted > self._lines.limits[line]:
-            name = self._snapshot.queues.names[line]
-            limit = int(self._lines.limits[line])
-            raise BadInput(
-                f"quotas: a job of queue {name} requests {wanted} GPUs, its limit is {limit}"
-            )
+            names, limit = self._snapshot.queues.names, int(self._lines.limits[line])
+            which = f"of queue {names[line]}" if line < len(names) else "without a queue"
+            raise BadInput(f"quotas: a job {which} requests {wanted} GPUs, its limit is {limit}")
         code, place = self._check_start(row, line, wanted, locality_wait_s)
         self._code[row] = code
         if place is None:
