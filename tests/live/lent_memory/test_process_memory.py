@@ -10,7 +10,12 @@ from pathlib import Path
 from motet.live.lent_memory.process_memory import used_by_processes
 
 SIZE = 32 << 20
-PROGRAM = f"held = b'x' * {SIZE}; print('ready', flush=True); input()"
+PROGRAM = f"""
+open("/proc/self/comm", "wb").write(b"half \\xc3")  # A name is cut after 15 bytes.
+held = b"x" * {SIZE}
+print("ready", flush=True)
+input()
+"""
 
 
 def test_the_memory_of_a_process_and_its_children_counts_for_its_folder(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from motet.live.launcher.leftovers import MARK
 from motet.live.launcher.rank_files import rank_folder
 
-_COUNTED = ("RssAnon:", "RssShmem:")
+_COUNTED = (b"RssAnon:", b"RssShmem:")
 
 
 def used_by_processes(names: Collection[str]) -> Mapping[str, int]:
@@ -38,7 +38,8 @@ def _name_of(pid: str) -> str:
 
 
 def _resident_bytes(pid: str) -> int:
-    lines = (line.split() for line in _read(pid, "status").decode().splitlines())
+    """The name of the process, which is part of what is read, can be any bytes but a line's end."""
+    lines = (line.split() for line in _read(pid, "status").split(b"\n"))
     return sum(int(words[1]) * 1024 for words in lines if words and words[0] in _COUNTED)
 
 
