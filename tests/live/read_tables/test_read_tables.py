@@ -137,6 +137,14 @@ def test_a_job_that_changes_replaces_its_row(tables: ReadTables) -> None:
     assert tables.find(JobQuery()).numbers == (1,)
 
 
+def test_borrowed_memory_may_exceed_the_integers_of_sqlite(tables: ReadTables) -> None:
+    borrowing = LiveJob(1, job_spec({"name": "a", "run": "true", "workdir": "/"}), "ann", 5)
+    lenders = {"0": 2**63, "1": 2**63}
+    borrowing.attempts.append(Attempt(1, Placement((0,), (1,)), 6, borrowed_byte_s=lenders))
+    tables.follow([borrowing])
+    assert [each.borrowed_byte_s for each in tables.used_slots()] == [2.0**64]
+
+
 def test_an_array_is_a_row_with_the_state_of_its_jobs(tables: ReadTables) -> None:
     array = JobArray(1, "sweep", "ann", 5, None)
     spec = job_spec({"name": "sweep", "run": "true", "workdir": "/"})

@@ -32,7 +32,8 @@ class JobRow(NamedTuple):
 
 
 class AttemptRow(NamedTuple):
-    """An attempt on the time axis. `ended_us`: None while processes of it may run."""
+    """An attempt on the time axis. `ended_us`: None while processes of it may run.
+    `borrowed_byte_s` can exceed the integers of SQLite: 16 TiB of lenders for a week."""
 
     job: int
     attempt: int
@@ -42,7 +43,7 @@ class AttemptRow(NamedTuple):
     processes: int
     outcome: str
     stop_cause: str
-    borrowed_byte_s: int = 0
+    borrowed_byte_s: float = 0.0
 
 
 def job_row(job: LiveJob) -> JobRow:
@@ -93,5 +94,5 @@ def attempt_row(job: LiveJob, attempt: Attempt) -> AttemptRow:
         attempt.processes,
         attempt.outcome.value if attempt.outcome else "",
         attempt.stop_cause.value if attempt.stop_cause else "",
-        attempt.borrowed_byte_s_sum,
+        float(attempt.borrowed_byte_s_sum),
     )

@@ -27,7 +27,7 @@ class UsedSlots(NamedTuple):
     ended_us: int | None
     processes: int | None
     stop_cause: str | None
-    borrowed_byte_s: int | None = 0
+    borrowed_byte_s: float | None = 0.0
 
 
 @dataclass(frozen=True, slots=True)
