@@ -144,6 +144,16 @@ def test_the_next_server_finds_those_that_run(cluster: Cluster) -> None:
     assert after.start(0) == "endpoint 0"
 
 
+def test_a_server_that_was_killed_while_it_wrote_a_request_leaves_none(cluster: Cluster) -> None:
+    folder = cluster.folder / "aggregators" / "0"
+    folder.mkdir(parents=True)
+    (folder / ".request.json").write_text('{"kind": "StartAtt')
+    cluster.launcher = cluster.next_server()
+    assert cluster.launcher.requests() == []
+    cluster.started(0)
+    assert cluster.next_server().requests() == cluster.sent
+
+
 def test_logs_of_the_latest_are_kept(cluster: Cluster) -> None:
     for number in range(25):
         cluster.started(number)

@@ -37,6 +37,7 @@ _GRACE_S = 10.0
 _START_FOR_S, _LOOK_EVERY_S = 120.0, 0.05
 _KEPT_FOLDERS = 20
 ENDPOINT_FILE = "endpoint.json"
+_REQUEST_FILE = "request.json"
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ class LaunchedProcesses:
 
     def _found(self) -> list[tuple[int, StartAttempt]]:
         found = []
-        for path in self._kind.folder.glob("*/request.json"):
+        for path in self._kind.folder.glob(f"*/{_REQUEST_FILE}"):
             request = parse_message(path.read_text(encoding="utf-8"))
             assert isinstance(request, StartAttempt)
             found.append((int(path.parent.name), request))
@@ -186,7 +187,9 @@ class LaunchedProcesses:
         )
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            (folder / "request.json").write_text(message_line(request), encoding="utf-8")
+            temporary = folder / f".{_REQUEST_FILE}"  # A killed server leaves all of it, or none.
+            temporary.write_text(message_line(request), encoding="utf-8")
+            temporary.replace(folder / _REQUEST_FILE)
         except OSError as error:
             title = self._kind.title
             raise MotetError(f"{folder}: {title} {number} cannot start there: {error}") from error
@@ -200,7 +203,7 @@ class LaunchedProcesses:
 
     def _ended(self, number: int) -> None:
         with suppress(OSError):
-            (self._place(number) / "request.json").unlink(missing_ok=True)
+            (self._place(number) / _REQUEST_FILE).unlink(missing_ok=True)
             self._forget_old_folders()
         with self.changed:
             self._requests.pop(number, None)
@@ -209,7 +212,7 @@ class LaunchedProcesses:
 
     def _forget_old_folders(self) -> None:
         """The logs of the latest processes that have ended are kept."""
-        ended = [path for path in self._folders() if not (path / "request.json").exists()]
+        ended = [path for path in self._folders() if not (path / _REQUEST_FILE).exists()]
         for path in sorted(ended, key=lambda each: int(each.name))[:-_KEPT_FOLDERS]:
             shutil.rmtree(path, ignore_errors=True)
 
