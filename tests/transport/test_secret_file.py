@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,3 +39,20 @@ def test_a_secret_file_is_never_overwritten(tmp_path: Path, secret: bytes) -> No
     write_secret(path, secret)
     with pytest.raises(BadInput, match="cannot write"):
         write_secret(path, new_secret())
+    assert read_secret(path) == secret
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_a_process_that_is_killed_while_it_writes_leaves_no_secret(tmp_path: Path) -> None:
+    program = """
+import os, sys
+from pathlib import Path
+from motet.transport import new_secret, write_secret
+os.fdopen = lambda *_, **__: os._exit(9)
+write_secret(Path(sys.argv[1]), new_secret())
+"""
+    path = tmp_path / "secret"
+    command = [sys.executable, "-c", program, str(path)]
+    assert subprocess.run(command, check=False).returncode == 9
+    assert not path.exists()
+    write_secret(path, new_secret())

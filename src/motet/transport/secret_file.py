@@ -19,16 +19,22 @@ def new_secret() -> bytes:
 
 
 def write_secret(path: Path, secret: bytes) -> None:
-    """Write a secret to a new file that only its owner can read.
+    """Write a secret to a new file that only its owner can read: all of it or, if the process is
+    killed, none, so that others who find the file can use it.
 
     Raises BadInput if the file exists already or cannot be written.
     """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "w", encoding="ascii") as file:
+                file.write(secret.hex() + "\n")
+            os.link(temporary, path)
+        finally:
+            temporary.unlink()
     except OSError as error:
         raise BadInput(f"{path}: cannot write the secret: {error.strerror}") from error
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(secret.hex() + "\n")
 
 
 def read_secret(path: Path) -> bytes:
