@@ -47,9 +47,15 @@ CASES: dict[str, tuple[Application, Callable[[], Any], int]] = {
     "lasso": (Lasso(solver="fista", standardize=True), load_diabetes, EPOCHS),
 }
 
+OFTEN = {"nmf", "mlr, saga"}
+"""`make test` runs these; all others run the same code of the runtime in `make soak`."""
+
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(it, marks=pytest.mark.soak) for it in (1, 2))])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(it, marks=() if it in OFTEN else pytest.mark.soak) for it in CASES],
+)
 def test_random_reconfigurations_leave_the_model_as_it_is(case: str, seed: int) -> None:
     app, load, epochs = CASES[case]
     still = train(app, load(), epochs)

@@ -88,6 +88,7 @@ def test_a_read_only_folder_is_refused_before_anything_starts(tmp_path: Path) ->
     assert ended.left_running == {}
 
 
+@pytest.mark.soak
 def test_a_folder_that_becomes_read_only_ends_the_run_which_can_be_resumed(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     running = training(folder)

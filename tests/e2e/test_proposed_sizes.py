@@ -24,6 +24,7 @@ def server(tmp_path: Any) -> Iterator[LiveServer]:
         yield found
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_a_training_grows_to_the_size_that_it_proposes(server: LiveServer) -> None:
     client = LiveClient(ServerAddress.find(folder=server.folder))

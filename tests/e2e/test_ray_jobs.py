@@ -175,6 +175,7 @@ def examined(server: LiveServer) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
+@pytest.mark.soak
 def test_versions_clocks_and_the_head_are_examined(
     nodes: RayNodes, server: LiveServer, client: LiveClient
 ) -> None:

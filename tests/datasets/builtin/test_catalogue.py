@@ -54,6 +54,7 @@ def test_pydoc_is_a_corpus_of_real_words_and_always_the_same():
     assert open_dataset("pydoc").sha256 == corpus.sha256
 
 
+@pytest.mark.soak
 def test_pydoc_does_without_the_help_topics(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     corpus = open_dataset("pydoc", kind="corpus")

@@ -144,6 +144,7 @@ def test_later_submissions_that_go_ahead_cost_little_coverage(
     assert least <= coverage(tmp_path, policy, range(10)) <= 0.97
 
 
+@pytest.mark.soak
 def test_starts_after_declared_jobs_are_within_their_ranges(tmp_path: Path) -> None:
     """Ranges of so few workloads hold more or less than nine tenths: starts in one backlog depend
     on the same start-ups. The soak test has more of them."""

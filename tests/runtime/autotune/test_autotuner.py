@@ -157,6 +157,7 @@ def test_machines_that_will_be_taken_away_are_left_and_nothing_is_trained_again(
     assert history.decisions[-1].decision.machines == 3
 
 
+@pytest.mark.soak
 def test_after_the_loss_of_a_machine_it_goes_on_deciding_for_the_others() -> None:
     result, history = disturbed(lambda cluster: cluster.lose(0), 14, (3, 1))
     assert len(result.recoveries) == 1
@@ -176,6 +177,7 @@ class UntilTwoLeave(MachineDebounce):
         return self._count == 2 if must_leave else self._count == 0
 
 
+@pytest.mark.soak
 def test_machines_whose_notices_come_one_by_one_are_left_together() -> None:
     cluster = InProcessCluster(MACHINES)
     training = job(epochs=18, cluster=cluster, workers=3, servers=1)
@@ -216,6 +218,7 @@ class WatchedJob(Job):
         return wanted
 
 
+@pytest.mark.soak
 def test_a_drain_is_overtaken_when_more_machines_are_to_be_left() -> None:
     # The first drain cannot prepare its moves of data before it is cut short.
     def hold(executor: int, kind: int) -> None:

@@ -132,7 +132,17 @@ def train_restlessly(
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("parameters", [{}, {"sparse": True}, {"partition": "hash"}], ids=str)
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        *(
+            pytest.param(it, marks=pytest.mark.soak)
+            for it in ({"sparse": True}, {"partition": "hash"})
+        ),
+    ],
+    ids=str,
+)
 def test_twenty_random_reconfigurations_leave_the_model_as_it_is(
     seed: int, parameters: dict[str, Any]
 ) -> None:
@@ -142,7 +152,9 @@ def test_twenty_random_reconfigurations_leave_the_model_as_it_is(
     assert_same(result, RESTLESS_EPOCHS, **parameters)
 
 
-@pytest.mark.parametrize("consistency", [Ssp(0), Ssp(2), Async()])
+@pytest.mark.parametrize(
+    "consistency", [Ssp(2), *(pytest.param(it, marks=pytest.mark.soak) for it in (Ssp(0), Async()))]
+)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_under_looser_consistency_every_instance_is_still_computed_once(
     seed: int, consistency: Consistency

@@ -99,7 +99,7 @@ def test_every_instance_is_computed_once_per_epoch_while_blocks_and_roles_change
     assert len(result.reconfigurations) >= 3
 
 
-@pytest.mark.parametrize("nth", [1, 4])
+@pytest.mark.parametrize("nth", [1, pytest.param(4, marks=pytest.mark.soak)])
 @pytest.mark.parametrize(
     ("asked", "kind", "victim"),
     [

@@ -101,6 +101,7 @@ def arbiter_of(node: str) -> list[int]:
     return found
 
 
+@pytest.mark.soak
 def test_who_joins_gets_a_node_of_its_own(address: str) -> None:
     plans = [Plan.of([Add(1, "worker")]), Plan.of([Delete(1)]), Plan.of([Add(1, "server")])]
     timetable = [TimedPlan(lambda layout, p=p: p, at_epoch=1) for p in plans]  # type: ignore[misc]
@@ -134,6 +135,7 @@ class KillsOnce(TrainObserver):
         self.seen |= set(ray.util.placement_group_table()) - self._before
 
 
+@pytest.mark.soak
 def test_an_executor_that_is_started_anew_takes_the_place_of_the_lost_one(address: str) -> None:
     options = TrainOptions(machines=3, workers=2, servers=2, epochs=4, checkpoint_every=2)
     app = ToyRegression(batch_size=5)

@@ -53,6 +53,7 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield path
 
 
+@pytest.mark.soak
 @pytest.mark.cluster
 def test_every_run_has_a_token_of_its_own_that_opens_its_cluster_and_ends_with_it(
     no_shared_ray: None, home: Path, monkeypatch: pytest.MonkeyPatch
