@@ -210,6 +210,27 @@ def test_a_long_name_keeps_what_follows_it_in_view(
     assert window.tab.locator(f"{row} td[title='{LONG_NAME}']").count() == 1
 
 
+TWO_CHANGES_AT_ONCE = """async () => {
+    const body = document.body;
+    const once = (name) => new Promise((done) => body.addEventListener(name, done, { once: true }));
+    const changed = () => body.dispatchEvent(new Event("motet-changed"));
+    const settled = once("htmx:afterSettle");
+    changed();
+    await settled;
+    const first = once("htmx:afterSettle");
+    changed();
+    changed();
+    await first;
+    await once("htmx:afterSettle");
+}"""
+
+
+def test_a_change_during_a_refresh_is_shown_by_another_refresh(window: Window) -> None:
+    window.tab.goto("/jobs")
+    window.tab.wait_for_function("window.htmx !== undefined")
+    window.tab.evaluate(TWO_CHANGES_AT_ONCE)
+
+
 def test_a_filter_and_an_order_stay_in_the_address(window: Window, client: LiveClient) -> None:
     for name in ("filter-b", "filter-a"):
         client.change(submit(client, name), "cancel")
