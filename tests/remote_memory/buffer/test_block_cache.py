@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from motet.remote_memory.borrower.store_operation import StoreOperation
 from motet.remote_memory.buffer.block_cache import LEAST_BLOCKS, READ_AHEAD, BlockCache
 
 BLOCK, BLOCKS = 64, 20
@@ -33,13 +35,13 @@ class ArrayStore:
     def size_bytes(self) -> int:
         return SIZE
 
-    def begin_read(self, offset: int, into: memoryview) -> Finished:
+    def begin_read(self, offset: int, into: memoryview) -> StoreOperation:
         self.reads += 1
         self.in_flight += 1
         into[:] = self.content[offset : offset + len(into)]
         return Finished(self)
 
-    def begin_write(self, offset: int, data: memoryview) -> Finished:
+    def begin_write(self, offset: int, data: memoryview) -> StoreOperation:
         self.writes += 1
         self.in_flight += 1
         self.content[offset : offset + len(data)] = data
@@ -50,6 +52,35 @@ class ArrayStore:
 
     def flush(self) -> None:
         raise AssertionError
+
+
+class Failing:
+    def __init__(self, store: FailingStore) -> None:
+        self._store = store
+
+    def finish(self) -> None:
+        self._store.in_flight -= 1
+        raise OSError(errno.EIO, "the disk fails")
+
+
+class FailingStore(ArrayStore):
+    """Blocks in `bad` can be neither read nor written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bad = set[int]()
+
+    def begin_read(self, offset: int, into: memoryview) -> StoreOperation:
+        if offset // BLOCK not in self.bad:
+            return super().begin_read(offset, into)
+        self.in_flight += 1
+        return Failing(self)
+
+    def begin_write(self, offset: int, data: memoryview) -> StoreOperation:
+        if offset // BLOCK not in self.bad:
+            return super().begin_write(offset, data)
+        self.in_flight += 1
+        return Failing(self)
 
 
 def cache_on(
@@ -141,3 +172,41 @@ def test_blocks_with_a_stride_are_read_ahead_with_prefetch_alone(stride: int) ->
         get(ahead, block * BLOCK, 8)
     assert plain.hits == 0
     assert ahead.hits >= len(blocks) / 2
+
+
+def test_a_block_that_could_not_be_read_is_read_again() -> None:
+    store = FailingStore()
+    store.content = bytearray(random.Random(1).randbytes(SIZE))
+    cache = cache_on(store)
+    store.bad = {1}
+    get(cache, 0, BLOCK)
+    for _ in range(2):
+        with pytest.raises(OSError, match="the disk fails"):
+            get(cache, BLOCK, BLOCK)
+    store.bad = set()
+    assert get(cache, BLOCK, BLOCK) == store.content[BLOCK : 2 * BLOCK]
+
+
+def test_a_block_that_was_read_ahead_in_vain_disturbs_no_other_one() -> None:
+    store = FailingStore()
+    cache = cache_on(store)
+    store.bad = {2}
+    get(cache, 0, BLOCK)
+    get(cache, BLOCK, BLOCK)
+    for block in range(8, BLOCKS - 1):
+        get(cache, block * BLOCK, BLOCK)
+    cache.drop()
+    assert store.in_flight == 0
+
+
+def test_writes_of_which_one_fails_are_all_finished_and_tried_again() -> None:
+    store = FailingStore()
+    cache = cache_on(store)
+    cache.write(0, memoryview(b"x" * (3 * BLOCK)))
+    store.bad = {0}
+    with pytest.raises(OSError, match="the disk fails"):
+        cache.flush()
+    assert store.in_flight == 0
+    store.bad = set()
+    cache.flush()
+    assert store.content[: 3 * BLOCK] == b"x" * (3 * BLOCK)

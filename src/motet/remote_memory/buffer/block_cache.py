@@ -8,8 +8,9 @@ from __future__ import annotations
 import mmap
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 
-from motet.remote_memory.borrower.store_operation import PageStore, StoreOperation
+from motet.remote_memory.borrower.store_operation import PageStore, StoreOperation, joined
 from motet.remote_memory.core.access_trend import LARGEST_WINDOW, Prefetcher
 
 BLOCK_BYTES = 1 << 20
@@ -30,7 +31,8 @@ class _Frame:
 
 
 class BlockCache:
-    """Not thread-safe. Raises OSError if the store does."""
+    """Not thread-safe. Raises OSError if the store does: a block that could not be read is read
+    again at its next use, one that could not be written stays here."""
 
     def __init__(
         self,
@@ -84,11 +86,9 @@ class BlockCache:
             self._write_back(changed[start : start + _WRITE_TOGETHER])
 
     def drop(self) -> None:
-        """Wait for reads in progress; then nothing uses the memory."""
+        """Wait for reads in progress; then nothing uses the memory. Nothing can be read later."""
         for frame in self._frames.values():
-            if frame.coming is not None:
-                frame.coming.finish()
-                frame.coming = None
+            _end_unused(frame)
 
     def _frame(self, block: int, *, is_overwritten: bool = False) -> _Frame:
         is_same, is_next = block == self._last, block == self._last + 1
@@ -107,10 +107,18 @@ class BlockCache:
         if not is_overwritten:
             self._begin_ahead(block, ahead)
         frame.was_read_ahead = False
-        if frame.coming is not None:
-            coming, frame.coming = frame.coming, None
-            coming.finish()
+        coming, frame.coming = frame.coming, None
+        if coming is not None:
+            self._complete(block, frame, coming)
         return frame
+
+    def _complete(self, block: int, frame: _Frame, coming: StoreOperation) -> None:
+        try:
+            coming.finish()
+        except OSError:  # What the memory has is no content of this block.
+            del self._frames[block]
+            self._free.append(frame)
+            raise
 
     def _missed(self, block: int) -> Sequence[int]:
         return () if self._prefetcher is None else self._prefetcher.missed(block)
@@ -144,22 +152,25 @@ class BlockCache:
             self._write_back(
                 [each for each, _ in zip(oldest, range(_WRITE_TOGETHER), strict=False)]
             )
-        if frame.coming is not None:
-            coming, frame.coming = frame.coming, None
-            coming.finish()
+        _end_unused(frame)
         del self._frames[block]
         return frame
 
     def _write_back(self, blocks: list[int]) -> None:
-        writes = []
+        places = [self._place(block, self._frames[block]) for block in blocks]
+        joined(self._store.begin_write(offset, data) for offset, data in places).finish()
         for block in blocks:
-            frame = self._frames[block]
-            writes.append((frame, self._store.begin_write(*self._place(block, frame))))
-        for frame, write in writes:
-            write.finish()
-            frame.has_changed = False
+            self._frames[block].has_changed = False
 
     def _place(self, block: int, frame: _Frame) -> tuple[int, memoryview]:
         """Offset in the store and memory; the last block may be shorter."""
         offset = block * self.block_bytes
         return offset, frame.view[: min(self.block_bytes, self._store.size_bytes - offset)]
+
+
+def _end_unused(frame: _Frame) -> None:
+    """Wait for the read of a block that nobody wants any more."""
+    coming, frame.coming = frame.coming, None
+    if coming is not None:
+        with suppress(OSError):
+            coming.finish()
