@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -152,5 +153,12 @@ def test_arguments_that_make_no_sense_are_told(
 ) -> None:
     shape, dtype, *more = arguments
     given = {"lenders": [], "secret_file": secret, "backup_dir": tmp_path}
+    devices = device_threads()
     with pytest.raises(BadInput, match=message):
         RemoteBuffer(shape, dtype, **given | (more[0] if more else {}))
+    assert device_threads() == devices
+    assert list(tmp_path.iterdir()) == []
+
+
+def device_threads() -> int:
+    return sum(thread.name == "motet-device" for thread in threading.enumerate())

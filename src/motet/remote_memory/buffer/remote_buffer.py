@@ -73,6 +73,7 @@ class RemoteBuffer:
         self._row_shape = self.shape[1:]
         self._row_bytes = math.prod(self._row_shape) * self.dtype.itemsize
         self._lock = threading.RLock()
+        blocks = size_of(memory) // BLOCK_BYTES
         access = _access(lenders, secret_file)
         self._backup = _backup_file(backup_dir)
         try:
@@ -82,9 +83,11 @@ class RemoteBuffer:
             self._memory = BorrowedMemory(settings, *place)
         finally:
             self._backup.unlink(missing_ok=True)  # Open files stay until they are closed.
-        self._cache = BlockCache(
-            self._memory.store, size_of(memory) // BLOCK_BYTES, prefetch=prefetch
-        )
+        try:
+            self._cache = BlockCache(self._memory.store, blocks, prefetch=prefetch)
+        except BaseException:  # There is not so much memory.
+            self._memory.close(keeps=False)
+            raise
         self._is_closed = False
 
     @property
@@ -156,7 +159,7 @@ class RemoteBuffer:
                 return
             self._is_closed = True
             self._cache.drop()
-            self._memory.close()
+            self._memory.close(keeps=False)
 
     def __enter__(self) -> Self:
         return self
