@@ -57,14 +57,27 @@ class LenderEvents(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Streams:
+    """`broken_by`: why they were closed, if not by `LenderLink._drop`."""
+
     control: Connection
     data: Connection
+    broken_by: str = ""
+
+    @property
+    def has_ended(self) -> bool:
+        return self.data.has_ended or self.control.has_ended
 
     def close(self) -> None:
         self.data.close()
         self.control.close()
+
+    def give_up(self, reason: str) -> None:
+        """Close them on another thread than the link's, which notices it and does the rest."""
+        self.broken_by = reason
+        with contextlib.suppress(OSError):
+            self.close()
 
 
 class LenderLink:
@@ -105,12 +118,13 @@ class LenderLink:
         return self._data().submit(_READ, head, (), (into,))
 
     def fail(self, error: MotetError) -> None:
-        """A request failed: end the connections unless the lender only refused the request.
+        """A request failed: end the connections unless the lender only refused the request, or it
+        was sent on earlier ones.
 
         On return no thread receives into the memory of a request any more.
         """
         if not isinstance(error, StaleSlab):
-            self._drop(str(error))
+            self._drop(str(error), is_break=isinstance(error, ConnectionLost))
 
     def _data(self) -> Connection:
         streams = self._streams
@@ -148,7 +162,8 @@ class LenderLink:
     def check(self, slab_bytes: int) -> Callable[[], None]:
         """Ask whether the lender answers; call the result to wait, which fails the link if not.
 
-        Both together take ANSWER_WITHIN_S, so several lenders are checked at the same time.
+        Both together take ANSWER_WITHIN_S, so several lenders are checked at the same time. Neither
+        takes a lock of a slab: its holder may wait for another lender that is silent.
         """
         streams = self._streams
         if streams is None:
@@ -158,7 +173,7 @@ class LenderLink:
                 MemoryMessageKind.QUERY_MEM, QueryMem(slab_bytes).encode()
             )
         except ConnectionLost as error:
-            self._drop(str(error))
+            streams.give_up(str(error))
             return _nothing
 
         deadline_s = time.monotonic() + ANSWER_WITHIN_S
@@ -167,7 +182,7 @@ class LenderLink:
             try:
                 call.wait(max(deadline_s - time.monotonic(), 0.0))
             except (TimeoutError, MotetError) as error:
-                self._drop(f"no answer: {error}")
+                streams.give_up(f"no answer: {error}")
 
         return wait
 
@@ -185,7 +200,7 @@ class LenderLink:
         try:
             return streams.control.request(kind, message, timeout_s=ANSWER_WITHIN_S).meta
         except (TimeoutError, MotetError) as error:
-            self._drop(f"{kind.name}: {error}")
+            self._drop(f"{kind.name}: {error}", is_break=isinstance(error, ConnectionLost))
             return None
 
     # -- the thread ------------------------------------------------------------------------------
@@ -248,12 +263,17 @@ class LenderLink:
         else:
             raise BadMemoryMessage(f"{self.name}: a lender sent a message of kind {kind}")
 
-    def _drop(self, reason: str) -> None:
-        """Lose the lender's slabs, then disconnect; on return nothing uses the connections."""
+    def _drop(self, reason: str, *, is_break: bool = False) -> None:
+        """Lose the lender's slabs, then disconnect; on return nothing uses the connections.
+
+        `is_break`: because a connection broke; one that broke earlier was replaced meanwhile.
+        """
         with self._lock:
-            streams, self._streams = self._streams, None
-            if streams is None:
+            streams = self._streams
+            if streams is None or (is_break and not streams.has_ended):
                 return
+            self._streams = None
+            reason = streams.broken_by or reason
             if not self._ending.is_set():
                 _LOG.warning("lender %s: %s", self.name, reason)
             self.failure = reason

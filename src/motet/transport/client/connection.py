@@ -98,6 +98,11 @@ class Connection:
         return self._session.is_reconnecting
 
     @property
+    def has_ended(self) -> bool:
+        """Whether it was closed, or broke and was not re-established: all requests fail."""
+        return self._session.has_ended
+
+    @property
     def outstanding_count(self) -> int:
         """Number of requests without a reply."""
         return self._session.outstanding_count

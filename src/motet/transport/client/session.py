@@ -59,6 +59,11 @@ class Session:
         """Whether the channel broke and has not been replaced yet."""
         return self._broken_since_s is not None
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it ended for good: all requests fail."""
+        return self._end is not None
+
     def send(self, call: Call) -> None:
         """Send a request; `take` returns the call by operation number. Raises ConnectionLost."""
         operation = next(self._operations)
