@@ -17,6 +17,7 @@ from motet.remote_memory.borrower.remote_operations import (
     RemoteWrite,
     ReplicatedWrite,
     error_of,
+    without_frames,
 )
 from motet.remote_memory.borrower.slab_map import SlabMap
 from motet.remote_memory.borrower.store_operation import StoreOperation, joined
@@ -144,7 +145,7 @@ class SlabStore(SlabMap):
                 try:
                     call = lender.submit_write(request.mapping, first_page * PAGE_BYTES, data)
                 except MotetError as error:
-                    failures.append((lender, error))
+                    failures.append((lender, without_frames(error)))
                     request.copy.finish_write(request.mapping, first_page, pages, is_stored=False)
                 else:
                     sent.append(RemoteWrite(self, call, number, request, first_page, pages, ticket))
@@ -169,7 +170,7 @@ class SlabStore(SlabMap):
                 try:
                     call = lender.submit_read(request.mapping, first_page * PAGE_BYTES, into)
                 except MotetError as error:
-                    failure = error
+                    failure = without_frames(error)
                     request.copy.finish_read(request.mapping, is_read=False)
                 else:
                     self.counters.read_remote += pages
@@ -293,7 +294,7 @@ def _attempt(
     try:
         return submit(mapping, first_page * PAGE_BYTES, data)
     except MotetError as error:
-        return error
+        return without_frames(error)
 
 
 def _piece(data: memoryview, part: SlabRange) -> memoryview:

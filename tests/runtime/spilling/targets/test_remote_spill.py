@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import subprocess
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from motet.remote_memory.lender.lender import Lender
+from motet.remote_memory.wire.memory_messages import MemoryMessageKind
 from motet.runtime.core.options import SpillLenders
 from motet.runtime.spilling.section_transfer import new_buffer
 from motet.runtime.spilling.targets.remote_spill import RemoteSpill
@@ -97,6 +100,25 @@ def test_a_lender_that_dies_leaves_the_data_on_the_disk() -> None:
     with lending(SLABS) as lender:
         target = written(remote_spill(lender.endpoint))
     assert pages_read(target) == (0, PAGES)
+
+
+def test_a_read_that_a_dying_lender_does_not_answer_leaves_its_memory_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever reads unmaps the memory soon: blocks that have arrived are read for a moment."""
+    asked = threading.Event()
+    with lending(SLABS) as lender:
+        target = written(remote_spill(lender.endpoint))
+        monkeypatch.setitem(
+            lender._handlers, MemoryMessageKind.READ_PAGES, lambda request: asked.set()
+        )
+        with ThreadPoolExecutor(1) as threads, new_buffer(len(DATA)) as buffer:
+            reading = threads.submit(target.read, 0, buffer)
+            assert asked.wait(100)
+            lender.close()
+            reading.result()
+            assert bytes(buffer) == DATA
+    assert target.counters.read_local >= PAGES
 
 
 def test_without_an_answer_the_disk_has_the_data_until_a_lender_appears() -> None:

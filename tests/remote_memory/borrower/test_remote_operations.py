@@ -1,0 +1,101 @@
+"""Failed requests keep no memory: it can be unmapped as soon as they are finished."""
+
+from __future__ import annotations
+
+import gc
+import mmap
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from motet.domain.errors import ConnectionLost, MotetError
+from motet.remote_memory.borrower.backup_file import BackupFile
+from motet.remote_memory.borrower.slab_store import SlabStore
+from motet.remote_memory.borrower.write_behind import WriteBehind
+from motet.remote_memory.core.device_geometry import DeviceGeometry
+from motet.remote_memory.core.device_slab import SlabMapping
+from motet.transport.client.call import Call
+from remote_memory_parts import PAGE, SLAB_BYTES
+
+SLABS = 3
+SIZE = SLABS * SLAB_BYTES
+
+
+class Failure(Enum):
+    """When a request fails, and whether the connection keeps its error."""
+
+    SENDING = "sending"
+    SENDING_LATER = "sending later"
+    WAITING = "waiting"
+
+
+class BrokenLender:
+    """A LenderPort. Keeps the error of its connection, as a connection does."""
+
+    def __init__(self, failure: Failure) -> None:
+        self.failure = failure
+        self.is_broken = False
+        self._error = ConnectionLost("broken")
+
+    def submit_write(self, mapping: SlabMapping, offset: int, data: memoryview) -> Call:
+        del mapping, offset, data
+        if self.is_broken and self.failure is Failure.SENDING:
+            raise ConnectionLost("not connected")
+        if self.is_broken and self.failure is Failure.SENDING_LATER:
+            raise self._error
+        return cast(Call, self)
+
+    submit_read = submit_write
+
+    def wait(self) -> None:
+        if self.is_broken:
+            try:
+                raise OSError("the peer closed the connection")
+            except OSError:
+                raise self._error  # noqa: B904 - as a session does
+
+    def fail(self, error: MotetError) -> None:
+        assert isinstance(error, ConnectionLost)
+
+
+@pytest.fixture(params=Failure)
+def lender(request: pytest.FixtureRequest) -> BrokenLender:
+    return BrokenLender(request.param)
+
+
+@pytest.fixture
+def store(tmp_path: Path, lender: BrokenLender) -> Iterator[SlabStore]:
+    with BackupFile(tmp_path / "backup", SIZE) as file:
+        backup = WriteBehind(file, SIZE // PAGE, SIZE)
+        store = SlabStore(DeviceGeometry(SIZE, SLAB_BYTES), backup, {"a": lender}, lambda _: None)
+        for slab in range(SLABS):
+            assert store.place(slab, lambda _: SlabMapping("a", b"token", 1))
+        yield store
+        backup.close()
+
+
+@pytest.fixture(autouse=True)
+def _no_collection() -> Iterator[None]:
+    """A cycle of references keeps memory until some later collection."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.parametrize("request_name", ["read", "write", "fill"])
+def test_memory_of_failed_requests_can_be_unmapped(
+    store: SlabStore, lender: BrokenLender, request_name: str
+) -> None:
+    with mmap.mmap(-1, SIZE) as first, memoryview(first) as view:
+        if request_name != "fill":
+            store.begin_write(0, view).finish()
+    lender.is_broken = True
+    begin = {"read": store.begin_read, "write": store.begin_write, "fill": store.begin_fill}
+    memory = mmap.mmap(-1, SIZE)
+    with memoryview(memory) as view:
+        begin[request_name](0, view).finish()
+    assert store.mapped_slabs() == 0
+    memory.close()
