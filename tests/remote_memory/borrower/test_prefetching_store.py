@@ -116,3 +116,13 @@ def test_pages_that_are_lost_while_they_are_read_ahead_come_from_the_disk(tmp_pa
 def test_without_prefetch_nothing_is_counted(tmp_path: Path) -> None:
     with borrowing(tmp_path) as memory:
         assert memory.view().prefetched_pages is None
+
+
+def test_what_a_device_has_grown_by_is_read_ahead_too(tmp_path: Path) -> None:
+    with borrowing(tmp_path, slabs=1, prefetch=True) as memory:
+        memory.extend(memory.store.size_bytes * 4)
+        data = content(4, 4 * SLAB_PAGES)
+        write(memory.store, 0, data)
+        for page in range(4 * SLAB_PAGES):
+            assert read(memory.store, page) == data[page * PAGE : (page + 1) * PAGE]
+        assert store_of(memory).used > SLAB_PAGES

@@ -102,6 +102,12 @@ class PrefetchingStore(SlabStore):
         for thread in self._threads:
             thread.start()
 
+    def extend(self, geometry: DeviceGeometry) -> None:
+        """See SlabMap."""
+        super().extend(geometry)
+        with self._cache_lock:
+            self._prefetcher.extend(geometry.pages)
+
     def begin_read(self, offset: int, into: memoryview) -> StoreOperation:
         """See PageStore."""
         first_page, pages = offset // PAGE_BYTES, len(into) // PAGE_BYTES

@@ -87,6 +87,10 @@ class Prefetcher:
         self._difference: int | None = None
         self._hits = 0
 
+    def extend(self, places: int) -> None:
+        """There are so many places from now on."""
+        self._places = places
+
     def used(self, place: int) -> None:
         """A read of a place that was read ahead."""
         self._trend.add(place)
