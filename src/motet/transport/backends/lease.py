@@ -61,5 +61,8 @@ class Lease:
                 self._arena.give_back(region)
 
     def abandon(self, views: Sequence[memoryview], into: Sequence[memoryview] | None) -> None:
-        """See PayloadLease. Staging regions are not returned to the arena either."""
-        self._arena.quarantine((list(views), list(into or ())))
+        """See PayloadLease. Staging regions are not returned to the arena either; the server never
+        had access to the buffers that were staged."""
+        lent = [view for view in (*views, *(into or ())) if self._arena.find(view) is not None]
+        if lent:
+            self._arena.quarantine(lent)
