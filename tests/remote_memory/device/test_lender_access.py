@@ -27,6 +27,7 @@ def test_a_job_finds_the_lenders_of_its_cluster(tmp_path: Path) -> None:
     assert found == LenderAccess(
         [LENDER], job_secret(secret, "motet-1-a.1"), 1 << 20, job_client("motet-1-a.1")
     )
+    assert repr(found.secret) not in repr(found)
 
 
 def test_a_cluster_may_have_no_lender_yet(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -23,7 +23,7 @@ class LenderAccess:
     """`slab_bytes`: 0: unknown. `client`: the name for the lenders, None: that of the device."""
 
     lenders: Sequence[Endpoint]
-    secret: bytes
+    secret: bytes = field(repr=False)
     slab_bytes: int = 0
     client: str | None = None
 
