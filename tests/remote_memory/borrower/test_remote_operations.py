@@ -1,4 +1,4 @@
-"""Failed requests keep no memory: it can be unmapped as soon as they are finished."""
+"""Failed requests keep no memory, and count where they were answered."""
 
 from __future__ import annotations
 
@@ -99,3 +99,18 @@ def test_memory_of_failed_requests_can_be_unmapped(
         begin[request_name](0, view).finish()
     assert store.mapped_slabs() == 0
     memory.close()
+
+
+def test_reads_count_for_lenders_once_they_are_answered(
+    store: SlabStore, lender: BrokenLender
+) -> None:
+    """What a training reports of each epoch is never less than nothing."""
+    memory = memoryview(bytearray(SIZE))
+    store.begin_write(0, memory).finish()
+    reading = store.begin_read(0, memory)
+    assert store.counters.read_remote == 0
+    reading.finish()
+    assert store.counters.read_remote == SIZE // PAGE
+    lender.is_broken = True
+    store.begin_read(0, memory).finish()
+    assert (store.counters.read_remote, store.counters.read_local) == (SIZE // PAGE, SIZE // PAGE)

@@ -173,7 +173,6 @@ class SlabStore(SlabMap):
                     failure = without_frames(error)
                     request.copy.finish_read(request.mapping, is_read=False)
                 else:
-                    self.counters.read_remote += pages
                     return RemoteRead(self, call, number, request, first_page, into)
             lender.fail(failure)
         self.counters.read_local += pages
@@ -224,8 +223,9 @@ class SlabStore(SlabMap):
     def end_read(self, read: RemoteRead, error: MotetError | None) -> None:
         """The lender has answered, or never will: then the content is elsewhere."""
         self._account_read(read.slab, read.request, error)
-        if error is not None:
-            self.counters.read_remote -= len(read.into) // PAGE_BYTES
+        if error is None:
+            self.counters.read_remote += len(read.into) // PAGE_BYTES
+        else:
             self._begin_read(read.slab, read.first_page, read.into).finish()
 
     def wait_for_disk(self, ticket: int) -> None:
