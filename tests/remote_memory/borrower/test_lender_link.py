@@ -11,7 +11,12 @@ from motet.domain.errors import ConnectionLost
 from motet.remote_memory.borrower import lender_link
 from motet.remote_memory.borrower.lender_link import LenderLink
 from motet.remote_memory.core.device_slab import SlabMapping
-from motet.remote_memory.wire.memory_messages import TOKEN_BYTES, MemoryMessageKind, SlabKey
+from motet.remote_memory.wire.memory_messages import (
+    TOKEN_BYTES,
+    EvictSlabs,
+    MemoryMessageKind,
+    SlabKey,
+)
 from motet.transport import Arena, Endpoint, Request, Server
 from remote_memory_parts import PAGE, SECRET, SLAB_BYTES
 from waiting import wait_until
@@ -106,3 +111,13 @@ def test_an_error_of_earlier_connections_does_not_end_the_next_ones(
         calls[1].wait()
     link.fail(new.value)
     assert events.times_lost == 2
+
+
+def test_a_lender_whose_message_fails_here_is_tried_again(
+    link: LenderLink, events: HeldEvents, held: list[Request]
+) -> None:
+    message = EvictSlabs((SlabKey(MAPPING.token, MAPPING.generation),))
+    held[0].reply(message.kind, message.encode())
+    wait_until(lambda: events.times_reached == 2)
+    assert events.times_lost == 1
+    assert link.is_up

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import cast
 
 import pytest
 from hypothesis import strategies as st
@@ -332,3 +333,21 @@ def test_pages_from_the_backup_go_to_the_copies_that_lack_them() -> None:
         copy.finish_write(request.mapping, 0, 2, is_stored=True)
     assert slab.begin_fill(0, 2) == []
     assert len(slab.begin_fill(1, 2)) == 2
+
+
+class LeavingCopy:
+    """A copy that another thread detaches after it was looked at."""
+
+    def __init__(self) -> None:
+        self._left: list[SlabMapping | None] = [None, SlabMapping("a", b"token", 1)]
+
+    @property
+    def mapping(self) -> SlabMapping | None:
+        return self._left.pop()
+
+
+def test_lenders_are_listed_while_one_is_lost() -> None:
+    """Evictions and placement look at all slabs without their locks."""
+    slab = SlabCopies(PAGES)
+    slab.copies = (cast(DeviceSlab, LeavingCopy()),)
+    assert [each.lender for each in slab.mappings] == ["a"]

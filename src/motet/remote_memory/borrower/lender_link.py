@@ -221,6 +221,10 @@ class LenderLink:
             except MotetError as error:
                 self._drop(str(error))
                 self._ending.wait(pause_s)
+            except Exception as error:
+                _LOG.exception("lender %s: its message failed; it is tried again", self.name)
+                self._drop(repr(error))
+                self._ending.wait(pause_s)
             finally:
                 streams.close()
 

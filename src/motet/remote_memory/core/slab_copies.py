@@ -46,8 +46,8 @@ class SlabCopies:
 
     @property
     def mappings(self) -> list[SlabMapping]:
-        """Of the lenders that the slab has."""
-        return [copy.mapping for copy in self.copies if copy.mapping is not None]
+        """Of the lenders that the slab has; also without the lock, beside an eviction."""
+        return [found for copy in self.copies if (found := copy.mapping) is not None]
 
     @property
     def is_unmapped(self) -> bool:
