@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,17 @@ def test_what_is_pending_can_be_dropped_at_the_end(file: HeldFile) -> None:
     queue.close(keeps=False)
     assert file.path.read_bytes()[:PAGE] in (bytes(PAGE), content(1))
     assert file.path.read_bytes()[PAGE:] == bytes((PAGES - 1) * PAGE)
+
+
+def test_nobody_waits_for_a_write_that_was_dropped(file: HeldFile, queue: WriteBehind) -> None:
+    file.is_open.clear()
+    ticket = put(queue, 0, content(0))
+    with ThreadPoolExecutor(2) as threads:
+        waiting = threads.submit(queue.wait, ticket + 1)
+        closing = threads.submit(queue.close, keeps=False)
+        file.is_open.set()
+        closing.result()
+        with pytest.raises(OSError, match="closed"):
+            waiting.result()
+    with pytest.raises(OSError, match="closed"):
+        queue.wait(ticket + 1)

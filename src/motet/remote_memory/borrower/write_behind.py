@@ -125,12 +125,18 @@ class WriteBehind:
             into[place * PAGE_BYTES : (place + 1) * PAGE_BYTES] = content
 
     def close(self, *, keeps: bool = True) -> None:
-        """Write what is pending, as far as the disk lets it, or drop it. The file stays open."""
+        """Write what is pending, as far as the disk lets it, or drop it. The file stays open.
+
+        Who waits for a write that is dropped gets an OSError.
+        """
         with self._lock:
             self._is_closing, self._drops_pending = True, not keeps
             self._work.notify()
         self._thread.join()
         self._writers.shutdown()
+        with self._lock:
+            self._error = self._error or OSError(errno.ESHUTDOWN, "the device has been closed")
+            self._done.notify_all()
 
     def _pending_pages(self, first_page: int, pages: int) -> list[tuple[int, bytes]]:
         """The place in the request and the content of its pages that are not on the disk."""
