@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from motet.domain.errors import BadInput
@@ -24,7 +24,7 @@ class JobCredential:
     """`job`: of the live cluster; its jobs in the pool have this name, or begin with `job/`."""
 
     job: str
-    secret: bytes
+    secret: bytes = field(repr=False)
 
     @classmethod
     def derived(cls, pool_secret: bytes, job: str) -> Self:

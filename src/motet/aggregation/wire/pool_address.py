@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -19,7 +19,7 @@ class PoolAddress:
     """Where pMaster listens, and the secret of programs and commands."""
 
     endpoint: Endpoint
-    secret: bytes
+    secret: bytes = field(repr=False)
 
     @classmethod
     def read(cls, path: Path, secret: bytes | None = None) -> Self:

@@ -184,8 +184,8 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     show_default=True,
     metavar="TARGET",
     help="HOST:PORT,...: what --spill keeps on disk is also in the idle memory of these machines, "
-    "as far as they have room, and read from there ('motet memory lend'); remote: of the lender of "
-    "this user on this machine.",
+    "as far as they have room, and read from there ('motet memory lend'); remote: of the lenders "
+    "of the live cluster that runs this, or else the lender of this user on this machine.",
 )
 @training_option(
     "--spill-secret",
