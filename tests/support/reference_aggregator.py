@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
@@ -169,12 +170,17 @@ class _Request:
         getattr(self, f"_{kind}")(*rest)
 
     def _answer_when(self, is_ready: Callable[[], bool], answer: Callable[[], object]) -> None:
-        self.job.waiting.append((is_ready, lambda: self.connection.send((self.number, answer()))))
+        self.job.waiting.append((is_ready, lambda: self._send(answer())))
+
+    def _send(self, answer: object) -> None:
+        """Called for any worker's request: that of this one may have closed its connection."""
+        with suppress(OSError):
+            self.connection.send((self.number, answer))
 
     def _initialise(self, specs: Any, kind: OptimizerSpec, values: Any) -> None:
         job = self.job
         if job.specs is not None and job.specs != specs:
-            self.connection.send((self.number, BadInput("the workers' tensors differ")))
+            self._send(BadInput("the workers' tensors differ"))
             return
         if self.rank == 0 or job.specs is not None:
             job.initialise(specs, kind, values)

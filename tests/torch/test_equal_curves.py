@@ -97,6 +97,11 @@ def test_values_that_arrive_during_the_forward_pass_train_as_with_ddp_to_the_bit
         assert _differences(one, other) == []
 
 
+ON_AGGREGATORS = pytest.mark.parametrize("pair", ["aggregators"], indirect=True)
+"""The reference of Aggregators takes no compressed gradients."""
+
+
+@ON_AGGREGATORS
 def test_compressed_gradients_are_rounded_and_nothing_else_is(pair: WorkerProcesses) -> None:
     training = TRAININGS["momentum"]
     rounded = pair.run(train_over_ddp, training, is_halved=True)
@@ -107,6 +112,7 @@ def test_compressed_gradients_are_rounded_and_nothing_else_is(pair: WorkerProces
         assert _differences(third, other) != []
 
 
+@ON_AGGREGATORS
 def test_compressed_means_are_equal_in_all_workers(pair: WorkerProcesses) -> None:
     attached = pair.run(train_attached, TRAININGS["clipped"], "auto", compression="bfloat16")
     first, second = attached
