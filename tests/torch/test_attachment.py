@@ -112,5 +112,6 @@ def test_a_worker_that_comes_back_goes_on_with_the_job(pair: WorkerProcesses, ho
 
 def test_a_worker_cannot_join_while_the_optimizer_is_in_the_workers(pair: WorkerProcesses) -> None:
     for text in pair.run(torch_cases.came_back, "averaged"):
-        assert "has done 5 steps with the optimizer in its workers" in text
+        # The other worker may be about to end the fifth step.
+        assert re.search("has done [45] steps with the optimizer in its workers", text)
         assert "mode='aggregators'" in text
