@@ -118,6 +118,7 @@ def test_a_lost_slab_is_mapped_again_at_another_lender(
     lost, left = two_lenders
     lost.close()
     wait_until(lambda: memory.view().away)
+    wait_until(lambda: str(lost.endpoint) not in memory.store.mapped_by_lender())
     for slab in range(4):
         if memory.store.unmapped(slab):
             assert memory.map_slab(slab)
