@@ -328,9 +328,9 @@ def test_pages_from_the_backup_go_to_the_copies_that_lack_them() -> None:
         copy = slab.begin_placing()
         assert copy is not None
         copy.place(SlabMapping(f"lender {number}", b"token", number))
-        (request,) = slab.begin_fill(0, 2)
-        assert request.copy is copy
-        copy.finish_write(request.mapping, 0, 2, is_stored=True)
+        (fill,) = slab.begin_fill(0, 2)
+        assert fill.request.copy is copy
+        copy.finish_write(fill.request.mapping, 0, 2, is_stored=True)
     assert slab.begin_fill(0, 2) == []
     assert len(slab.begin_fill(1, 2)) == 2
 

@@ -24,7 +24,7 @@ from motet.remote_memory.borrower.store_operation import StoreOperation, joined
 from motet.remote_memory.borrower.write_behind import WriteBehind
 from motet.remote_memory.core.device_geometry import PAGE_BYTES, DeviceGeometry, SlabRange
 from motet.remote_memory.core.device_slab import SlabMapping
-from motet.remote_memory.core.slab_copies import CopyFill, CopyRequest
+from motet.remote_memory.core.slab_copies import CopyFill, CopyRequest, SlabCopies
 from motet.remote_memory.wire.page_requests import MAX_TRANSFER_BYTES
 from motet.transport.client.call import Call
 
@@ -181,32 +181,38 @@ class SlabStore(SlabMap):
 
     def _fill(self, part: SlabRange, data: memoryview) -> StoreOperation | None:
         """None: the pages need no transfer, or the lenders were lost."""
-        failures = list[tuple[LenderPort, MotetError]]()
-        with self._locks[part.slab]:
-            requests = self._slabs[part.slab].begin_fill(part.first_page, part.pages)
-            fills = (CopyFill(request, part.first_page, part.pages) for request in requests)
-            sent = [self._send(part.slab, fill, data, failures) for fill in fills]
-        for lender, failure in failures:
-            lender.fail(failure)
-        stored = [write for write in sent if write is not None]
-        return ReplicatedWrite(self, stored) if stored else None
+        sent = self._send_fills(
+            part.slab,
+            lambda slab: slab.begin_fill(part.first_page, part.pages),
+            data,
+            part.first_page,
+        )
+        return ReplicatedWrite(self, sent) if sent else None
 
-    def _send(
+    def _send_fills(
         self,
         number: int,
-        fill: CopyFill,
-        data: memoryview,
-        failures: list[tuple[LenderPort, MotetError]],
-    ) -> RemoteWrite | None:
-        """With the slab's lock held; None: the lender was lost, which `failures` gets."""
-        request, first_page, pages = fill
-        lender = self._lenders[request.mapping.lender]
-        call = _attempt(lender.submit_write, request.mapping, first_page, data)
-        if isinstance(call, MotetError):
-            failures.append((lender, call))
-            request.copy.finish_write(request.mapping, first_page, pages, is_stored=False)
-            return None
-        return RemoteWrite(self, call, number, request, first_page, pages, _WRITTEN)
+        begin: Callable[[SlabCopies], list[CopyFill]],
+        content: memoryview,
+        first_page: int,
+    ) -> list[RemoteWrite]:
+        """What was sent, of the fills that `begin` finds. `content`: from this page of the slab."""
+        sent = list[RemoteWrite]()
+        failures = list[tuple[LenderPort, MotetError]]()
+        with self._locks[number]:
+            for request, page, pages in begin(self._slabs[number]):
+                start = (page - first_page) * PAGE_BYTES
+                data = content[start : start + pages * PAGE_BYTES]
+                lender = self._lenders[request.mapping.lender]
+                call = _attempt(lender.submit_write, request.mapping, page, data)
+                if isinstance(call, MotetError):
+                    failures.append((lender, call))
+                    request.copy.finish_write(request.mapping, page, pages, is_stored=False)
+                else:
+                    sent.append(RemoteWrite(self, call, number, request, page, pages, _WRITTEN))
+        for lender, failure in failures:
+            lender.fail(failure)
+        return sent
 
     # -- ends of remote requests -----------------------------------------------------------------
 
@@ -261,27 +267,10 @@ class SlabStore(SlabMap):
             with lock:
                 slab.abandon_repair()
             return True
-        for fill in self._begin_fills(number, pages, content):
+        for fill in self._send_fills(number, SlabCopies.begin_fills, content, pages.start):
             if fill.end():
                 self.counters.repaired += fill.pages
         return True
-
-    def _begin_fills(self, number: int, pages: range, content: memoryview) -> list[RemoteWrite]:
-        failures = list[tuple[LenderPort, MotetError]]()
-        with self._locks[number]:
-            sent = [
-                self._send(number, fill, _of_pages(content, fill, pages.start), failures)
-                for fill in self._slabs[number].begin_fills()
-            ]
-        for lender, error in failures:
-            lender.fail(error)
-        return [write for write in sent if write is not None]
-
-
-def _of_pages(content: memoryview, fill: CopyFill, first_page: int) -> memoryview:
-    """The pages of a fill, in content that begins with this page of the slab."""
-    start = (fill.first_page - first_page) * PAGE_BYTES
-    return content[start : start + fill.pages * PAGE_BYTES]
 
 
 def _attempt(

@@ -90,13 +90,17 @@ class SlabCopies:
         found = ((copy, copy.begin_write(first_page, pages)) for copy in self.copies)
         return [CopyRequest(copy, mapping) for copy, mapping in found if mapping is not None]
 
-    def begin_fill(self, first_page: int, pages: int) -> list[CopyRequest]:
-        """The lenders that lack some of these pages, to write to: the caller has their content."""
+    def begin_fill(self, first_page: int, pages: int) -> list[CopyFill]:
+        """What to write to lenders that lack some of these pages: the caller has their content."""
         if self._repaired is not None:
             self._touch(first_page, pages)
         lacking = (copy for copy in self.copies if copy.lacks(first_page, pages))
         found = ((copy, copy.begin_write(first_page, pages)) for copy in lacking)
-        return [CopyRequest(copy, mapping) for copy, mapping in found if mapping is not None]
+        return [
+            CopyFill(CopyRequest(copy, mapping), first_page, pages)
+            for copy, mapping in found
+            if mapping is not None
+        ]
 
     def begin_read(self, first_page: int, pages: int) -> CopyRequest | None:
         """The first lender that has all these pages; None: read elsewhere."""
