@@ -9,7 +9,8 @@ from pathlib import Path
 
 from motet.domain.errors import BadInput
 
-_GROUPS = Path("/sys/fs/cgroup/blkio")
+DISK_GROUPS = Path("/sys/fs/cgroup/blkio")
+"""Control groups for block devices, version 1."""
 
 
 class ThrottledDisk:
@@ -27,21 +28,26 @@ class ThrottledDisk:
 def throttled_disk(folder: Path, mb_per_s: int, iops: int) -> Iterator[ThrottledDisk]:
     """Reads and writes each have this limit. Raises BadInput: it cannot be set here."""
     device = os.stat(folder).st_dev
-    name = f"{os.major(device)}:{os.minor(device)}"
-    group = _GROUPS / f"motet-benchmark-{os.getpid()}"
+    group = DISK_GROUPS / f"motet-benchmark-{os.getpid()}"
     try:
         group.mkdir()
     except OSError as error:
         raise BadInput(f"{group}: no limit for disks can be set here: {error.strerror}") from error
     try:
-        for kind in ("read", "write"):
-            (group / f"blkio.throttle.{kind}_bps_device").write_text(f"{name} {mb_per_s * 10**6}")
-            (group / f"blkio.throttle.{kind}_iops_device").write_text(f"{name} {iops}")
+        limit_disk(group, device, bytes_per_s=mb_per_s * 10**6, iops=iops)
         yield ThrottledDisk(group)
     except OSError as error:
         raise BadInput(f"{folder}: its disk has no limit: {error.strerror}") from error
     finally:
         _remove(group)
+
+
+def limit_disk(group: Path, device: int, *, bytes_per_s: int, iops: int) -> None:
+    """Reads and writes of a group each have this limit; 0: none. Raises OSError."""
+    number = f"{os.major(device)}:{os.minor(device)}"
+    for way in ("read", "write"):
+        for name, value in (("bps", bytes_per_s), ("iops", iops)):
+            (group / f"blkio.throttle.{way}_{name}_device").write_text(f"{number} {value}")
 
 
 def _remove(group: Path) -> None:

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-_THROTTLES = Path("/sys/fs/cgroup/blkio")
+from support.limited_disk import DISK_GROUPS, limit_disk
+
 _MEASURED_S = 2
 READ_IOPS, READ_MB_S = 500, 100
 """A small volume of a cloud; a hard disk has fewer."""
@@ -73,7 +74,7 @@ def is_measurable(*programs: str) -> bool:
     lacks = [name for name in ("fio", *programs) if shutil.which(name) is None]
     if os.geteuid():
         lacks.append("root")
-    if not (_THROTTLES / "blkio.throttle.read_iops_device").exists():
+    if not (DISK_GROUPS / "blkio.throttle.read_iops_device").exists():
         lacks.append("control groups of version 1")
     if lacks:
         print(f"not measured; needs {', '.join(lacks)}", file=sys.stderr)
@@ -82,20 +83,16 @@ def is_measurable(*programs: str) -> bool:
 
 def _throttle(device: str, iops: int, bytes_s: int) -> None:
     """Of all processes without a group of their own for block devices. 0: no limit."""
-    found = os.stat(device).st_rdev
-    number = f"{os.major(found)}:{os.minor(found)}"
-    for group in {_THROTTLES, _own_group()}:
-        for way in ("read", "write"):
-            for name, value in (("iops", iops), ("bps", bytes_s)):
-                (group / f"blkio.throttle.{way}_{name}_device").write_text(f"{number} {value}")
+    for group in {DISK_GROUPS, _own_group()}:
+        limit_disk(group, os.stat(device).st_rdev, bytes_per_s=bytes_s, iops=iops)
 
 
 def _own_group() -> Path:
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         if "blkio" in controllers.split(","):
-            return _THROTTLES / path.lstrip("/")
-    return _THROTTLES
+            return DISK_GROUPS / path.lstrip("/")
+    return DISK_GROUPS
 
 
 def _run(*command: str) -> str:
