@@ -49,25 +49,23 @@ def kill_both(pool: LocalPool) -> None:
 
 
 def kill_pmaster(pool: LocalPool) -> None:
-    first = pool.master_id
-    os.kill(first, signal.SIGKILL)
-    wait_until(lambda: pool.master_id != first)
+    _kill_until_another_pmaster(pool, pool.master_id)
 
 
 def kill_pmaster_and_home(pool: LocalPool) -> None:
-    home = process_with_tensors(pool, True)
-    first = pool.master_id
-    os.kill(first, signal.SIGKILL)
-    os.kill(home, signal.SIGKILL)
-    wait_until(lambda: pool.master_id != first)
+    _kill_until_another_pmaster(pool, pool.master_id, process_with_tensors(pool, True))
 
 
 def kill_pmaster_and_replica(pool: LocalPool) -> None:
     """The Aggregator with the tensors waits for the next pMaster, which it tells."""
-    replica = process_with_tensors(pool, False)
+    _kill_until_another_pmaster(pool, process_with_tensors(pool, False), pool.master_id)
+
+
+def _kill_until_another_pmaster(pool: LocalPool, *processes: int) -> None:
+    """Kill processes, in this order, of which one is pMaster."""
     first = pool.master_id
-    os.kill(replica, signal.SIGKILL)
-    os.kill(first, signal.SIGKILL)
+    for process in processes:
+        os.kill(process, signal.SIGKILL)
     wait_until(lambda: pool.master_id != first)
 
 
