@@ -137,8 +137,8 @@ def error_of(call: Call) -> MotetError | None:
 def without_frames(error: MotetError) -> MotetError:
     """The same error without what it has passed through.
 
-    A connection keeps the error that ended it. Its frames would keep the memory of requests, and
-    whoever unmaps that memory after the request would get a BufferError.
+    A connection keeps the error that ended it. Its frames would keep the memory of requests, so
+    that unmapping it after the request would raise BufferError.
     """
     error.__traceback__ = error.__context__ = error.__cause__ = None
     return error

@@ -169,7 +169,7 @@ class BlockCache:
 
 
 def _end_unused(frame: _Frame) -> None:
-    """Wait for the read of a block that nobody wants any more."""
+    """Wait for the read of a block that has left the cache."""
     coming, frame.coming = frame.coming, None
     if coming is not None:
         with suppress(OSError):

@@ -27,7 +27,7 @@ class ClusterTerms:
         self._jobs: frozenset[str] = frozenset()
 
     def secret_of(self, client_id: str) -> bytes:
-        """The secret that a client has to prove; nobody has that of a job that may not borrow."""
+        """The secret that a client has to prove; at random for a job that may not borrow."""
         job = job_of_borrower(client_id)
         if job is None:
             return self._secret

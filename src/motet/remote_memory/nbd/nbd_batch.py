@@ -106,7 +106,7 @@ class NbdBatch:
             self._room = memoryview(bytearray(ROOM_BYTES))
 
     def finish(self) -> None:
-        """Wait for requests that nobody gets answers to: they count in their slabs until then."""
+        """Wait for requests whose answers are not sent: they count in their slabs until then."""
         while self._begun:
             _, operation, *_ = self._begun.popleft()
             if operation is not None:
