@@ -231,6 +231,29 @@ def test_a_change_during_a_refresh_is_shown_by_another_refresh(window: Window) -
     window.tab.evaluate(TWO_CHANGES_AT_ONCE)
 
 
+def test_a_second_tab_shows_a_change_that_came_before_its_script(
+    window: Window, client: LiveClient
+) -> None:
+    window.tab.goto("/jobs")
+    held: list[Any] = []
+    second = window.context.new_page()
+    second.route("**/motet.js", lambda route: held.append(route))
+    second.goto("/jobs", wait_until="commit")
+    second.wait_for_selector("h1:has-text('Jobs')")
+
+    window.tab.bring_to_front()
+    job = submit(client, "between")
+    window.tab.wait_for_selector(f"a[href='/jobs/{job}']")
+    client.change(job, "cancel")
+    window.tab.wait_for_selector(f"tr:has(a[href='/jobs/{job}']) .chip.cancelled")
+    while not held:
+        second.wait_for_timeout(10)
+    second.bring_to_front()
+    held[0].continue_()
+
+    second.wait_for_selector(f"tr:has(a[href='/jobs/{job}']) .chip.cancelled")
+
+
 def test_a_filter_and_an_order_stay_in_the_address(window: Window, client: LiveClient) -> None:
     for name in ("filter-b", "filter-a"):
         client.change(submit(client, name), "cancel")

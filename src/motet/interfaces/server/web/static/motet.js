@@ -41,6 +41,12 @@ navigator.locks.request("motet-stream", () => new Promise(() => {
   for (const name of ["changed", "open"]) stream.addEventListener(name, () => tellAll("changed"));
 }));
 
+// What another tab heard between this page's making and its listener was not heard here.
+document.addEventListener("DOMContentLoaded", async () => {
+  const { held } = await navigator.locks.query();
+  if (held.some((lock) => lock.name === "motet-stream")) changed();
+});
+
 // Calls `draw` whenever the page is there or has new contents, another width, or other colours.
 function keepDrawn(draw) {
   let frame = 0;
