@@ -21,7 +21,7 @@ from motet.testbed.testbed import Testbed as Bed
 from testbed_hosts import hosts, left_behind, motet, on_host
 
 pytestmark = [
-    pytest.mark.testbed, pytest.mark.cluster, pytest.mark.slow,
+    pytest.mark.testbed, pytest.mark.cluster, pytest.mark.slow, pytest.mark.soak,
 ]  # fmt: skip
 
 BANDWIDTH_BPS = 50_000_000
@@ -107,7 +107,6 @@ class Training:
         return document
 
 
-@pytest.mark.soak
 def test_a_job_continues_on_other_hosts_after_a_kill_and_the_host_returns(bed: Bed) -> None:
     training = Training(bed, "--epochs", "20", "--checkpoint-every", "5")
     training.wait_for("epoch 2/")
@@ -118,7 +117,6 @@ def test_a_job_continues_on_other_hosts_after_a_kill_and_the_host_returns(bed: B
     come_back(bed, victim)
 
 
-@pytest.mark.soak
 def test_a_job_leaves_a_draining_host_without_losing_an_update(bed: Bed) -> None:
     parameters = {"solver": "saga", "batch_size": 300, "epochs": EPOCHS, "random_state": 0}
     undisturbed = load_application("mlr")(**parameters)
@@ -134,7 +132,6 @@ def test_a_job_leaves_a_draining_host_without_losing_an_update(bed: Bed) -> None
     come_back(bed, "m2")
 
 
-@pytest.mark.soak
 def test_a_job_continues_with_fewer_hosts_without_a_spare(bed: Bed) -> None:
     training = Training(bed, *ALL_HOSTS)
     training.wait_for("epoch 2/")

@@ -79,6 +79,7 @@ def test_connections_without_a_whole_request_are_closed(server: LiveServer) -> N
                 continue
 
 
+@pytest.mark.soak
 def test_connections_of_strangers_do_not_use_up_the_files_of_the_server(
     server: LiveServer,
 ) -> None:

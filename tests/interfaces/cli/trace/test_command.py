@@ -35,6 +35,10 @@ def file_of(tmp_path: Path) -> Callable[[str], Path]:
 
 
 FileOf = Callable[[str], Path]
+NAMES = [
+    pytest.param(name, marks=pytest.mark.soak) if name == "helios-year" else name
+    for name in WORKLOAD_NAMES
+]
 
 
 def run(*arguments: object) -> tuple[str, str]:
@@ -53,7 +57,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     return said.err
 
 
-@pytest.mark.parametrize("name", WORKLOAD_NAMES)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_drawn_workload_is_described_as_its_file_is(name: str, tmp_path: Path) -> None:
     file = tmp_path / "in.csv"
     run("generate", file, "--mix", name, "--seed", 3)

@@ -68,6 +68,7 @@ class Nodes(UntilPlansAreDone):
         self.most = max(self.most, len(nodes))
 
 
+@pytest.mark.soak
 def test_an_executor_and_its_arbiter_are_on_the_node_that_is_its_machine(address: str) -> None:
     with RayCluster.join(address, machines=3) as cluster:
         machines = cluster.machines()
