@@ -61,6 +61,7 @@ def main(epochs: int, backend: str) -> None:
             correct = (model(data.tensors[0]).argmax(1) == data.tensors[1]).float().mean()
         sys.stdout.write(f"{correct:.1%} of the digits are read correctly\n")
     if backend:
+        del called  # PyTorch hangs at times where the model is freed after its process group.
         distributed.destroy_process_group()
 
 
