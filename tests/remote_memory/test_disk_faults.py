@@ -5,6 +5,7 @@ MOTET_FAULTS_S: how long (20 s).
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import tempfile
@@ -29,7 +30,7 @@ from motet.remote_memory.device.device_start import (
 from motet.remote_memory.device.memory_folder import DevicePlace, MemoryFolder
 from motet.remote_memory.lender.lender import Lender, LenderSettings
 from motet.remote_memory.wire.memory_views import DeviceView
-from nbd_client import READ, WRITE, NbdClient
+from nbd_client import FLUSH, READ, WRITE, NbdClient
 from remote_memory_parts import PAGE
 from versioned_writer import RUN_PAGES, VersionedWriter, assert_right, page_of, summary
 from waiting import wait_until
@@ -59,7 +60,7 @@ class DeviceOnFaultyDisk:
         start_device(self.folder, self.place, StartedDevice(settings, (lender.endpoint,)))
         stack.callback(end_device, self.folder, self.place)
         self._random = random.Random(3)
-        self.is_failing = False
+        self._failing_until_s = -math.inf
 
     def view(self) -> DeviceView:
         return device_view(self.folder, self.place)
@@ -80,12 +81,19 @@ class DeviceOnFaultyDisk:
 
     def fail(self) -> None:
         """For a moment, or until writes fail, too."""
-        self.is_failing = True
+        self._failing_until_s = math.inf
         self.disk.fail()
         time.sleep(self._random.choice((0.05, 0.5, 2.0)))
         self.disk.repair()
-        wait_until(lambda: not self.view().disk_error)
-        self.is_failing = False
+        with NbdClient(self.place.socket) as client:
+            client.go()
+            # What the disk has refused is told by now, and written again.
+            wait_until(lambda: client.call(FLUSH)[0] == 0 and not self.view().disk_error)
+        self._failing_until_s = time.monotonic()
+
+    def failed_since(self, began_s: float) -> bool:
+        """Whether the disk has failed since then."""
+        return self._failing_until_s >= began_s
 
     def stop(self) -> None:
         """The lender's pages are read meanwhile, one of each slab."""
@@ -119,7 +127,7 @@ def test_pages_of_lenders_are_read_whatever_the_disk_does(device: DeviceOnFaulty
             ends,
             pages=PAGES,
             writers=WRITERS,
-            may_fail=lambda: device.is_failing,
+            failed_since=device.failed_since,
             version=FIRST_VERSION,
         )
         for number in range(WRITERS)

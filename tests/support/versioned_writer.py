@@ -22,15 +22,16 @@ def page_of(page: int, version: int) -> bytes:
     return _STAMP.pack(page, version) * (PAGE // _STAMP.size) if version else bytes(PAGE)
 
 
-def _never() -> bool:
+def _never(began_s: float) -> bool:
+    del began_s
     return False
 
 
 class VersionedWriter(threading.Thread):
     """Writes and reads its pages: every `writers`-th run of eight, so it knows what is there.
 
-    While `may_fail` is true, writes may fail; their pages have the old or the new content, and
-    never the old one again after the new one was read.
+    Writes may fail if `failed_since` the moment of their begin; their pages have the old or the new
+    content, and never the old one again after the new one was read.
     """
 
     def __init__(
@@ -41,12 +42,12 @@ class VersionedWriter(threading.Thread):
         *,
         pages: int,
         writers: int,
-        may_fail: Callable[[], bool] = _never,
+        failed_since: Callable[[float], bool] = _never,
         version: int = 0,
     ) -> None:
         """`version`: of all pages now."""
         super().__init__(name=f"writer-{number}")
-        self._socket, self._ends, self._may_fail = socket, ends, may_fail
+        self._socket, self._ends, self._failed_since = socket, ends, failed_since
         self._random = random.Random(number)
         self._runs = [run * RUN_PAGES for run in range(number, pages // RUN_PAGES, writers)]
         self._version = version
@@ -81,19 +82,19 @@ class VersionedWriter(threading.Thread):
         elif kind < 0.99:
             self._check(client, first, len(pages))
         else:
-            may_fail = self._may_fail()
+            began_s = time.monotonic()
             error, _ = client.call(FLUSH)
-            assert not error or may_fail or self._may_fail(), f"FLUSH: error {error}"
+            assert not error or self._failed_since(began_s), f"FLUSH: error {error}"
 
     def _write(self, client: NbdClient, pages: range) -> None:
         self._version += 1
         data = b"".join(page_of(page, self._version) for page in pages)
-        may_fail = self._may_fail()
+        began_s = time.monotonic()
         error, _ = client.call(WRITE, pages[0] * PAGE, data=data)
         if not error:
             self._versions |= {page: {self._version} for page in pages}
             return
-        assert may_fail or self._may_fail(), f"a write failed with error {error}"
+        assert self._failed_since(began_s), f"a write failed with error {error}"
         self.failed_writes += 1
         for page in pages:
             self._versions[page].add(self._version)
@@ -122,5 +123,7 @@ def summary(writers: list[VersionedWriter]) -> str:
 
 def assert_right(writers: list[VersionedWriter]) -> None:
     """No page was wrong, and nothing failed that may not."""
-    assert [wrong for writer in writers for wrong in writer.wrong] == []
-    assert [failure for writer in writers for failure in writer.failures] == []
+    wrong = [each for writer in writers for each in writer.wrong]
+    assert not wrong, wrong
+    failures = [each for writer in writers for each in writer.failures]
+    assert not failures, failures

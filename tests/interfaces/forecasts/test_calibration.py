@@ -137,6 +137,7 @@ def test_nine_of_ten_starts_are_within_their_ranges(tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize(("policy", "least"), [("best-effort", 0.8), ("tiresias-las", 0.8)])
 def test_later_submissions_that_go_ahead_cost_little_coverage(
     tmp_path: Path, policy: str, least: float
