@@ -71,7 +71,6 @@ def join_running_hosts(
             _join(row, other[row], wanted, number, gpus, code, position, group)
 
 
-@njit(cache=True)
 def pack_waiting(
     order: Ints,
     unpackable: Ints,
@@ -85,10 +84,25 @@ def pack_waiting(
     """Put waiting jobs, along `order`, onto the GPUs of jobs of equal size that run alone, the
     lowest number first; except jobs marked in `unpackable`.
     """
-    is_host = (gpus > 0) & (group == UNKNOWN) & (unpackable == 0)
-    hosts = np.flatnonzero(is_host)
-    hosts = hosts[np.argsort(number[hosts])]
-    hosts = hosts[np.argsort(gpus[hosts], kind="mergesort")]
+    hosts = np.flatnonzero((gpus > 0) & (group == UNKNOWN) & (unpackable == 0))
+    if len(hosts):
+        hosts = hosts[np.lexsort((number[hosts], gpus[hosts]))]
+        _pack(order, hosts, unpackable, wanted, number, gpus, code, position, group)
+
+
+@njit(cache=True)
+def _pack(
+    order: Ints,
+    hosts: Ints,
+    unpackable: Ints,
+    wanted: Ints,
+    number: Ints,
+    gpus: Ints,
+    code: Ints,
+    position: Ints,
+    group: Ints,
+) -> None:
+    """`hosts`: by their GPUs, then number."""
     sizes, left = gpus[hosts], len(hosts)
     taken = np.zeros(len(hosts), np.int64)  # At the first host of each size.
     for row in order:

@@ -19,7 +19,7 @@ def consolidated(free_gpus: Ints, gpus: int) -> Placement:
 
 def fragments(free_gpus: Ints, gpus: int) -> Placement:
     """Free GPUs of the fullest machines first. Raises ValueError if too few are free."""
-    return _placement(_fragments(free_gpus, gpus), free_gpus, gpus)
+    return in_order(free_gpus.argsort(kind="stable"), free_gpus, gpus)
 
 
 def spread(free_gpus: Ints, gpus: int) -> Placement:
@@ -55,11 +55,6 @@ def _placement(found: tuple[Ints, Ints, int], free_gpus: Ints, gpus: int) -> Pla
     if left:
         raise ValueError(f"{gpus} GPUs requested, {int(free_gpus.sum())} free")
     return Placement(tuple(machines.tolist()), tuple(counts.tolist()))
-
-
-@njit(cache=True)
-def _fragments(free_gpus: Ints, gpus: int) -> tuple[Ints, Ints, int]:
-    return _in_order(np.argsort(free_gpus, kind="mergesort"), free_gpus, gpus)
 
 
 @njit(cache=True)

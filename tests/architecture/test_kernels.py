@@ -1,0 +1,33 @@
+"""Compiled code that Numba keeps on disk."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+SRC = Path(__file__).resolve().parents[2] / "src" / "motet"
+WITH_SORTS_OF_WHOLE_NUMBERS = ("allocation", "engine", "placement", "policies", "sim")
+
+
+def test_kernels_of_whole_numbers_leave_argsort_to_numpy() -> None:
+    """Numba gives the helpers of `np.sort` and of `np.argsort` of one type the same names. Kernels
+    that two processes have compiled and a third one loads may then call each other's: an argsort
+    returns values instead of rows. One of the two does not occur."""
+    found = [
+        f"{path.relative_to(SRC)}: {function.name}: {ast.unparse(call)}"
+        for folder in WITH_SORTS_OF_WHOLE_NUMBERS
+        for path in sorted((SRC / folder).rglob("*.py"))
+        for function in _kernels(path)
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("argsort")
+    ]
+    assert not found
+
+
+def _kernels(path: Path) -> list[ast.FunctionDef]:
+    return [
+        node
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+        and any("njit" in ast.unparse(decorator) for decorator in node.decorator_list)
+    ]
