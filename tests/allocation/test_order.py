@@ -13,6 +13,7 @@ from motet.allocation import order as orders
 from motet.allocation.order import (
     JOINS,
     order_by,
+    order_by_rank,
     places_in,
     ranks_along,
     ranks_running_first,
@@ -22,7 +23,11 @@ from motet.allocation.order import (
 from policy_snapshots import jobs_of
 
 rows = st.lists(
-    st.tuples(st.booleans(), st.integers(-3, 3), st.sampled_from([-1.5, -0.0, 0.0, 2.25])),
+    st.tuples(
+        st.booleans(),
+        st.sampled_from([-(2**62), -65, -3, -2, 0, 1, 64, 65, 2**62]) | st.integers(-3, 3),
+        st.sampled_from([-1.5, -0.0, 0.0, 2.25]),
+    ),
     max_size=40,
 )
 
@@ -43,6 +48,23 @@ def test_rows_are_ordered_by_one_key_after_the_other(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(orders, "MANY_ROWS", many_rows)
         assert order_by(*keys).tolist() == expected
+
+
+@pytest.mark.parametrize("many_rows", [0, 1000])
+@given(
+    rows=st.lists(st.tuples(st.sampled_from([0, 1, 2, 64, 65]), st.integers(0, 3)), max_size=30),
+    data=st.data(),
+)
+def test_rows_of_equal_rank_in_a_group_are_ordered_by_number(
+    many_rows: int, rows: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    numbers = data.draw(st.permutations(range(len(rows))))
+    group, rank = (np.array([row[place] for row in rows], dtype=np.int64) for place in (0, 1))
+    expected = sorted(range(len(rows)), key=lambda row: (*rows[row], numbers[row]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(orders, "MANY_ROWS", many_rows)
+        found = order_by_rank(group, rank, np.array(numbers, dtype=np.int64))
+    assert found.tolist() == expected
 
 
 @given(jobs=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=20))

@@ -11,7 +11,7 @@ from motet.domain.arrays import Ints
 from motet.domain.decision import Reasons
 from motet.domain.wait import Wait
 
-_TOO_FEW, _BEHIND = int(Wait.TOO_FEW_GPUS), int(Wait.BEHIND_HEAD)
+_RUNS, _TOO_FEW, _BEHIND = int(Wait.RUNS), int(Wait.TOO_FEW_GPUS), int(Wait.BEHIND_HEAD)
 
 
 class Filled(NamedTuple):
@@ -28,24 +28,32 @@ def fill(order: Ints, demands: Ints, free_gpus: int, *, may_overtake: bool) -> F
     `order`: rows, first served first, each once. `demands`: GPUs by row. `may_overtake`: whether a
     job that fits runs although an earlier job does not fit.
     """
-    gpus, code, free, position, left = _fill(order, demands, free_gpus, may_overtake)
+    gpus, code, free, position, left = filled_in_order(order, demands, free_gpus, may_overtake)
+    return Filled(gpus, Reasons(code, free, position), left)
+
+
+def fill_running_first(
+    order: Ints, held_gpus: Ints, demands: Ints, free_gpus: int, *, may_overtake: bool
+) -> Filled:
+    """As `fill`, with the rows that have GPUs before the others, in the same order each."""
+    gpus, code, free, position, left = _filled_running_first(
+        order, held_gpus, demands, free_gpus, may_overtake
+    )
     return Filled(gpus, Reasons(code, free, position), left)
 
 
 @njit(cache=True)
-def _fill(
+def filled_in_order(
     order: Ints, demands: Ints, free_gpus: int, may_overtake: bool
 ) -> tuple[Ints, Ints, Ints, Ints, int]:
+    """As `fill`, compiled: the GPUs, the columns of the reasons, and the remaining GPUs."""
     size = len(demands)
-    gpus = np.zeros(size, np.int64)
-    code = np.zeros(size, np.int64)
-    free = np.zeros(size, np.int64)
-    position = np.zeros(size, np.int64)
+    gpus, position = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    code, free = np.zeros(size, np.int64), np.zeros(size, np.int64)
     is_blocked = False
     for place in range(len(order)):
         row = order[place]
-        position[row] = place
-        free[row] = free_gpus
+        position[row], free[row] = place, free_gpus
         if is_blocked:
             code[row] = _BEHIND
         elif demands[row] > free_gpus:
@@ -54,4 +62,36 @@ def _fill(
         else:
             gpus[row] = demands[row]
             free_gpus -= demands[row]
+    return gpus, code, free, position, free_gpus
+
+
+@njit(cache=True)
+def _filled_running_first(
+    order: Ints, held_gpus: Ints, demands: Ints, free_gpus: int, may_overtake: bool
+) -> tuple[Ints, Ints, Ints, Ints, int]:
+    """Behind a head that blocks only the positions are written row by row."""
+    size, count, waiting = len(demands), 0, 0
+    gpus, position = np.zeros(size, np.int64), np.empty(size, np.int64)
+    code, free = np.full(size, _BEHIND), np.empty(size, np.int64)
+    served = np.empty(size + 1, np.int64)  # Also rows that have GPUs are written behind the others.
+    for row in order:
+        if held_gpus[row] > 0:
+            served[count] = row
+            count += 1
+    for row in order:
+        served[count + waiting] = row
+        waiting += held_gpus[row] == 0
+    place, is_blocked = 0, False
+    while place < size and not is_blocked:
+        row = served[place]
+        position[row], free[row] = place, free_gpus
+        if demands[row] > free_gpus:
+            code[row] = _TOO_FEW
+            is_blocked = not may_overtake
+        else:
+            gpus[row], code[row] = demands[row], _RUNS
+            free_gpus -= demands[row]
+        place += 1
+    for later in range(place, size):
+        position[served[later]], free[served[later]] = later, free_gpus
     return gpus, code, free, position, free_gpus

@@ -12,11 +12,15 @@ from motet.domain.snapshot import JobTable
 JOINS = 2**61
 """Rank of a row that joins its group; larger ones join behind it."""
 _FIRST_RANK, _LEAST_RANK, _DISTANCE = 2**50, 2**40, 2**20
+_NO_RANK = 2**62
+"""Above all ranks."""
 _MIDDLE, _APART, _ROOM = 2**60, 2**32, 2**8
 """Of ranks along an order: the first one, the distance to the next one, and the least distance
 where ranks that have no room left are spread."""
-MANY_ROWS = 1000
+MANY_ROWS = 100
 """From this size on, one sort per key is faster than one sort by all keys."""
+MOST_VALUES = 64
+"""Whole numbers up to this size are counted, not compared."""
 
 
 def order_by(*keys: NDArray[np.int64] | NDArray[np.bool_] | NDArray[np.float64]) -> Ints:
@@ -25,15 +29,64 @@ def order_by(*keys: NDArray[np.int64] | NDArray[np.bool_] | NDArray[np.float64])
     """
     if len(keys[-1]) < MANY_ROWS:
         return np.lexsort(keys[::-1])
-    order = np.argsort(keys[-1])
+    order: Ints = keys[-1].argsort()
     for key in keys[-2::-1]:
-        values = key[order]
-        if values.dtype == np.bool_:
-            is_last = values.astype(bool, copy=False)
-            order = np.concatenate((order[~is_last], order[is_last]))
-        else:  # Stable sort is fast for sorted input: numbers follow submissions.
-            order = order[np.argsort(values, kind="stable")]
+        if key.dtype.kind != "f":
+            order, is_sorted = _sorted_by_few(order, key)
+            if is_sorted:
+                continue
+        order = order[np.argsort(key[order], kind="stable")]  # Fast for sorted input.
     return order
+
+
+def order_by_rank(group: Ints, rank: Ints, number: Ints) -> Ints:
+    """As `order_by`, for few groups and for ranks of which hardly any are equal."""
+    if len(rank) < MANY_ROWS:
+        return np.lexsort((number, rank, group))
+    order, is_sorted = _ordered_by_rank(rank.argsort(), group, rank, number)
+    return order if is_sorted else order_by(group, rank, number)
+
+
+@njit(cache=True)
+def _ordered_by_rank(by_rank: Ints, group: Ints, rank: Ints, number: Ints) -> tuple[Ints, bool]:
+    """False: there are too many groups."""
+    order, is_sorted = _sorted_by_few(by_rank, group)
+    for end in range(1, len(order)):
+        place, row = end, order[end]
+        while place > 0 and _is_tied_before(row, order[place - 1], group, rank, number):
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = row
+    return order, is_sorted
+
+
+@njit(cache=True)
+def _is_tied_before(row: int, other: int, group: Ints, rank: Ints, number: Ints) -> bool:
+    is_tied = group[row] == group[other] and rank[row] == rank[other]
+    return bool(is_tied and number[row] < number[other])
+
+
+@njit(cache=True)
+def _sorted_by_few(order: Ints, key: NDArray[np.int64] | NDArray[np.bool_]) -> tuple[Ints, bool]:
+    """`order` sorted by a key of few different values, equal ones as they stand; False: as it is,
+    since there are too many."""
+    low, high = np.int64(0), np.int64(0)
+    if len(order):
+        low = high = np.int64(key[0])
+    for value in key:
+        low, high = min(low, np.int64(value)), max(high, np.int64(value))
+    if high > MOST_VALUES or low < -MOST_VALUES:
+        return order, False
+    ends = np.zeros(high - low + 2, np.int64)
+    for value in key:
+        ends[np.int64(value) - low + 1] += 1
+    ends = np.cumsum(ends)
+    found = np.empty_like(order)
+    for row in order:
+        value = np.int64(key[row]) - low
+        found[ends[value]] = row
+        ends[value] += 1
+    return found, True
 
 
 def running_first(jobs: JobTable) -> Ints:
@@ -120,19 +173,29 @@ def _join(rows: Ints, ranks: Ints) -> None:
 @njit(cache=True)
 def _put_running_first(rows: Ints, gpus: Ints, ranks: Ints) -> None:
     """Rank the rows with GPUs of a group before those without, changing as few as possible."""
-    runs = gpus[rows] > 0
-    running, waiting = rows[runs], rows[~runs]
-    if not len(waiting):
+    first_waiting, running = _NO_RANK, 0
+    for row in rows:
+        if gpus[row] > 0:
+            running += 1
+        else:
+            first_waiting = min(first_waiting, ranks[row])
+    if running == len(rows):
         return
-    first_waiting = ranks[waiting].min()
-    is_before = ranks[running] < first_waiting
-    before, late = running[is_before], running[~is_before]
-    last = ranks[before].max() if len(before) else first_waiting - _DISTANCE
-    if first_waiting - last <= len(late):  # No room is left: all of them move away.
-        late, last = running, first_waiting - _DISTANCE - len(running)
-    for row in late:
-        last += 1
-        ranks[row] = last
+    last, late = first_waiting - _DISTANCE, 0
+    has_before = False
+    for row in rows:
+        if gpus[row] > 0 and ranks[row] < first_waiting:
+            last = max(last, ranks[row]) if has_before else ranks[row]
+            has_before = True
+        elif gpus[row] > 0:
+            late += 1
+    moves_all = first_waiting - last <= late  # No room is left: all of them move away.
+    if moves_all:
+        last = first_waiting - _DISTANCE - running
+    for row in rows:
+        if gpus[row] > 0 and (moves_all or ranks[row] >= first_waiting):
+            last += 1
+            ranks[row] = last
 
 
 @njit(cache=True)

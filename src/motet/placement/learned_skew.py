@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,8 @@ class _Kind(NamedTuple):
 @dataclass(eq=False)
 class LearnedSkewPlanner(Planner):
     """`together` places models whose skew exceeds the limit; other models fill fragments."""
+
+    learns: ClassVar[bool] = True
 
     models: Sequence[ModelProfile]
     cluster: ClusterSpec

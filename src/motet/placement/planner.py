@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 from motet.domain.arrays import Ints
 from motet.domain.snapshot import Placement
 
 
 class Planner(ABC):
-    """Chooses machines for one gang. Finds a placement whenever enough GPUs are free."""
+    """Chooses machines for one gang. Finds a placement whenever enough GPUs are free.
+
+    `learns`: whether it overrides `observe`; it is not called otherwise.
+    """
+
+    learns: ClassVar[bool] = False
 
     @abstractmethod
     def place(self, free_gpus: Ints, gpus: int, model: int) -> Placement:
@@ -22,7 +28,7 @@ class Planner(ABC):
         """Record that a job with exclusive use of these GPUs ended; `rate`: its speed, as in
         `JobTable`.
 
-        Planners that learn override this method. Equal sequences of events lead to equal
-        placements.
+        Planners that learn override this method and `learns`. Equal sequences of events lead to
+        equal placements.
         """
         del model, placement, rate

@@ -83,11 +83,6 @@ class Room:
             self.memory_bytes + cluster.memory_bytes - own.memory_bytes,
         )
 
-    @property
-    def used_gpus(self) -> int:
-        """Number of GPUs that jobs hold; those that several jobs share count once."""
-        return int((self.cluster.gpus - self.gpus).sum())
-
     def gpus_for(self, demand: ResourceDemand) -> Ints:
         """`(machines,)`: how many free GPUs each machine can give to such a job."""
         if not (demand.cpus or demand.memory_bytes):

@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from motet.allocation.fill import fill
-from motet.allocation.order import running_first
+from motet.allocation.fill import fill_running_first
 from motet.domain.decision import Decision
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Snapshot
@@ -39,7 +38,8 @@ class BestEffort(Policy):
 
 def _by_submission(snapshot: Snapshot, *, may_overtake: bool) -> Decision:
     jobs = snapshot.jobs
-    filled = fill(running_first(jobs), jobs.gpus, snapshot.gpu_count, may_overtake=may_overtake)
+    order, held_gpus, free_gpus = jobs.by_submission, jobs.held_gpus, snapshot.gpu_count
+    filled = fill_running_first(order, held_gpus, jobs.gpus, free_gpus, may_overtake=may_overtake)
     return Decision(filled.gpus, filled.reasons)
 
 

@@ -20,17 +20,18 @@ from typing import ClassVar, Literal
 import numpy as np
 from numba import njit
 
-from motet.allocation.fill import fill
+from motet.allocation.fill import filled_in_order
 from motet.allocation.keep_current import keep_current, next_multiple
 from motet.allocation.order import (
     JOINS,
     order_by,
+    order_by_rank,
     ranks_along,
     ranks_running_first,
     running_first_within,
 )
 from motet.domain.arrays import Floats, Ints
-from motet.domain.decision import Decision
+from motet.domain.decision import Decision, Reasons
 from motet.domain.errors import BadInput
 from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Snapshot
@@ -39,7 +40,8 @@ from motet.estimate.gittins import ServiceDistribution
 
 Within = Literal["running_first", "first_start", "job_id"]
 
-_NEW, _MOVED = JOINS, JOINS + 1
+_NEW, _MOVED = JOINS, JOINS + 2**60
+"""With the number of a job: the rank at which it joins its queue, behind all others."""
 _ROUNDING = 1 - 2**-51
 """Keeps a product of binary fractions, such as 0.1 x 30 s, from exceeding its exact value."""
 _MEMORY = {"level": 0, "rank": UNKNOWN, "waited_us": 0, "executed_before_us": 0, "promotions": 0}
@@ -81,14 +83,19 @@ class TiresiasLas(Policy):
         if quantum_us and snapshot.now_us % quantum_us:
             return keep_current(snapshot, next_multiple(snapshot.now_us, quantum_us))
         jobs, changed = snapshot.jobs, self._move(snapshot)
-        memory, level = {**snapshot.memory, **changed}, changed["level"]
-        order = order_by(level, *self._urgency(snapshot, level), *self._within(snapshot, memory))
-        filled = fill(order, jobs.gpus, snapshot.gpu_count, may_overtake=True)
-        changed["rank"] = self._ranked(order, level, filled.gpus, changed["rank"])
-        recheck_us = self._next_move_us(snapshot, memory | changed, filled.gpus)
+        level, rank = changed["level"], changed["rank"]
+        order = self._order(snapshot, level, rank)
+        before_us = changed.get("executed_before_us", snapshot.memory["executed_before_us"])
+        service, ranks_jobs = (jobs.executed_us, before_us, self._limits), self._ranks_by_start
+        gpus, code, free, position, rank, left_us = _served(
+            order, jobs.gpus, snapshot.gpu_count, level, rank, *service, ranks_jobs
+        )
+        changed["rank"] = self._ranked(order, level, gpus, rank)
+        recheck_us = self._next_move_us(snapshot, changed, gpus, left_us)
         if quantum_us and len(jobs):
             recheck_us = next_multiple(snapshot.now_us, quantum_us)
-        return Decision(filled.gpus, filled.reasons, recheck_at_us=recheck_us, memory=changed)
+        reasons = Reasons(code, free, position)
+        return Decision(gpus, reasons, recheck_at_us=recheck_us, memory=changed)
 
     # -- from queue to queue ---------------------------------------------------------------------
 
@@ -98,12 +105,11 @@ class TiresiasLas(Policy):
         Both go to the tail of their new queue. Returns the columns that may have changed.
         """
         jobs, seen = snapshot.jobs, snapshot.memory
-        names = ("level", "rank") if isinf(self.promote_knob) else tuple(seen)
-        memory = {name: seen[name].copy() for name in names}
-        level, rank, executed_us = memory["level"], memory["rank"], jobs.executed_us
-        before_us = seen["executed_before_us"]
-        _demote(level, rank, jobs.held_gpus, executed_us, before_us, jobs.gpus, self._limits)
+        service = jobs.held_gpus, jobs.executed_us, seen["executed_before_us"], jobs.gpus
+        level, rank = _demoted(seen["level"], seen["rank"], jobs.number, *service, self._limits)
+        memory: dict[str, Ints] = {"level": level, "rank": rank}
         if not isinf(self.promote_knob):
+            memory = {name: values.copy() for name, values in seen.items()} | memory
             self._promote(snapshot, memory)
         return memory
 
@@ -114,7 +120,7 @@ class TiresiasLas(Policy):
         memory["promotions"][starves] += 1
         memory["waited_us"][starves] = jobs.waiting_us[starves]
         memory["executed_before_us"][starves] = jobs.executed_us[starves]
-        memory["rank"][starves] = _MOVED
+        memory["rank"][starves] = _MOVED + jobs.number[starves]
 
     def _until_promotion_us(self, snapshot: Snapshot, memory: Mapping[str, Ints]) -> Ints:
         """By row, how much longer a job must wait to be promoted: 0 or less if it is due, NEVER_US
@@ -140,14 +146,14 @@ class TiresiasLas(Policy):
     def _clock_us(self) -> int:
         return microseconds(self.clock_s)
 
-    def _next_move_us(self, snapshot: Snapshot, memory: dict[str, Ints], gpus: Ints) -> int:
+    def _next_move_us(
+        self, snapshot: Snapshot, memory: Mapping[str, Ints], gpus: Ints, left_us: int
+    ) -> int:
         """When the next job changes its queue if no event occurs before; NEVER_US if none does.
 
-        `gpus`: by row, from now on. A promotion that is due at once takes effect one `clock_s`
-        later: the job loses its GPUs in the present decision.
+        `gpus`: by row, from now on. `left_us`: until the next demotion. A promotion that is due at
+        once takes effect one `clock_s` later: the job loses its GPUs in the present decision.
         """
-        executed_us, before_us = snapshot.jobs.executed_us, memory["executed_before_us"]
-        left_us = _until_demotion_us(memory["level"], gpus, executed_us, before_us, self._limits)
         if not isinf(self.promote_knob):
             waiting_us = self._until_promotion_us(snapshot, memory)[gpus == 0]
             left_us = min(left_us, max(int(waiting_us.min(initial=NEVER_US)), 1))
@@ -157,27 +163,36 @@ class TiresiasLas(Policy):
 
     # -- the order -------------------------------------------------------------------------------
 
+    def _order(self, snapshot: Snapshot, level: Ints, rank: Ints) -> Ints:
+        if self._ranks_by_start:
+            return order_by_rank(level, rank, snapshot.jobs.number)
+        return order_by(level, *self._urgency(snapshot, level), *self._within(snapshot, rank))
+
     def _urgency(self, snapshot: Snapshot, level: Ints) -> list[Ints] | list[Floats]:
         """Sort keys before `within_queue`: attained service without thresholds, otherwise none."""
         del level
         return [] if self.thresholds else [snapshot.jobs.attained_gpu_us]
 
-    def _within(self, snapshot: Snapshot, memory: dict[str, Ints]) -> list[Ints]:
+    def _within(self, snapshot: Snapshot, rank: Ints) -> list[Ints]:
         jobs = snapshot.jobs
         if self.within_queue == "running_first" and not self.thresholds:
             return [jobs.held_gpus == 0, jobs.number]
         if self.within_queue == "running_first":
-            return [memory["rank"], jobs.number]
+            return [rank, jobs.number]
         if self.within_queue == "first_start":
             first_start_us = np.where(jobs.first_start_us < 0, NEVER_US, jobs.first_start_us)
             return [first_start_us, jobs.number]
         return [jobs.number]
 
+    @property
+    def _ranks_by_start(self) -> bool:
+        """Whether running jobs precede waiting ones of their queue in the next decision."""
+        return bool(self.thresholds) and self.within_queue == "running_first"
+
     def _ranked(self, order: Ints, level: Ints, gpus: Ints, rank: Ints) -> Ints:
-        """The ranks after a decision: running jobs precede waiting ones of their queue."""
-        if self.thresholds and self.within_queue == "running_first":
-            return ranks_running_first(order, level, gpus, rank)
-        return rank  # It is not used.
+        """The ranks after a decision; they are not used where running jobs have no precedence."""
+        del order, level, gpus
+        return rank
 
 
 @dataclass(frozen=True)
@@ -191,6 +206,10 @@ class TiresiasGittins(TiresiasLas):
     """
 
     history: tuple[float, ...] = ()
+
+    @property
+    def _ranks_by_start(self) -> bool:
+        return False
 
     def _ranked(self, order: Ints, level: Ints, gpus: Ints, rank: Ints) -> Ints:
         """Along an order that the index changes, running jobs first in their queue."""
@@ -216,27 +235,51 @@ class TiresiasGittins(TiresiasLas):
 
 
 @njit(cache=True)
-def _demote(
-    level: Ints,
-    rank: Ints,
+def _demoted(
+    levels: Ints,
+    ranks: Ints,
+    number: Ints,
     held_gpus: Ints,
     executed_us: Ints,
     before_us: Ints,
     gpus: Ints,
     limits_gpu_us: Ints,
-) -> None:
-    """Change `level` and `rank` of new jobs and of those that used up their queue's service.
+) -> tuple[Ints, Ints]:
+    """Levels and ranks, with those of new jobs and of jobs that used up their queue's service.
 
     `before_us`: time on GPUs before a job was last in the first queue. `limits_gpu_us`: by queue.
     """
+    level, rank = levels.copy(), ranks.copy()
     for row in range(len(level)):
         if rank[row] == UNKNOWN:
-            rank[row] = _NEW
+            rank[row] = _NEW + number[row]
         if held_gpus[row] > 0:
             service_gpu_us = (executed_us[row] - before_us[row]) * gpus[row]
             if service_gpu_us >= limits_gpu_us[level[row]]:
                 level[row] += 1
-                rank[row] = _MOVED
+                rank[row] = _MOVED + number[row]
+    return level, rank
+
+
+@njit(cache=True)
+def _served(
+    order: Ints,
+    wanted_gpus: Ints,
+    free_gpus: int,
+    level: Ints,
+    rank: Ints,
+    executed_us: Ints,
+    before_us: Ints,
+    limits_gpu_us: Ints,
+    ranks_by_start: bool,
+) -> tuple[Ints, Ints, Ints, Ints, Ints, int]:
+    """GPUs of the jobs and the columns of their reasons, in this order; their ranks from then on;
+    how long until a job with GPUs is demoted. One call, as a call takes longer than its work."""
+    gpus, code, free, position, _ = filled_in_order(order, wanted_gpus, free_gpus, True)
+    if ranks_by_start:
+        rank = ranks_running_first(order, level, gpus, rank)
+    left_us = _until_demotion_us(level, gpus, executed_us, before_us, limits_gpu_us)
+    return gpus, code, free, position, rank, left_us
 
 
 @njit(cache=True)

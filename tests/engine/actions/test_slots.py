@@ -22,6 +22,8 @@ CLUSTER = ClusterSpec.of([4, 4])
 class ObservingPlanner(ConsolidatingPlanner):
     """Remembers what it learns of places."""
 
+    learns = True
+
     def __init__(self) -> None:
         self.observed: list[tuple[Placement, int]] = []
 

@@ -63,9 +63,9 @@ def test_a_job_is_complete_at_its_last_time_alone_and_once() -> None:
 
 
 def test_jobs_that_stop_or_leave_are_not_complete() -> None:
-    state, completions = training_jobs(3)
-    state.table.column("finish_us")[0] = NEVER_US
-    state.left(1)
+    _, completions = training_jobs(3)
+    completions.stop(0, 0)
+    completions.left(1)
     assert completions.next_us == 30
     assert completions.take(20) == []
 

@@ -14,6 +14,7 @@ from motet.domain.wait import WAITS, Wait
 from motet.engine.actions.roles import first_impossible, roles_of
 
 _LAST_CODE = int(max(Wait))
+_OPTIONAL = ("workers", "servers", "share", "group")
 _KNOWN_CODES = f"0 (runs), {', '.join(f'{int(wait)} ({wait.reason.name})' for wait in WAITS)}"
 
 
@@ -58,25 +59,21 @@ def _kind(value: object) -> str:
     return "None" if value is None else type(value).__name__
 
 
-def _columns(decision: Decision) -> list[tuple[str, Any]]:
+def _wrong_columns(decision: Decision, shape: tuple[int, ...]) -> DecisionProblem | None:
     reasons = decision.reasons
-    required = [
+    columns: tuple[tuple[str, Any], ...] = (
         ("gpus", decision.gpus),
         ("reasons.code", reasons.code),
         ("reasons.free_gpus", reasons.free_gpus),
         ("reasons.position", reasons.position),
-    ]
-    optional = [
         ("workers", decision.workers),
         ("servers", decision.servers),
         ("share", decision.share),
         ("group", decision.group),
-    ]
-    return required + [each for each in optional if each[1] is not None]
-
-
-def _wrong_columns(decision: Decision, shape: tuple[int, ...]) -> DecisionProblem | None:
-    for name, column in _columns(decision):
+    )
+    for name, column in columns:
+        if column is None and name in _OPTIONAL:
+            continue
         if not isinstance(column, np.ndarray) or column.dtype.kind != "i":
             return DecisionProblem(
                 f"{name} must be a NumPy array of whole numbers, not {_kind(column)}"
@@ -144,13 +141,21 @@ def _wrong_rows(
 @njit(cache=True)
 def _first_wrong(gpus: Ints, wanted: Ints, code: Ints, last_code: int) -> tuple[int, int]:
     """The first row with part of a gang or an unknown code, UNKNOWN if there is none; all GPUs."""
-    found, total = UNKNOWN, 0
-    for row in range(len(gpus)):
+    total, are_wrong = 0, False
+    for row in range(len(gpus)):  # Without branches: the compiler uses vectors.
         total += gpus[row]
-        is_part = gpus[row] < 0 or (gpus[row] != 0 and gpus[row] != wanted[row])
-        if found == UNKNOWN and (is_part or code[row] < 0 or code[row] > last_code):
-            found = row
-    return found, total
+        are_wrong |= _is_wrong(gpus[row], wanted[row], code[row], last_code)
+    if are_wrong:
+        for row in range(len(gpus)):
+            if _is_wrong(gpus[row], wanted[row], code[row], last_code):
+                return row, total
+    return UNKNOWN, total
+
+
+@njit(cache=True)
+def _is_wrong(gpus: int, wanted: int, code: int, last_code: int) -> bool:
+    is_part = (gpus < 0) | ((gpus != 0) & (gpus != wanted))
+    return is_part | (code < 0) | (code > last_code)
 
 
 def _wrong_roles(decision: Decision, jobs: JobTable) -> DecisionProblem | None:

@@ -50,9 +50,14 @@ def changes_of(
         rows += np.flatnonzero(differs).tolist()
     if not rows:
         return []
-    rows = sorted(set(rows), key=decision.reasons.position.__getitem__)
-    columns = (jobs.number, jobs.held_gpus, decision.gpus, workers, servers)
-    return [SlotChange(row, *[column.item(row) for column in columns]) for row in rows]
+    if len(rows) > 1:
+        rows = sorted(set(rows), key=decision.reasons.position.item)
+    number, held, wanted = jobs.number.item, jobs.held_gpus.item, decision.gpus.item
+    of_workers, of_servers = workers.item, servers.item
+    return [
+        SlotChange(row, number(row), held(row), wanted(row), of_workers(row), of_servers(row))
+        for row in rows
+    ]
 
 
 def partners_of(decision: Decision, snapshot: Snapshot) -> dict[int, tuple[int, ...]]:

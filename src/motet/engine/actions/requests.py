@@ -7,7 +7,7 @@ are free.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
@@ -156,7 +156,9 @@ class Requests:
         )
         if must_move and shared is None and not self._fits(action.placement, own):
             return
-        self._occupy(job)
+        if must_move:
+            self._move(job, action.placement, shared)
+        del self._waiting[job]
         if own is None and isinstance(action, Migrate):  # It was stopped before it could move.
             action = Start(*action)
         self._ready.append(action)
@@ -166,10 +168,14 @@ class Requests:
         action, partners = self._waiting[job]
         own, shared = self._holds.get(job), self._hold_of(partners, action.placement)
         if own is None or not (own is shared or self._stays(job, own, action.placement, shared)):
-            if own is not None:
-                self._left[job] = own
-            self._hold(job, action.placement, shared)
+            self._move(job, action.placement, shared)
         del self._waiting[job]
+
+    def _move(self, job: int, placement: Placement, shared: _Hold | None) -> None:
+        """The job holds these slots, besides those that it has yet to leave."""
+        if (own := self._holds.get(job)) is not None:
+            self._left[job] = own
+        self._hold(job, placement, shared)
 
     def _stays(self, job: int, own: _Hold, placement: Placement, shared: _Hold | None) -> bool:
         """Whether the job keeps its slots, and all jobs that share them leave."""
@@ -179,14 +185,17 @@ class Requests:
 
     def _hold_of(self, partners: Sequence[int], placement: Placement) -> _Hold | None:
         """The slots of the first of these jobs that is there already."""
+        if not partners:
+            return None
         holds = (self._holds[partner] for partner in partners if partner in self._holds)
         return next((hold for hold in holds if hold.placement == placement), None)
 
     def _fits(self, placement: Placement, own: _Hold | None) -> bool:
-        returned = {}
+        returned: Mapping[int, int] = {}
         if own is not None and len(own.jobs) == 1:
             returned = dict(zip(*own.placement, strict=True))
-        for machine, count in zip(*placement, strict=True):
+        machines, counts = placement
+        for machine, count in zip(machines, counts, strict=True):
             if self._free[machine] + returned.get(machine, 0) < count:
                 return False
         return True

@@ -96,7 +96,7 @@ class Slots:
         Jobs that share their GPUs, or hold another number than they request, are skipped: their
         rate does not depend on the placement alone.
         """
-        if number not in self._state.placements:
+        if not self._planner.learns or number not in self._state.placements:
             return
         jobs, row = self._state.jobs, self._state.table.row_of(number)
         is_full = jobs.held_gpus[row] == jobs.gpus[row]

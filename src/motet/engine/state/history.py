@@ -14,15 +14,15 @@ class FinishedJobs:
     """Appends finished jobs; `history` is a view, rebuilt only after a job has finished."""
 
     def __init__(self) -> None:
-        self._data: Ints = np.zeros((2, 1024), dtype=np.int64)
         self._size = 0
+        self._hold(np.zeros((2, 1024), dtype=np.int64))
         self._sorted: Ints = np.zeros(0, dtype=np.int64)
         self._history: History | None = None
 
     def add(self, attained_gpu_us: int, gpus: int) -> None:
         """A job has finished."""
         if self._size == self._data.shape[1]:
-            self._data = np.concatenate([self._data, np.zeros_like(self._data)], axis=1)
+            self._hold(np.concatenate([self._data, np.zeros_like(self._data)], axis=1))
         self._data[:, self._size] = attained_gpu_us, gpus
         self._size += 1
         self._history = None
@@ -30,15 +30,24 @@ class FinishedJobs:
     def copy(self) -> FinishedJobs:
         """An independent copy."""
         twin = FinishedJobs()
-        twin._data, twin._size, twin._sorted = self._data.copy(), self._size, self._sorted
+        twin._hold(self._data.copy())
+        twin._size, twin._sorted = self._size, self._sorted
         return twin
 
     @property
     def history(self) -> History:
         """All finished jobs, oldest first."""
         if self._history is None:
-            attained, gpus = read_only(self._data)[:, : self._size]
+            attained, gpus = (column[: self._size] for column in self._seen)
             if self._size > len(self._sorted) * _GROWTH:
-                self._sorted = read_only(np.sort(attained))
+                self._sorted = read_only(_merged(self._sorted, attained[len(self._sorted) :]))
             self._history = History(attained, gpus, self._sorted)
         return self._history
+
+    def _hold(self, data: Ints) -> None:
+        self._data, self._seen = data, tuple(map(read_only, data))
+
+
+def _merged(ascending: Ints, more: Ints) -> Ints:
+    """All values in ascending order; a stable sort merges two ascending runs."""
+    return np.sort(np.concatenate([ascending, np.sort(more)]), kind="stable")

@@ -21,7 +21,8 @@ class SharedSlots:
 
     def others(self, number: int) -> list[int]:
         """The other jobs on the job's GPUs, ascending."""
-        return sorted(self._sets.get(number, set()) - {number})
+        members = self._sets.get(number)
+        return [] if members is None else sorted(members - {number})
 
     def join(self, number: int, host: int, table: ActiveTable) -> None:
         """The job holds the GPUs of `host` and of all jobs that share them."""

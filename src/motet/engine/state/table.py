@@ -37,7 +37,10 @@ _ACCOUNTS = (
     "waiting_us",
     "wait_code",
 )
-_FIRST_CAPACITY = 256
+_RUNS_COLUMN = f"waited_{Wait.RUNS.key}_us"
+_FIRST_CAPACITY = 264
+"""Rows; an odd number of cache lines. The same row of all columns would be in the same few lines
+of a cache if their distance were a power of two."""
 _MOST_KEPT_VIEWS = 4096
 
 
@@ -72,7 +75,7 @@ class ActiveTable:
         new = {**dict.fromkeys(JOB_COLUMNS, 0), **_NEW_JOB, **memory, **own}
         self._memory_names = tuple(memory)
         self._index = {name: place for place, name in enumerate(new)}
-        self._accounts = tuple(self._index[name] for name in _ACCOUNTS)
+        self._accounts = np.array([self._index[name] for name in _ACCOUNTS])
         self._template = np.array([*new.values()], dtype=np.int64)
         self._indices: dict[tuple[str, ...], Ints] = {}
         self._rows: dict[int, int] = {}
@@ -115,11 +118,13 @@ class ActiveTable:
 
         It has held them for that long, since its last start.
         """
+        if not passed_us:
+            return
         jobs, row = self.jobs, self._rows[number]
         jobs.executed_us[row] += passed_us
         jobs.attained_gpu_us[row] += passed_us * jobs.held_gpus[row] // jobs.sharers[row]
         jobs.waiting_us[row] -= passed_us
-        self.column(f"waited_{Wait.RUNS.key}_us")[row] -= passed_us
+        self.column(_RUNS_COLUMN)[row] -= passed_us
 
     @property
     def jobs(self) -> JobTable:
@@ -147,13 +152,11 @@ class ActiveTable:
         """Add a job; columns that are not named get the value of a new job."""
         row = len(self._rows)
         if row == self._data.shape[1]:
-            self._hold(
-                np.concatenate([self._data, np.zeros_like(self._data)], axis=1),
-                np.concatenate([self._order, np.zeros_like(self._order)]),
-            )
+            self._grow()
         self._data[:, row] = self._template
+        whole = self._whole
         for name, value in values.items():
-            self._data[self._index[name], row] = value
+            whole[name][row] = value
         self._rows[values["number"]] = row
         self._look()
         jobs = self.jobs
@@ -187,7 +190,9 @@ class ActiveTable:
         """Replace all jobs by these, in their order. Columns that are not named get the value of a
         new job; names without a column are ignored."""
         numbers = columns["number"]
-        capacity = max(_FIRST_CAPACITY, 1 << (len(numbers) - 1).bit_length())
+        capacity = _FIRST_CAPACITY
+        while capacity < len(numbers):
+            capacity = _next_capacity(capacity)
         data = np.zeros((len(self._index), capacity), dtype=np.int64)
         data[:, : len(numbers)] = self._template[:, None]
         for name in self._index.keys() & columns.keys():
@@ -209,9 +214,16 @@ class ActiveTable:
             self._rows[int(self._data[self._index["number"], row])] = row
         self._look()
 
+    def _grow(self) -> None:
+        rows = self._data.shape[1]
+        more = _next_capacity(rows) - rows
+        data = np.pad(self._data, ((0, 0), (0, more)))
+        self._hold(data, np.pad(self._order, (0, more)))
+
     def _hold(self, data: Ints, order: Ints) -> None:
         """Use `data` for the rows, and `order` for the rows by submission."""
         self._data, self._seen_data = data, read_only(data)
+        self._whole = dict(zip(self._index, data, strict=True))
         self._order, self._seen_order = order, read_only(order)
         self._views_by_size: dict[int, _Views] = {}
         self._look()
@@ -235,11 +247,16 @@ class ActiveTable:
         return _Views(jobs, seen_jobs, MappingProxyType(memory))
 
 
+def _next_capacity(capacity: int) -> int:
+    """The next odd number of cache lines of 8 rows after a double one."""
+    return 2 * capacity + 8
+
+
 @njit(cache=True)
 def _pass_time(
     data: Ints,
     rows: int,
-    places: tuple[int, ...],
+    places: Ints,
     first_waited: int,
     passed_us: int,
     has_shared: bool,

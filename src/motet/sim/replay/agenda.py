@@ -98,8 +98,9 @@ class Agenda:
         columns = dict(zip(_SOURCE_OF_COLUMN, self._arriving[number].tolist(), strict=True))
         if self._with_durations:
             columns["remaining_us"] = self._duration_us[number]
-        released = self._released.get(number, {})
-        return columns | {name: released[name] for name in _OF_RELEASE if name in released}
+        if released := self._released.get(number):
+            columns |= {name: released[name] for name in _OF_RELEASE if name in released}
+        return columns
 
     def timeline(self, now_us: int) -> Iterator[Event]:
         """The other events of this instant."""
@@ -131,30 +132,44 @@ class Completions:
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
+        self._finish_us: dict[int, int] = {}
         self._heap: list[tuple[int, int]] = []
 
     @property
     def next_us(self) -> int:
         """The next time; NEVER_US: no job trains."""
-        heap = self._heap
-        while heap and not self._holds(*heap[0]):
+        heap, known_us = self._heap, self._finish_us
+        while heap:
+            finish_us, number = heap[0]
+            if known_us.get(number) == finish_us:
+                return finish_us
             heappop(heap)
-        return heap[0][0] if heap else NEVER_US
+        return NEVER_US
 
     def set(self, number: int, row: int, finish_us: int) -> None:
         """A job trains, and will be complete at this time."""
         self._state.table.column("finish_us")[row] = finish_us
+        self._finish_us[number] = finish_us
         heappush(self._heap, (finish_us, number))
-        if len(self._heap) > _FORMER_TIMES * len(self._state.table) + _FEW:
-            self.restore()
+        if len(self._heap) > _FORMER_TIMES * len(self._finish_us) + _FEW:
+            self._make_heap()
+
+    def stop(self, number: int, row: int) -> None:
+        """A job trains no more."""
+        self._state.table.column("finish_us")[row] = NEVER_US
+        self._finish_us.pop(number, None)
+
+    def left(self, number: int) -> None:
+        """A job leaves."""
+        self._finish_us.pop(number, None)
 
     def take(self, now_us: int) -> list[int]:
         """The jobs that are complete now, ascending; each is given once."""
         found: list[int] = []
         while self.next_us == now_us:
             _, number = heappop(self._heap)
-            if number not in found[-1:]:
-                found.append(number)
+            del self._finish_us[number]
+            found.append(number)
         return found
 
     def restore(self) -> None:
@@ -162,11 +177,10 @@ class Completions:
         table = self._state.table
         finish_us, number = table.column("finish_us"), table.jobs.number
         trains = finish_us < NEVER_US
-        self._heap = list(zip(finish_us[trains].tolist(), number[trains].tolist(), strict=True))
-        heapify(self._heap)
+        ends = zip(number[trains].tolist(), finish_us[trains].tolist(), strict=True)
+        self._finish_us = dict(ends)
+        self._make_heap()
 
-    def _holds(self, finish_us: int, number: int) -> bool:
-        table = self._state.table
-        if number not in table:
-            return False
-        return bool(table.column("finish_us")[table.row_of(number)] == finish_us)
+    def _make_heap(self) -> None:
+        self._heap = [(finish_us, number) for number, finish_us in self._finish_us.items()]
+        heapify(self._heap)

@@ -32,7 +32,9 @@ _COPIED = {
     "restarts": "restarts",
     "charged_us": "charged_us",
 }
-_COLUMNS_COPIED = tuple(_COPIED.values())
+_COLUMNS_COPIED = (*_COPIED.values(), *WAITED_COLUMNS)
+_NAMES = ("end_us", "cancel_us", "promotions", *_COPIED)
+_END, _CANCEL, _PROMOTIONS, _FIRST_COPIED = range(4)
 _INSTANTS = ("end_us", "cancel_us", "start_us")
 
 
@@ -76,38 +78,33 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class CapturedRecord:
-    """State of a `Recorder`: columns of jobs, times of waits, rows of decisions, holds."""
+    """State of a `Recorder`: rows of jobs, rows of decisions, holds."""
 
     data: Ints
-    waited_us: Ints
     series: array[int]
     holds: CapturedHolds
 
 
 class Recorder:
-    """Collects an `Outcome` while a simulation runs."""
+    """Collects an `Outcome` while a simulation runs: a row per job, written when it ends."""
 
     def __init__(self, workload: Workload, cluster: ClusterSpec, together_gpus: int = 0) -> None:
         self._workload, self._cluster, self._together = workload, cluster, together_gpus
-        jobs, names = len(workload), ("end_us", "cancel_us", "promotions", *_COPIED)
-        self._data: Ints = np.zeros((len(names), jobs), dtype=np.int64)
-        self._columns = dict(zip(names, self._data, strict=True))
-        for name in _INSTANTS:
-            self._columns[name][:] = UNKNOWN
-        self._copied = self._data[-len(_COPIED) :]
-        self._waited_us = np.zeros((len(Wait), jobs), dtype=np.int64)
+        self._gpu_count = cluster.gpu_count
+        self._data: Ints = np.zeros((len(workload), len(_NAMES) + len(Wait)), dtype=np.int64)
+        self._data[:, [_NAMES.index(name) for name in _INSTANTS]] = UNKNOWN
         self._series = array("q")
         self._holds = HoldRecorder(len(workload))
 
     def finished(self, number: int, state: ClusterState) -> None:
         """Record a completion, before the job leaves the state."""
-        self._columns["end_us"][number] = state.now_us
+        self._data[number, _END] = state.now_us
         self._copy(number, state)
         self._holds.ended(number, state.now_us)
 
     def cancelled(self, number: int, state: ClusterState) -> None:
         """Record a cancellation, before the job leaves the state."""
-        self._columns["cancel_us"][number] = state.now_us
+        self._data[number, _CANCEL] = state.now_us
         if number in state.suspended:
             self._keep(number, state.suspended[number])
         elif number in state.table:
@@ -121,7 +118,8 @@ class Recorder:
         """Record a decision."""
         self._holds.decided(state, actions)
         waiting = len(decision.gpus) - len(state.placements)
-        self._series.extend((state.now_us, state.room.used_gpus, waiting))
+        used_gpus = self._gpu_count - int(np.add.reduce(state.room.gpus))
+        self._series.extend((state.now_us, used_gpus, waiting))
 
     def outcome(self, state: ClusterState, progress: StepProgress) -> Outcome:
         """The outcome, with the current columns of jobs that never finished."""
@@ -132,11 +130,12 @@ class Recorder:
         is_suspended = np.zeros(len(self._workload), dtype=np.bool_)
         is_suspended[list(state.suspended)] = True
         series = np.array(self._series, dtype=np.int64).reshape(-1, 3)
+        columns = np.ascontiguousarray(self._data.T)
         return Outcome(
             self._workload,
             self._cluster,
-            self._columns,
-            self._waited_us,
+            dict(zip(_NAMES, columns, strict=False)),
+            columns[len(_NAMES) :],
             series[:, 0],
             series[:, 1],
             series[:, 2],
@@ -150,24 +149,21 @@ class Recorder:
     def capture(self) -> CapturedRecord:
         """The data collected so far."""
         holds = self._holds.capture()
-        return CapturedRecord(self._data.copy(), self._waited_us.copy(), self._series[:], holds)
+        return CapturedRecord(self._data.copy(), self._series[:], holds)
 
     def restore(self, captured: CapturedRecord) -> None:
         """Continue with these data."""
-        self._data[:], self._waited_us[:] = captured.data, captured.waited_us
+        self._data[:] = captured.data
         self._series = captured.series[:]
         self._holds.restore(captured.holds)
 
     def _copy(self, number: int, state: ClusterState) -> None:
-        table = state.table
-        self._copied[:, number] = table.of_job(number, _COLUMNS_COPIED)
-        self._waited_us[:, number] = table.of_job(number, WAITED_COLUMNS)
-        has_queues = table.has("promotions")
-        promotions = table.column("promotions")[table.row_of(number)] if has_queues else 0
-        self._columns["promotions"][number] = promotions
+        table, row = state.table, self._data[number]
+        row[_FIRST_COPIED:] = table.of_job(number, _COLUMNS_COPIED)
+        if table.has("promotions"):
+            row[_PROMOTIONS] = table.column("promotions")[table.row_of(number)]
 
     def _keep(self, number: int, row: Mapping[str, int]) -> None:
         """As `_copy`, for a suspended job."""
-        self._copied[:, number] = [row[name] for name in _COLUMNS_COPIED]
-        self._waited_us[:, number] = [row[name] for name in WAITED_COLUMNS]
-        self._columns["promotions"][number] = row.get("promotions", 0)
+        self._data[number, _FIRST_COPIED:] = [row[name] for name in _COLUMNS_COPIED]
+        self._data[number, _PROMOTIONS] = row.get("promotions", 0)

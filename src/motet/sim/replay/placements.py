@@ -16,6 +16,7 @@ from motet.engine.state.cluster_state import ClusterState
 from motet.engine.state.sharing import SHARED_SET
 
 _COLUMNS = 7
+_ALONE = (UNKNOWN, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +73,14 @@ class HoldRecorder:
         self._open: dict[int, tuple[int, Placement]] = {}
         # By job: the set of jobs that share its GPUs, the lowest other one, their number.
         self._shared: Ints = np.array([[UNKNOWN], [UNKNOWN], [1]]).repeat(jobs, axis=1)
+        self._has_shared = False
         self._rows = array("q")
 
     def decided(self, state: ClusterState, actions: Sequence[Action]) -> None:
         """Record changed placements, and changed sets of jobs that share GPUs."""
         for action in actions:
-            self.ended(action.job, state.now_us)
+            if action.job in self._open:
+                self.ended(action.job, state.now_us)
             if not isinstance(action, Preempt):
                 self._open[action.job] = state.now_us, action.placement
         if state.has_shared:
@@ -88,7 +91,7 @@ class HoldRecorder:
         start_us, placement = self._open.pop(number, (now_us, None))
         if placement is None or start_us == now_us:
             return
-        _, *company = self._shared[:, number].tolist()
+        company = self._shared[1:, number].tolist() if self._has_shared else _ALONE
         for machine, count in zip(*placement, strict=True):
             self._rows.extend((number, machine, count, start_us, now_us, *company))
 
@@ -99,6 +102,7 @@ class HoldRecorder:
     def restore(self, captured: CapturedHolds) -> None:
         """Continue with this state."""
         self._open, self._shared = dict(captured.open), captured.shared.copy()
+        self._has_shared = True
         self._rows = captured.rows[:]
 
     def holds(self) -> Holds:
@@ -108,6 +112,7 @@ class HoldRecorder:
         return Holds(*np.ascontiguousarray(rows[order].T))
 
     def _update_sets(self, state: ClusterState) -> None:
+        self._has_shared = True
         jobs, column = state.jobs, state.table.column(SHARED_SET)
         for row in np.flatnonzero(column != self._shared[0, jobs.number]).tolist():
             number = int(jobs.number[row])

@@ -97,6 +97,7 @@ class RunningJobs:
         """Remove a completed or withdrawn job."""
         if number in self._progress:
             self._progress.finished(number, self._state.now_us)
+        self._completions.left(number)
         self._paces.left(number)
 
     def adapt_to_slots(self) -> list[Event]:
@@ -156,14 +157,13 @@ class RunningJobs:
     def _stop(self, row: int) -> None:
         """Save the progress of a job; an unfinished restore must be repeated."""
         table, now_us = self._state.table, self._state.now_us
-        finish = table.column("finish_us")
-        if finish[row] == NEVER_US:
+        if table.column("finish_us")[row] == NEVER_US:
             return
         ready_us = int(table.jobs.ready_us[row])
         if now_us < ready_us:
             table.column("overhead_us")[row] -= ready_us - now_us
         self._keep_progress(row)
-        finish[row] = NEVER_US
+        self._completions.stop(int(table.jobs.number[row]), row)
 
     def _keep_progress(self, row: int) -> None:
         """Subtract completed work from the remaining work."""
@@ -183,12 +183,11 @@ class RunningJobs:
         model, gpus = int(jobs.model[row]), sum(placement.counts)
         cost_of = self._speeds.rescale_cost_us if rescales else self._speeds.resume_cost_us
         cost_us = cost_of(model, gpus) if has_run else 0
-        for name, amount in (
-            ("overhead_us", cost_us),
-            ("charged_us", cost_us),
-            ("restarts", cost_us > 0),
-        ):
-            self._state.table.column(name)[row] += amount
+        if cost_us:
+            column = self._state.table.column
+            column("overhead_us")[row] += cost_us
+            column("charged_us")[row] += cost_us
+            column("restarts")[row] += 1
         return self._continue(row, now_us + cost_us)
 
     def _change_speed(self, row: int) -> Pace:
