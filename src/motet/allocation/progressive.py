@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from motet.allocation.compiled import uncounted
 from motet.allocation.max_min_share import Demand, adds_server
 from motet.allocation.queue_tree import (
     NO_JOB,
@@ -71,7 +72,8 @@ class _Run(NamedTuple):
 
     The line of a queue are its jobs that can get a unit: those that had none at first, by age, in
     `new[next_new[queue] : first[queue + 1]]`, and those that got one, as a heap of `size[queue]`
-    jobs in `line[first[queue] :]`.
+    jobs in `line[first[queue] :]`. `keeps_full`: whether jobs that have all of their units stay in
+    it until their turn. Without elastic jobs and queues in queues they change nothing there.
     """
 
     claims: Claims
@@ -86,6 +88,7 @@ class _Run(NamedTuple):
     held: Floats
     capacity: Floats
     free: Floats
+    keeps_full: bool
 
 
 def fill_progressively(
@@ -114,6 +117,7 @@ def fill_progressively(
         np.zeros((jobs, len(capacity))),
         capacity,
         capacity.copy(),
+        bool(claims.is_elastic.any() or tree.parent.max(initial=ROOT) > ROOT),
     )
     position, short = np.full((2, jobs), UNKNOWN, dtype=np.int64)
     units, workers, servers, free_gpus = np.zeros((4, jobs), dtype=np.int64)
@@ -136,6 +140,12 @@ def _fill(run: _Run, filling: Filling, by_age: Ints, has_unit: Bools) -> None:
             filling.position[job], turns = turns, turns + 1
             _grant(job, run, filling)
     _fill_lines(run, by_age, has_unit)
+    _serve(turns, run, filling)
+
+
+@uncounted
+def _serve(turns: int, run: _Run, filling: Filling) -> None:
+    """Give units to the jobs of the lines. `turns`: jobs that were answered before."""
     queue = next_queue(run.tree, run.states, run.keys)
     while queue != ROOT:
         stays_next, is_granted = is_lowest_alone(queue, run.tree, run.states), False
@@ -158,7 +168,8 @@ def _fill_lines(run: _Run, by_age: Ints, has_unit: Bools) -> None:
     for job in by_age:
         queue = run.claims.queue[job]
         if has_unit[job]:
-            _push(job, queue, run)
+            if run.keeps_full:
+                _push(job, queue, run)
             run.next_new[queue] += 1
     for job in by_age:
         queue = run.claims.queue[job]
@@ -170,7 +181,7 @@ def _fill_lines(run: _Run, by_age: Ints, has_unit: Bools) -> None:
             _update_queue(queue, run)
 
 
-@njit(cache=True)
+@uncounted
 def _grant_or_refuse(job: int, run: _Run, filling: Filling) -> bool:
     """Grant or refuse the next unit of a job; returns whether it is granted."""
     gpus_before, gpus = _gpus_of_unit(job, run.claims, filling)
@@ -180,11 +191,12 @@ def _grant_or_refuse(job: int, run: _Run, filling: Filling) -> bool:
                 filling.short[job], filling.free_gpus[job] = resource, int(run.free[_GPUS])
             return False
     _grant(job, run, filling)
-    _push(job, run.claims.queue[job], run)
+    if run.keeps_full:
+        _push(job, run.claims.queue[job], run)
     return True
 
 
-@njit(cache=True)
+@uncounted
 def _grant(job: int, run: _Run, filling: Filling) -> None:
     claims, queue, states = run.claims, run.claims.queue[job], run.states
     gpus_before, gpus = _gpus_of_unit(job, claims, filling)
@@ -204,7 +216,7 @@ def _grant(job: int, run: _Run, filling: Filling) -> None:
 # -- units -----------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@uncounted
 def _has_more(job: int, claims: Claims, filling: Filling) -> bool:
     if filling.units[job] == 0:
         return True
@@ -212,7 +224,7 @@ def _has_more(job: int, claims: Claims, filling: Filling) -> bool:
     return bool(workers != filling.workers[job] or servers != filling.servers[job])
 
 
-@njit(cache=True)
+@uncounted
 def _roles_after(job: int, claims: Claims, filling: Filling) -> tuple[int, int]:
     """Workers and servers with one more unit; unchanged if there is none."""
     roles, workers, servers = claims.roles, filling.workers[job], filling.servers[job]
@@ -225,7 +237,7 @@ def _roles_after(job: int, claims: Claims, filling: Filling) -> tuple[int, int]:
     return min(workers + 1, max(workers, roles.max_workers[job])), servers
 
 
-@njit(cache=True)
+@uncounted
 def _gpus_of_unit(job: int, claims: Claims, filling: Filling) -> tuple[int, int]:
     """GPUs of the job without the next unit and with it."""
     if not claims.is_elastic[job]:
@@ -236,12 +248,14 @@ def _gpus_of_unit(job: int, claims: Claims, filling: Filling) -> tuple[int, int]
     return before, workers * worker_gpus + servers * server_gpus
 
 
-@njit(cache=True)
+@uncounted
 def _amount(job: int, resource: int, gpus_before: int, gpus: int, claims: Claims) -> int:
     """Amount of one resource between two GPU counts."""
     full, all_gpus = claims.full[job, resource], claims.full[job, _GPUS]
     if resource == _GPUS:
         return gpus - gpus_before
+    if full == 0:
+        return 0
     with_unit, without = -(-gpus * full // all_gpus), -(-gpus_before * full // all_gpus)
     return int(with_unit - without)
 
@@ -249,7 +263,7 @@ def _amount(job: int, resource: int, gpus_before: int, gpus: int, claims: Claims
 # -- lines -----------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@uncounted
 def _update_queue(queue: int, run: _Run) -> None:
     """Update the state of a queue from its line; a queue with jobs in its line can take more."""
     states = run.states
@@ -258,7 +272,7 @@ def _update_queue(queue: int, run: _Run) -> None:
     update_above(queue, run.tree, states, run.keys, run.capacity)
 
 
-@njit(cache=True)
+@uncounted
 def _head(queue: int, run: _Run) -> int:
     """The first job of the line."""
     new = run.next_new[queue]
@@ -270,7 +284,7 @@ def _head(queue: int, run: _Run) -> int:
     return int(run.new[new]) if is_new else int(top)
 
 
-@njit(cache=True)
+@uncounted
 def _push(job: int, queue: int, run: _Run) -> None:
     heap = run.line[run.first[queue] :]
     place = run.size[queue]
@@ -281,7 +295,7 @@ def _push(job: int, queue: int, run: _Run) -> None:
     heap[place] = job
 
 
-@njit(cache=True)
+@uncounted
 def _pop(queue: int, run: _Run) -> int:
     """Remove the first job of the line."""
     heap, job = run.line[run.first[queue] :], _head(queue, run)

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
-from numba import njit
 
+from motet.allocation.compiled import uncounted
 from motet.domain.arrays import Bools, Floats, Ints
 
 ROOT = 0
@@ -78,7 +78,7 @@ class JobKeys(NamedTuple):
     number: Ints
 
 
-@njit(cache=True)
+@uncounted
 def dominant_share(used: Floats, capacity: Floats) -> float:
     """The largest fraction of any resource; resources without capacity do not count."""
     share = 0.0
@@ -88,7 +88,7 @@ def dominant_share(used: Floats, capacity: Floats) -> float:
     return share
 
 
-@njit(cache=True)
+@uncounted
 def goes_before(job: int, other: int, keys: JobKeys) -> bool:
     """Whether the key of `job` is lower."""
     if keys.share[job] != keys.share[other]:
@@ -100,7 +100,7 @@ def goes_before(job: int, other: int, keys: JobKeys) -> bool:
     return bool(keys.number[job] < keys.number[other])
 
 
-@njit(cache=True)
+@uncounted
 def next_queue(tree: QueueTree, states: QueueStates, keys: JobKeys) -> int:
     """The next queue without children; the root if no queue can take more.
 
@@ -116,7 +116,7 @@ def next_queue(tree: QueueTree, states: QueueStates, keys: JobKeys) -> int:
     return node
 
 
-@njit(cache=True)
+@uncounted
 def is_lowest_alone(node: int, tree: QueueTree, states: QueueStates) -> bool:
     """Whether the share of this queue, and of every queue above it, is lower than those of all
     others below the same parent that can take more: `next_queue` finds it whatever its head is.
@@ -131,14 +131,14 @@ def is_lowest_alone(node: int, tree: QueueTree, states: QueueStates) -> bool:
     return True
 
 
-@njit(cache=True)
+@uncounted
 def _precedes(node: int, other: int, states: QueueStates, keys: JobKeys) -> bool:
     if states.share[node] != states.share[other]:
         return bool(states.share[node] < states.share[other])
     return goes_before(states.head[node], states.head[other], keys)
 
 
-@njit(cache=True)
+@uncounted
 def update_above(
     node: int, tree: QueueTree, states: QueueStates, keys: JobKeys, capacity: Floats
 ) -> None:
@@ -151,7 +151,7 @@ def update_above(
         above = tree.parent[above]
 
 
-@njit(cache=True)
+@uncounted
 def _find_head(node: int, tree: QueueTree, states: QueueStates, keys: JobKeys) -> None:
     states.wants[node], states.head[node] = False, NO_JOB
     for place in range(tree.first_child[node], tree.first_child[node + 1]):
@@ -162,7 +162,7 @@ def _find_head(node: int, tree: QueueTree, states: QueueStates, keys: JobKeys) -
             states.wants[node], states.head[node] = True, states.head[child]
 
 
-@njit(cache=True)
+@uncounted
 def _add_up(node: int, tree: QueueTree, states: QueueStates) -> None:
     """Sum the usage of children; children that want more are scaled to the least of
     their shares.

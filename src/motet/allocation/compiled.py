@@ -1,0 +1,12 @@
+"""Kernels that are called by other kernels."""
+
+from __future__ import annotations
+
+from numba import njit
+
+uncounted = njit(cache=True, _nrt=False)
+"""Compiles a function that allocates no arrays, without counting references to those that it gets.
+
+Otherwise every call counts each array of its tuples up and down, which takes ten times as long as
+the work of a short function.
+"""
