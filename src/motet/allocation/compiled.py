@@ -7,6 +7,7 @@ from numba import njit
 uncounted = njit(cache=True, _nrt=False)
 """Compiles a function that allocates no arrays, without counting references to those that it gets.
 
+It may call such functions only: Numba compiles those that it calls in the same way, and keeps them.
 Otherwise every call counts each array of its tuples up and down, which takes ten times as long as
 the work of a short function.
 """

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from motet.allocation.compiled import uncounted
 from motet.domain.arrays import Ints
 from motet.domain.decision import Reasons
 from motet.domain.snapshot import JobTable
@@ -119,7 +120,7 @@ def _fill_up(
     return free_gpus
 
 
-@njit(cache=True)
+@uncounted
 def adds_server(workers: int, servers: int, demand: Demand, row: int) -> bool:
     """Whether the next unit is a server: to keep the ratio, or after the last worker."""
     if servers >= demand.max_servers[row]:

@@ -88,18 +88,24 @@ def _regrouped(
     is in a group keeps them, with that group, or else the first one.
     """
     jobs = snapshot.jobs
-    if not partners and not (jobs.partner != UNKNOWN).any():
+    may_move = jobs.partner != UNKNOWN
+    if decision.group is not None:
+        may_move |= decision.group != UNKNOWN
+    rows = may_move.nonzero()[0]
+    if not len(rows):
         return []
-    positions = zip(jobs.number.tolist(), decision.reasons.position.tolist(), strict=True)
-    order = {number: (position, number) for number, position in positions}
+    position = decision.reasons.position[rows].tolist()
+    numbers_of = jobs.number[rows].tolist()
+    order = {n: (place, n) for n, place in zip(numbers_of, position, strict=True)}
     first_of = {
         number: min((number, *others), key=order.__getitem__) for number, others in partners.items()
     }
-    continues = (jobs.held_gpus > 0) & (decision.gpus > 0)
-    sets, moved = present_sets(jobs).tolist(), list[int]()
+    continues = ((jobs.held_gpus[rows] > 0) & (decision.gpus[rows] > 0)).tolist()
+    sets, moved = present_sets(jobs)[rows].tolist(), list[int]()
     present: dict[int, list[tuple[int, int]]] = {}
-    for row in np.flatnonzero(continues).tolist():
-        present.setdefault(sets[row], []).append((int(jobs.number[row]), row))
+    for place, row in enumerate(rows.tolist()):
+        if continues[place]:
+            present.setdefault(sets[place], []).append((numbers_of[place], row))
     for together in present.values():
         numbers = {number for number, _ in together}
         comes = {n for n in numbers if first_of.get(n, n) not in numbers}
