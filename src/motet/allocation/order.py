@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from motet.domain.arrays import Ints
+from motet.domain.arrays import Array, Ints
 from motet.domain.snapshot import JobTable
 
 JOINS = 2**61
@@ -67,7 +67,7 @@ def _is_tied_before(row: int, other: int, group: Ints, rank: Ints, number: Ints)
 
 
 @njit(cache=True)
-def _sorted_by_few(order: Ints, key: NDArray[np.int64] | NDArray[np.bool_]) -> tuple[Ints, bool]:
+def _sorted_by_few(order: Ints, key: Array) -> tuple[Ints, bool]:
     """`order` sorted by a key of few different values, equal ones as they stand; False: as it is,
     since there are too many."""
     low, high = np.int64(0), np.int64(0)

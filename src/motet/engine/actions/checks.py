@@ -193,8 +193,14 @@ def _wrong_groups(decision: Decision) -> DecisionProblem | None:
 def _wrong_places(decision: Decision, snapshot: Snapshot) -> DecisionProblem | None:
     if not decision.places:
         return None
-    problems = (_wrong_place(row, at, decision, snapshot) for row, at in decision.places.items())
-    return next(filter(None, problems), None)
+    jobs, size = snapshot.jobs, len(snapshot.jobs)
+    numbers, stays = jobs.number.tolist(), (decision.gpus == jobs.held_gpus).tolist()
+    for row, at in decision.places.items():
+        if 0 <= row < size and stays[row] and snapshot.placements.get(numbers[row]) is at:
+            continue  # It was checked when the job came there.
+        if (problem := _wrong_place(row, at, decision, snapshot)) is not None:
+            return problem
+    return None
 
 
 def _wrong_place(

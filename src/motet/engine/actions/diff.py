@@ -38,9 +38,11 @@ def changes_of(
     """
     jobs = snapshot.jobs
     rows = (decision.gpus != jobs.held_gpus).nonzero()[0].tolist()
-    for row, place in decision.places.items():
-        if snapshot.placements.get(int(jobs.number[row])) != place:
-            rows.append(row)
+    if decision.places:
+        numbers, placements = jobs.number.tolist(), snapshot.placements
+        rows += [
+            row for row, place in decision.places.items() if placements.get(numbers[row]) != place
+        ]
     if has_shared or partners:
         rows += _regrouped(decision, snapshot, partners)
     workers, servers = jobs.workers, jobs.servers
