@@ -18,7 +18,7 @@ _HEAD = (
     "decisions",
     "most jobs that wait",
     "peak memory",
-    "load, commit",
+    "load, date",
 )
 _TITLES = {
     PHILLY: "Philly's 82,247 jobs",
@@ -57,5 +57,5 @@ def _row(line: Line, taken: Taken) -> Row:
         f"{taken.decisions:,}",
         f"{taken.most_waiting:,}",
         f"{taken.peak_bytes / 1e6:,.0f} MB",
-        f"{taken.made['load']}, {taken.made['commit']}",
+        f"{taken.made['load']}, {taken.made['date']}",
     )
