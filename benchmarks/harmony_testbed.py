@@ -6,47 +6,55 @@ alone and with those that were measured in the group (the source, W.-Y. Lee 2020
 groups: the error is always below 5 %). `--sizes 2`: groups of two only; `--jobs nmf,lda`: of these
 jobs only. `--first`: hosts and controllers get CPUs before all other processes of the machine, for
 a machine on which others run.
+
 `--part schedules`: twelve jobs of four applications on all hosts, `isolated` (each job alone on
-machines of its own), `naive` (groups by chance), `subtasks` (the same groups, which take turns) and
-`grouping` (groups by the model, which take turns). JCT and makespan as times of `isolated`; CPU and
-network in use (section 4.4.3: 1.27 and 1.15 by subtasks, 1.72 and 1.35 with groups). Groups have
-pairs of hosts, as if no job's data fit on one: a job on one host has no traffic on the network and
-nothing to gain from others (measured: `isolated` took one host for each job and was the fastest).
+machines of its own), `naive` (groups by chance), `subtasks` (the same groups, which take turns),
+`grouping` (groups of the policy, which take turns and are regrouped) and `reloading` (the same;
+input is on disk as far as memory does not suffice). JCT and makespan as times of `isolated`, use of
+CPU and network over time, time lost by regrouping, and what the simulator's model predicts of each
+(section 4.4.3: 1.27 and 1.15 by subtasks, 1.72 and 1.35 with groups, 2.11 and 1.60 with reloading).
+A machine of a schedule is a pair of hosts, as if no job's data fit on one: a job on one host has no
+traffic on the network and nothing to gain from others. A host has memory for MEMORY times the job
+that needs most. Each job trains about `--length` seconds alone on a pair. `--schedules grouping`:
+this one only. Each schedule is written to results/harmony_schedules as it ends, and the table has
+all that are there; profiles are measured once (`--again`: anew). `--report` writes them into
+docs/systems/harmony.md.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
 from functools import partial
-from random import Random
-from statistics import mean
+from pathlib import Path
 
 import motet
-from motet.estimate.colocation.subtask_profile import SubtaskProfile
-from motet.harmony.baselines import isolated_grouping
-from motet.harmony.problem import Grouping, GroupingProblem, JobGroup
-from motet.harmony.search import best_grouping
-from support.figures import Figure, parser, report
+from motet.apps.estimator import Estimator
+from support.figures import RESULTS, parser, report
 from support.harmony_predictions import Bed, prediction_figures, predictions
+from support.harmony_schedules import SCHEDULES, Stage
 from support.host_cluster import HostMachines, host_machines
 from support.host_usage import HostUsage
 from support.hosts import hosts_up, hurried, run_first, unwind_when_terminated
-from support.testbed_jobs import JobKind, RunningJob, begin
+from support.input_network import add_input_network
+from support.schedule_outcomes import draw_traces, outcome_figures, outcomes_in, profiles_in
+from support.schedule_page import write_page
+from support.testbed_jobs import JobKind
 
 NAME = "harmonybed"
 CPUS, BANDWIDTH = 0.2, "20mbit"
-PAIR = 2
+LENGTH_S, MEMORY = 30.0, 1.5
+LENGTHS = 0.7, 1.0, 1.3
+"""Of the jobs of each size, in multiples of `--length`."""
 LONG_CPUS, LONG_BANDWIDTH = 0.4, "60mbit"
 ENDLESS, BATCHES = 1_000_000, 6
-ROUNDS = 1
-"""Times the epochs of `kinds`."""
-RATINGS = "synthetic-ratings:users=16000,items=1000,density=0.2"
-CORPUS = "synthetic-corpus:documents=16000,words=2000,topics=20,length=150"
-CLASSES = "synthetic-classification:rows=16000,features=1000,classes=40"
-NUMBERS = "synthetic-regression:rows=12000,features=3000,nonzeros=100"
+SCHEDULE_BATCHES = 2
+FOLDER = RESULTS / "harmony_schedules"
+RATINGS = "synthetic-ratings:users=24000,items=250,density=0.8"
+CORPUS = "synthetic-corpus:documents=48000,words=500,topics=20,length=100"
+CLASSES = "synthetic-classification:rows=64000,features=256,classes={classes}"
+NUMBERS = "synthetic-regression:rows=800,features=20000,nonzeros=100"
+"""Few columns and many rows: a mini-batch then computes as long as it sends."""
 LONG_RATINGS = "synthetic-ratings:users=48000,items=1000,density=0.2"
 LONG_CORPUS = "synthetic-corpus:documents=32000,words=2000,topics=20,length=150"
 LONG_CLASSES = "synthetic-classification:rows=24000,features=1000,classes=40"
@@ -54,13 +62,27 @@ LONG_NUMBERS = "synthetic-regression:rows=16000,features=3000,nonzeros=100"
 
 
 def kinds(size: int) -> list[JobKind]:
-    """One job of each application; `size`: 1 to 3, of their models."""
+    """One endless job of each application; `size`: 1 to 3, of their models. Lasso has one
+    mini-batch per epoch."""
+    classes = 60 * (size + 1)
     return [
-        JobKind("nmf", RATINGS, lambda n: motet.NMF(rank=32 * size, batch_size=n), 48),
-        JobKind("lda", CORPUS, lambda n: motet.LDA(topics=20 * size, batch_size=n), 120),
-        JobKind("mlr", CLASSES, lambda n: motet.MLR(solver="saga", batch_size=n), 48),
-        JobKind("lasso", NUMBERS, lambda n: motet.Lasso(solver="fista"), 200),
+        JobKind(f"nmf {size}", RATINGS, partial(_nmf, rank=96 * (size + 1)), ENDLESS),
+        JobKind(f"lda {size}", CORPUS, partial(_lda, topics=60 * (size + 1)), ENDLESS),
+        JobKind(f"mlr {size}", CLASSES.format(classes=classes), _mlr, ENDLESS),
+        JobKind(f"lasso {size}", NUMBERS, lambda n: motet.Lasso(solver="fista"), ENDLESS),
     ]
+
+
+def _nmf(rows: int, rank: int) -> Estimator:
+    return motet.NMF(rank=rank, batch_size=rows // SCHEDULE_BATCHES)
+
+
+def _lda(rows: int, topics: int) -> Estimator:
+    return motet.LDA(topics=topics, batch_size=rows // SCHEDULE_BATCHES)
+
+
+def _mlr(rows: int) -> Estimator:
+    return motet.MLR(solver="saga", batch_size=rows // SCHEDULE_BATCHES)
 
 
 def long_kinds() -> list[JobKind]:
@@ -83,114 +105,28 @@ def long_kinds() -> list[JobKind]:
     ]
 
 
-Choose = Callable[[GroupingProblem], Grouping]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Of one schedule of all jobs. `cpu`, `network`: fractions of what the hosts have;
-    `start_up_s`: of a job, the mean."""
-
-    jct_s: float
-    makespan_s: float
-    cpu: float
-    network: float
-    start_up_s: float
-
-
-def run_schedule(
+def schedules(
     hosts: HostMachines,
-    jobs: Sequence[JobKind],
-    profile: Sequence[SubtaskProfile],
-    choose: Choose,
+    names: Sequence[str],
+    folder: Path,
     *,
-    interleaves: bool,
-) -> Outcome:
-    """Start groups of waiting jobs on idle pairs of hosts, idle again when all of a group ended."""
-    waiting, idle = list(range(len(jobs))), list(range(len(hosts) // PAIR))
-    running: list[tuple[list[int], list[RunningJob]]] = []
-    ended_s: list[float] = []
-    start_up_s: list[float] = []
-    usage, began_s = HostUsage(NAME), time.monotonic()
-    while waiting or running:
-        if waiting and idle:
-            problem = GroupingProblem.of([profile[job] for job in waiting], len(idle))
-            chosen = choose(problem)
-            for group in chosen.groups:
-                numbers, idle = idle[: group.machines], idle[group.machines :]
-                members = [waiting[row] for row in group.jobs]
-                started = [
-                    begin(hosts, jobs[one], _hosts_of(numbers), interleaves=interleaves, seed=one)
-                    for one in members
-                ]
-                running.append((numbers, started))
-            waiting = [job for row, job in enumerate(waiting) if row not in chosen.jobs]
-        time.sleep(0.05)
-        for entry in [each for each in running if not any(j.thread.is_alive() for j in each[1])]:
-            running.remove(entry)
-            idle = sorted([*idle, *entry[0]])
-            for job in entry[1]:
-                job.end()
-                ended_s.append(job.ended_s - began_s)
-                start_up_s.append(job.start_up_s)
-    makespan_s = max(ended_s)
-    cpu, network = usage.fractions(makespan_s)
-    return Outcome(mean(ended_s), makespan_s, cpu, network, mean(start_up_s))
-
-
-def _hosts_of(pairs: Sequence[int]) -> list[int]:
-    return [PAIR * pair + host for pair in pairs for host in range(PAIR)]
-
-
-def by_chance(problem: GroupingProblem) -> Grouping:
-    """Three groups with about as many jobs and pairs of hosts each."""
-    order = list(range(len(problem)))
-    Random(0).shuffle(order)
-    count = min(3, problem.machines, len(order))
-    return Grouping(
-        tuple(
-            JobGroup(tuple(sorted(order[n::count])), len(range(n, problem.machines, count)))
-            for n in range(count)
-        )
-    )
-
-
-def schedules(hosts: HostMachines, sizes: int, rounds: int, seconds: float) -> list[Figure]:
-    """Every schedule once, all with the same profiles, which are of a pair of hosts."""
-    jobs = [
-        replace(kind, epochs=rounds * kind.epochs)
-        for size in range(1, sizes + 1)
-        for kind in kinds(size)
-    ]
-    endless = [replace(kind, epochs=ENDLESS) for kind in jobs]
-    profile = [
-        SubtaskProfile.of(1, *one.times)
-        for one in _bed(hosts, _hosts_of([0]), CPUS, seconds).alone(endless)
-    ]
-    found: dict[str, Outcome] = {}
-    for name, choose, interleaves in (
-        ("isolated", isolated_grouping, False),
-        ("naive", by_chance, False),
-        ("subtasks", by_chance, True),
-        ("grouping", best_grouping, True),
-    ):
-        found[name] = run_schedule(hosts, jobs, profile, choose, interleaves=interleaves)
-        print(name, found[name], flush=True)
-    return [figure for name, one in found.items() for figure in _figures(name, one, found)]
-
-
-def _figures(name: str, one: Outcome, found: dict[str, Outcome]) -> list[Figure]:
-    isolated = found["isolated"]
-    use = f"cpu {one.cpu:.0%} net {one.network:.0%} start {one.start_up_s:.0f} s"
-    return [
-        Figure(f"{name}: JCT", f"{one.jct_s:.1f} s", use, isolated.jct_s / one.jct_s),
-        Figure(
-            f"{name}: makespan",
-            f"{one.makespan_s:.1f} s",
-            use,
-            isolated.makespan_s / one.makespan_s,
-        ),
-    ]
+    sizes: int,
+    length_s: float,
+    seconds: float,
+    again: bool,
+) -> None:
+    """Each of these schedules once, all with the same profiles; each is written as it ends."""
+    jobs = [kind for size in range(1, sizes + 1) for kind in kinds(size)]
+    lengths_s = [length_s * length for length in LENGTHS[:sizes] for _ in kinds(1)]
+    stage = Stage(NAME, hosts, CPUS, jobs, lengths_s, MEMORY)
+    profiles = stage.profiles(seconds, folder, again=again)
+    for name in names:
+        outcome = stage.run(SCHEDULES[name], profiles)
+        outcome.write(folder)
+        found = outcomes_in(folder, list(SCHEDULES))
+        title = f"{len(jobs)} jobs on {len(hosts)} hosts with {CPUS:g} CPUs and {BANDWIDTH}"
+        report("harmony_testbed_schedules", title, outcome_figures(found), plot=False)
+        draw_traces(found, RESULTS / "harmony_traces.png")
 
 
 def _bed(
@@ -206,16 +142,27 @@ def _bed(
 def main() -> None:
     """On a testbed that ends with this command."""
     arguments = parser(main.__doc__ or "")
-    arguments.add_argument("--part", choices=("prediction", "schedules"), required=True)
+    arguments.add_argument("--part", choices=("prediction", "schedules"), default="schedules")
     arguments.add_argument("--hosts", type=int, default=8)
     arguments.add_argument("--seconds", type=float, default=15.0, help="of each measurement")
     arguments.add_argument(
-        "--rounds", type=int, default=ROUNDS, help="how long the schedules' jobs train"
+        "--length", type=float, default=LENGTH_S, help="seconds of a job of the schedules"
     )
+    arguments.add_argument(
+        "--schedules", nargs="+", choices=tuple(SCHEDULES), default=tuple(SCHEDULES)
+    )
+    arguments.add_argument("--again", action="store_true", help="also profiles that are kept")
     arguments.add_argument("--sizes", type=int, nargs="+", default=(2, 3, 4))
     arguments.add_argument("--jobs", type=lambda text: text.split(","), help="their names")
     arguments.add_argument("--first", action="store_true", help="before other processes")
+    arguments.add_argument(
+        "--report", action="store_true", help="write the page from the schedules that are kept"
+    )
     given = arguments.parse_args()
+    if given.report:
+        hosts_text = f"{given.hosts} hosts with {CPUS:g} CPUs and {BANDWIDTH}"
+        write_page(outcomes_in(FOLDER, list(SCHEDULES)), profiles_in(FOLDER), hosts_text)
+        return
     unwind_when_terminated()
     machines = 2 if given.quick else given.hosts
     is_long = given.part == "prediction"
@@ -225,12 +172,21 @@ def main() -> None:
         if given.first:
             run_first(NAME)
         if given.part == "schedules":
-            figures = schedules(hosts, 1 if given.quick else 3, given.rounds, given.seconds)
-        else:
-            jobs = [each for each in long_kinds() if not given.jobs or each.name in given.jobs]
-            two = range(min(2, machines))
-            bed = _bed(hosts, two, cpus, given.seconds, partial(hurried, NAME))
-            figures = prediction_figures(predictions(bed, jobs, given.sizes))
+            add_input_network(NAME)
+            schedules(
+                hosts,
+                given.schedules,
+                FOLDER,
+                sizes=1 if given.quick else len(LENGTHS),
+                length_s=given.length,
+                seconds=given.seconds,
+                again=given.again,
+            )
+            return
+        jobs = [each for each in long_kinds() if not given.jobs or each.name in given.jobs]
+        two = range(min(2, machines))
+        bed = _bed(hosts, two, cpus, given.seconds, partial(hurried, NAME))
+        figures = prediction_figures(predictions(bed, jobs, given.sizes))
     title = f"{machines} hosts with {cpus:g} CPUs and {bandwidth}"
     report(f"harmony_testbed_{given.part}", title, figures)
 

@@ -6,8 +6,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any, Protocol
 
 from motet.apps.estimator import Estimator
@@ -15,9 +17,10 @@ from motet.datasets.opening import open_dataset
 from motet.domain.errors import Interrupted
 from motet.estimate.colocation.group_time import SubtaskTimes
 from motet.runtime.controller.job import Job
-from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.options import SpillOptions, TrainOptions
 from motet.runtime.core.reporting.observers import TrainObserver
-from motet.runtime.core.reporting.reports import EpochReport
+from motet.runtime.core.reporting.reports import EpochReport, TrainResult
+from motet.runtime.core.rows import Rows
 from support.host_cluster import HostMachines
 
 NEVER = 1_000_000
@@ -41,6 +44,18 @@ def _dataset(data: str) -> Any:
     return open_dataset(data)
 
 
+@cache
+def _prepared(data: str, make: Callable[[int], Estimator], seed: int) -> tuple[Estimator, Rows]:
+    app = make(1)
+    app = make(len(app.prepare(_dataset(data), seed)))
+    return app, app.prepare(_dataset(data), seed)
+
+
+def prepare(kind: JobKind, seed: int) -> None:
+    """The input of a job, so that `begin` need not; it is kept."""
+    _prepared(kind.data, kind.make, seed)
+
+
 @dataclass
 class RunningJob:
     """A training in a thread of its own."""
@@ -51,16 +66,18 @@ class RunningJob:
     thread: threading.Thread
     begun_s: float = field(default_factory=time.monotonic)
     ended_s: float = 0.0
+    result: TrainResult | None = None
     failures: list[BaseException] = field(default_factory=list)
 
     @property
-    def start_up_s(self) -> float:
-        """From its beginning to the end of its first epoch: executors are started and data sent,
-        which takes no turns with other jobs."""
-        return self.observer.epochs[0][0] - self.begun_s
+    def start_up_s(self) -> float | None:
+        """From its beginning to the end of its first epoch, less what that epoch took: executors
+        are started and data sent, which takes no turns with other jobs. None: it has no epoch."""
+        later = [each for each in self.observer.epochs if each[0] > self.begun_s]
+        return later[0][0] - self.begun_s - later[0][1].cycle_s if later else None
 
     def end(self) -> None:
-        """Wait for its end. Raises what it raised."""
+        """Wait until it has ended, or stopped after `suspend`. Raises what it raised."""
         self.thread.join()
         for failure in self.failures:
             raise failure
@@ -121,6 +138,16 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class KeptState:
+    """Of a job that may be suspended and started again: `folder` of its checkpoints (None: it has
+    none), and all of its epochs. `spill`: input that it keeps on disk."""
+
+    folder: Path | None = None
+    observer: EpochLog = field(default_factory=EpochLog)
+    spill: SpillOptions | None = None
+
+
+@dataclass(frozen=True)
 class Together:
     """Jobs that trained on the same hosts, None: no whole epoch; fractions of CPU and link in
     use."""
@@ -137,31 +164,40 @@ def begin(
     *,
     interleaves: bool,
     seed: int = 0,
-    checkpoint_every: int = 10,
+    kept: KeptState | None = None,
+    ended: Callable[[], None] = lambda: None,
 ) -> RunningJob:
-    """Start a training with a worker and a server on each of these hosts."""
-    dataset = _dataset(kind.data)
-    app = kind.make(1)
-    rows = app.prepare(dataset, seed)
-    app = kind.make(len(rows))
-    rows = app.prepare(dataset, seed)
+    """Start a training with a worker and a server on each of these hosts. `ended`: called in its
+    thread when it has ended or stopped."""
+    app, rows = _prepared(kind.data, kind.make, seed)
     count = len(numbers)
+    kept = KeptState() if kept is None else kept
     options = TrainOptions(
-        count, count, count, kind.epochs, seed=seed, tol=0.0, checkpoint_every=checkpoint_every
+        count,
+        count,
+        count,
+        kind.epochs,
+        seed=seed,
+        tol=0.0,
+        checkpoint_every=NEVER,
+        checkpoint_dir=kept.folder,
+        resume=kept.folder is not None and bool(kept.observer.epochs),
+        spill=kept.spill,
     )
-    observer = EpochLog()
+    observer = kept.observer
     cluster = hosts.cluster(numbers, interleaves=interleaves)
-    job = Job(app, rows, options, cluster, observer)
+    job = Job(deepcopy(app), rows, options, cluster, observer)
     running: RunningJob
 
     def run() -> None:
         try:
-            job.run()
+            running.result = job.run()
         except Interrupted:
             pass
         except BaseException as error:
             running.failures.append(error)
         running.ended_s = time.monotonic()
+        ended()
 
     running = RunningJob(kind, job, observer, threading.Thread(target=run))
     running.thread.start()
@@ -177,12 +213,25 @@ def measured_together(
     cpus: float,
     hurry: Callable[[], AbstractContextManager[None]],
 ) -> Together:
-    """Train these jobs on the same hosts for so long, from when all of them train. `usage`: begins
-    to count; `cpus`: of each host; `hurry`: the context in which they start."""
+    """Train these jobs on the same hosts for so long. See `measured_on`."""
+    places = [(kind, numbers) for kind in kinds]
+    return measured_on(hosts, places, seconds, usage, cpus, hurry)
+
+
+def measured_on(
+    hosts: HostMachines,
+    places: Sequence[tuple[JobKind, Sequence[int]]],
+    seconds: float,
+    usage: Callable[[], Usage],
+    cpus: float,
+    hurry: Callable[[], AbstractContextManager[None]],
+) -> Together:
+    """Train jobs, each on its hosts, for so long from when all of them train. `usage`: begins to
+    count; `cpus`: of each host; `hurry`: the context in which they start."""
     with hurry():
         jobs = [
-            begin(hosts, kind, numbers, interleaves=True, seed=seed, checkpoint_every=NEVER)
-            for seed, kind in enumerate(kinds)
+            begin(hosts, kind, numbers, interleaves=True, seed=seed)
+            for seed, (kind, numbers) in enumerate(places)
         ]
         _await(jobs, [UNMEASURED_EPOCHS] * len(jobs))
     _await_another_epoch(jobs)

@@ -7,10 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from harmony_testbed import by_chance
 from motet.estimate.colocation.group_time import SubtaskTimes
-from motet.estimate.colocation.subtask_profile import SubtaskProfile
-from motet.harmony.problem import GroupingProblem
 from motet.runtime.core.reporting.reports import EpochReport
 from support.harmony_predictions import PREDICTIONS, QUEUES, prediction, queued_period_s
 from support.testbed_jobs import EpochLog, Measured
@@ -69,13 +66,6 @@ def test_cpu_time_outside_of_comp_is_at_the_speed_of_a_host(
     found = log.between(0.0, 6.0, cpus=0.25)
     assert found is not None
     assert found.times == pytest.approx((0.4, 0.2, (0.3 / 0.25 - 0.8) / 2))
-
-
-def test_groups_by_chance_have_all_jobs_and_machines() -> None:
-    problem = GroupingProblem.of([SubtaskProfile.of(1, 1.0, 1.0)] * 12, 8)
-    found = by_chance(problem)
-    assert found.jobs == tuple(range(12))
-    assert [group.machines for group in found.groups] == [3, 3, 2]
 
 
 def measured(times: SubtaskTimes, iteration_s: float, period_s: float) -> Measured:

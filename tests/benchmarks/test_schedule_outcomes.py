@@ -1,0 +1,69 @@
+"""What Harmony's schedules gave is kept as soon as each has ended, and told as against others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.schedule_outcomes import (
+    Outcome,
+    Prediction,
+    Profile,
+    draw_traces,
+    outcome_figures,
+    outcomes_in,
+    profiles_in,
+    write_profiles,
+)
+from support.schedule_page import section
+
+PROFILE = Profile("nmf 1", 0.4, 0.2, 0.1, 0.7, 2, 50 << 20)
+
+
+def outcome(name: str, ends_s: list[float], stopped_s: float = 0.0) -> Outcome:
+    trace = [[2.0, 0.5, 0.25], [4.0, 0.7, 0.35]]
+    predicted = Prediction(10.0, 22.0)
+    common = (0.6, 0.3, 3.0, 2, stopped_s, 1.5, 0.0, [100, 120], ["a", name])
+    return Outcome(name, ends_s, *common, predicted, None, trace, "0.1, 0.1, 0.1")
+
+
+def test_schedules_that_have_ended_are_read_back(tmp_path: Path) -> None:
+    written = [outcome("isolated", [10.0, 20.0]), outcome("grouping", [5.0, 10.0])]
+    for each in written:
+        each.write(tmp_path)
+    found = outcomes_in(tmp_path, ["isolated", "subtasks", "grouping"])
+    assert list(found.values()) == written
+
+
+def test_times_are_as_against_isolated() -> None:
+    both = {
+        each.name: each
+        for each in (outcome("isolated", [10.0, 20.0]), outcome("grouping", [4.0, 10.0], 1.0))
+    }
+    found = {figure.name: figure for figure in outcome_figures(both)}
+    assert found["grouping: JCT"].ratio == pytest.approx(15.0 / 7.0)
+    assert found["grouping: makespan"].ratio == pytest.approx(2.0)
+    assert found["grouping: makespan"].target == 1.35
+    assert found["grouping: regrouping"].ratio == pytest.approx(1.0 / 2 / 10.0)
+    assert found["grouping: models as isolated, to the bit"].measured == "1 of 2"
+    assert found["isolated: simulated makespan, steps alone"].ratio == pytest.approx(0.1)
+
+
+def test_traces_are_drawn(tmp_path: Path) -> None:
+    draw_traces({"isolated": outcome("isolated", [1.0])}, tmp_path / "traces.png")
+    assert (tmp_path / "traces.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_profiles_are_read_back(tmp_path: Path) -> None:
+    assert profiles_in(tmp_path) == []
+    write_profiles(tmp_path, [PROFILE])
+    assert profiles_in(tmp_path) == [PROFILE]
+
+
+def test_the_page_has_ratios_beside_those_of_the_paper() -> None:
+    names = {"isolated": [10.0, 20.0], "grouping": [4.0, 10.0]}
+    text = section({name: outcome(name, ends) for name, ends in names.items()}, [PROFILE], "hosts")
+    row = next(line for line in text.splitlines() if line.startswith("| grouping | 2.14"))
+    assert row.startswith("| grouping | 2.14 | 2.00 | 1.72 | 1.35 | 60% | 30% | 1.5 |")
+    assert "| grouping | 2 | 0.0% | 3.0 s | 0.0 s | +43% | +120% |  |  | 1 of 2 |" in text
