@@ -118,7 +118,7 @@ def grouped(now: Running) -> dict[int, Place]:
         tuple(_held(now, row_of)),
         tuple(range(now.machines)),
         now.memory_bytes,
-    )
+    ).counting_work()
     search, repair = (
         preferring_fewer_jobs(each, FEWER_JOBS) for each in (best_grouping, quick_grouping)
     )

@@ -10,7 +10,14 @@ import pytest
 from motet.domain.errors import BadInput
 from motet.estimate.colocation.group_time import SubtaskTimes
 from motet.estimate.colocation.subtask_profile import SubtaskProfile
-from motet.harmony.problem import OUTSIDE, Grouping, GroupingProblem, JobGroup, grouping_of
+from motet.harmony.problem import (
+    OUTSIDE,
+    Grouping,
+    GroupingProblem,
+    JobGroup,
+    grouping_of,
+    work_column,
+)
 
 PROFILES = [SubtaskProfile.of(4, 3.0, 1.0), SubtaskProfile.of(2, 2.0, 3.0)]
 
@@ -28,6 +35,24 @@ def test_idle_machines_count_as_not_used() -> None:
     grouping = Grouping((JobGroup((0, 1), 4),))
     assert problem.utilisation(grouping) == (0.5, 0.5)
     assert problem.score(grouping) == pytest.approx(0.5)
+
+
+def test_a_job_on_more_machines_than_it_needs_uses_the_network_more_and_does_no_more_work() -> None:
+    """COMP 1, COMM 3 on four machines: on one it has 4 and 3, an iteration takes 4 or 7 s."""
+    problem = GroupingProblem.of([PROFILES[1]], 4)
+    work_s = work_column(problem.costs, 4, problem.machine_memory_bytes, 0.5)
+    assert work_s.tolist() == [0.5 * 4.0 + 0.5 * 3.0]
+    working = replace(problem, costs=problem.costs._replace(work_s=work_s))
+    one, all_ = (Grouping((JobGroup((0,), machines),)) for machines in (1, 4))
+    assert working.score(one) == pytest.approx(3.5 / 7.0 / 4)
+    assert working.score(all_) == pytest.approx(3.5 / 4.0 / 4)
+    assert problem.score(all_) / problem.score(one) > 3
+
+
+def test_work_counts_communication_on_the_machines_that_memory_needs() -> None:
+    problem = GroupingProblem.of(PROFILES, 4, memory_bytes=[60.0, 999.0], machine_memory_bytes=30.0)
+    work_s = work_column(problem.costs, 4, 30.0, 0.5)
+    assert work_s.tolist() == [0.5 * 12.0 + 0.5 * 2 * 1.0, 0.5 * 4.0 + 0.5 * 4 * 3.0]
 
 
 def test_what_each_machine_of_a_group_needs_counts_on_all_of_them() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grouping_cases import random_problem, random_shape
+from grouping_cases import counting_work, random_problem, random_shape
 from grouping_oracle import best_score
 from motet.harmony.exact import exact_grouping
 from motet.harmony.prefixes import paper_grouping
@@ -61,6 +61,20 @@ def test_the_search_for_many_jobs_is_near_the_best_for_few_ones(
 
 def test_cpu_time_outside_of_comp_counts_in_both_searches() -> None:
     drawn = [small_problem(seed, with_outside=True) for seed in range(0, CASES, 10)]
+    for search in (best_grouping, heuristic_grouping):
+        off = gaps([search(problem) for problem in drawn], drawn)
+        assert off.min() > -1e-9
+        assert np.quantile(off, 0.9) <= 0.01
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_most_work_is_found_among_all_groupings(seed: int) -> None:
+    problem = counting_work(small_problem(seed, most_jobs=5, most_machines=5, with_outside=True))
+    assert problem.score(exact_grouping(problem)) == pytest.approx(best_score(problem))
+
+
+def test_both_searches_find_groupings_that_do_about_the_most_work() -> None:
+    drawn = [counting_work(small_problem(seed)) for seed in range(0, CASES, 10)]
     for search in (best_grouping, heuristic_grouping):
         off = gaps([search(problem) for problem in drawn], drawn)
         assert off.min() > -1e-9

@@ -30,6 +30,7 @@ MACHINES = ClusterSpec.of([1] * 5, memory_bytes=32 * GIB)
 POLICIES: dict[str, dict[str, Any]] = {
     "harmony": {},
     "paper": {"search": "paper"},
+    "use": {"objective": "use"},
     "even ends": {"even_ends": 0.05},
     "without reloading": {"reloading": False},
     "isolated": {"grouping": "isolated", "reloading": False},
@@ -156,6 +157,17 @@ def test_complementary_jobs_share_all_machines() -> None:
     assert 6_000 <= end_s <= 6_200
     alone = run(rows, Harmony(grouping="isolated"), cluster=cluster)
     assert alone.holds.sharers.max() == 1
+
+
+def test_jobs_do_not_share_machines_only_to_use_the_network_more() -> None:
+    """On a machine each, COMP 1, COMM 3: 4 s. Together on both machines: 6 s, although the network
+    of both is in use all of the time."""
+    rows = [SubtaskRow(0, 1000, 1.0, 3.0), SubtaskRow(0, 1000, 1.0, 3.0)]
+    ends_s = [
+        run(rows, policy, cluster=ClusterSpec.uniform(2, 1)).columns["end_us"].max() / SECOND_US
+        for policy in (Harmony(), Harmony(objective="use"))
+    ]
+    assert ends_s == pytest.approx([4_000, 6_000], rel=0.05)
 
 
 @pytest.mark.parametrize("long", [(0, 1), (0, 2), (0, 3)])

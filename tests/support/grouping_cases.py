@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from motet.estimate.colocation.group_time import CPU_WEIGHT
-from motet.harmony.problem import GroupingProblem, JobCosts
+from motet.harmony.problem import GroupingProblem, JobCosts, work_column
 
 GIB = 2.0**30
 
@@ -38,3 +40,11 @@ def random_shape(seed: int, most_jobs: int = 8, most_machines: int = 8) -> tuple
     """Jobs and machines of a small case."""
     rng = np.random.default_rng([seed, 7])
     return int(rng.integers(2, most_jobs + 1)), int(rng.integers(1, most_machines + 1))
+
+
+def counting_work(problem: GroupingProblem) -> GroupingProblem:
+    """The same problem, in which groupings are compared by the work that they do."""
+    work_s = work_column(
+        problem.costs, problem.machines, problem.machine_memory_bytes, problem.cpu_weight
+    )
+    return replace(problem, costs=problem.costs._replace(work_s=work_s))

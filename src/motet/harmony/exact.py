@@ -17,6 +17,7 @@ from motet.harmony.problem import (
     JobCosts,
     JobGroup,
     machine_worth,
+    work_of,
 )
 
 MOST_STEPS = 20_000_000
@@ -53,7 +54,7 @@ def _worths_of_sets(
     worth = np.full((1 << jobs, machines + 1), -np.inf)
     for chosen in range(1, 1 << jobs):
         for count in range(1, machines + 1):
-            cpu_s = comm_s = longest_s = memory = 0.0
+            cpu_s = comm_s = longest_s = memory = work_s = 0.0
             for job in range(jobs):
                 if chosen >> job & 1:
                     own_s = costs.divided_s[job] / count + costs.constant_s[job]
@@ -61,8 +62,11 @@ def _worths_of_sets(
                     comm_s += costs.comm_s[job]
                     longest_s = max(longest_s, own_s + costs.comm_s[job])
                     memory += costs.memory_bytes[job] + count * costs.fixed_bytes[job]
+                    work_s += work_of(costs, job)
             if memory <= count * memory_limit:
-                worth[chosen, count] = machine_worth(cpu_s, comm_s, longest_s, count, cpu_weight)
+                worth[chosen, count] = machine_worth(
+                    cpu_s, comm_s, longest_s, count, cpu_weight, work_s
+                )
     return worth
 
 

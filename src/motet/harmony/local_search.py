@@ -15,7 +15,7 @@ from numba import njit
 
 from motet.domain.arrays import Floats, Ints
 from motet.harmony.prefixes import Candidate
-from motet.harmony.problem import OUTSIDE, JobCosts, machine_worth
+from motet.harmony.problem import OUTSIDE, JobCosts, machine_worth, work_of
 
 _LEAST_GAIN = 1e-9
 """In machines: a smaller gain is rounding."""
@@ -183,7 +183,7 @@ def _worth(state: SearchState, group: int, count: int) -> float:
     if group == len(state.counts) - 1:
         return 0.0
     costs, divisor = state.costs, max(count, 1)
-    cpu_s = comm_s = longest_s = memory = 0.0
+    cpu_s = comm_s = longest_s = memory = work_s = 0.0
     members = 0
     for row in range(len(state.group_of)):
         if state.group_of[row] == group:
@@ -193,9 +193,10 @@ def _worth(state: SearchState, group: int, count: int) -> float:
             comm_s += costs.comm_s[row]
             longest_s = max(longest_s, own_s + costs.comm_s[row])
             memory += costs.memory_bytes[row] + count * costs.fixed_bytes[row]
+            work_s += work_of(costs, row)
     state.visits[0] += len(state.group_of)
     if members == 0:
         return 0.0
     if count == 0 or memory > count * state.memory_limit:
         return -np.inf
-    return machine_worth(cpu_s, comm_s, longest_s, count, state.cpu_weight)
+    return machine_worth(cpu_s, comm_s, longest_s, count, state.cpu_weight, work_s)

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from motet.domain.arrays import Floats, Ints
-from motet.harmony.problem import JobCosts, machine_worth
+from motet.harmony.problem import JobCosts, machine_worth, work_of
 
 
 @njit(cache=True)
@@ -82,6 +82,7 @@ def worths(
     """Machines times scalar utilisation of each group; -infinity where its memory does not fit."""
     cpu_s, comm_s = np.zeros(len(counts)), np.zeros(len(counts))
     longest_s, memory = np.zeros(len(counts)), np.zeros(len(counts))
+    work_s = np.zeros(len(counts))
     for row in range(len(group_of)):
         group = group_of[row]
         if group < 0:
@@ -91,10 +92,16 @@ def worths(
         comm_s[group] += costs.comm_s[row]
         longest_s[group] = max(longest_s[group], own_s + costs.comm_s[row])
         memory[group] += costs.memory_bytes[row] + counts[group] * costs.fixed_bytes[row]
+        work_s[group] += work_of(costs, row)
     worth = np.full(len(counts), -np.inf)
     for group in range(len(counts)):
         if memory[group] <= counts[group] * memory_limit:
             worth[group] = machine_worth(
-                cpu_s[group], comm_s[group], longest_s[group], counts[group], cpu_weight
+                cpu_s[group],
+                comm_s[group],
+                longest_s[group],
+                counts[group],
+                cpu_weight,
+                work_s[group],
             )
     return worth

@@ -73,6 +73,7 @@ def first_rows(costs: JobCosts, size: int) -> JobCosts:
         costs.memory_bytes[:size],
         costs.fixed_bytes[:size],
         costs.outside_s[:size],
+        costs.work_s[:size],
     )
 
 

@@ -17,6 +17,7 @@ from motet.estimate.colocation.group_time import (
     SubtaskTimes,
     Utilisation,
     cluster_utilisation,
+    group_iteration_s,
     longest_term_s,
     utilisation_of,
 )
@@ -30,7 +31,8 @@ class JobCosts(NamedTuple):
     """Columns `(jobs,)`: COMP on m machines takes `divided_s` / m + `constant_s`, COMM `comm_s`;
     `memory_bytes`: of input, model and working memory, over all machines of the job's group;
     `fixed_bytes`: on each of its machines in addition, however many there are. `outside_s`: see
-    SubtaskTimes.
+    SubtaskTimes. `work_s`: what an iteration is worth, the same on all numbers of machines; empty:
+    the use of CPU and network in eq. 4.3.
     """
 
     divided_s: Floats
@@ -39,10 +41,11 @@ class JobCosts(NamedTuple):
     memory_bytes: Floats
     fixed_bytes: Floats
     outside_s: Floats
+    work_s: Floats = np.zeros(0)
 
     def rows(self, chosen: Sequence[int]) -> JobCosts:
         """The columns of some jobs, in this order."""
-        return JobCosts(*(column[list(chosen)] for column in self))
+        return JobCosts(*(column[list(chosen)] if len(column) else column for column in self))
 
     def bytes_on(self, jobs: Sequence[int], machines: int) -> float:
         """What these jobs need together on so many machines, which they share."""
@@ -155,8 +158,16 @@ class GroupingProblem:
         return cluster_utilisation([*uses, idle])
 
     def score(self, grouping: Grouping) -> float:
-        """The scalar U by which groupings are compared."""
-        return self.utilisation(grouping).scalar(self.cpu_weight)
+        """The scalar by which groupings are compared: U, or the work that is done per second."""
+        return sum(self.worth(group) for group in grouping.groups) / self.machines
+
+    def worth(self, group: JobGroup) -> float:
+        """Machines times the scalar use of a group."""
+        times = [self.times(job, group.machines) for job in group.jobs]
+        if not len(self.costs.work_s):
+            return group.machines * utilisation_of(times).scalar(self.cpu_weight)
+        group_s = group_iteration_s(times)
+        return float(self.costs.work_s[list(group.jobs)].sum()) / group_s if group_s else 0.0
 
     def fits(self, grouping: Grouping) -> bool:
         """Whether all groups fit on the cluster and into the memory of their machines."""
@@ -169,12 +180,42 @@ class GroupingProblem:
 
 @njit(cache=True)
 def machine_worth(
-    cpu_sum_s: float, comm_sum_s: float, longest_s: float, machines: int, cpu_weight: float
+    cpu_sum_s: float,
+    comm_sum_s: float,
+    longest_s: float,
+    machines: int,
+    cpu_weight: float,
+    work_s: float,
 ) -> float:
-    """Machines of a group times its scalar utilisation, from the three terms of eq. 4.1."""
+    """Machines of a group times its scalar utilisation, from the three terms of eq. 4.1; or, where
+    it is above 0, the work of its jobs' iterations per second."""
     group_s = longest_term_s(cpu_sum_s, comm_sum_s, longest_s)
-    used_s = cpu_weight * cpu_sum_s + (1 - cpu_weight) * comm_sum_s
-    return machines * used_s / group_s if group_s > 0 else 0.0
+    used_s = machines * (cpu_weight * cpu_sum_s + (1 - cpu_weight) * comm_sum_s)
+    if work_s > 0:
+        used_s = work_s
+    return used_s / group_s if group_s > 0 else 0.0
+
+
+def work_column(
+    costs: JobCosts, machines: int, machine_memory_bytes: float, cpu_weight: float
+) -> Floats:
+    """`(jobs,)`: machine-seconds of CPU and network that an iteration of each job needs on as few
+    machines as have memory for it, weighted as in a scalar use.
+
+    COMP is divided among machines, COMM is not: on twice the machines a job uses twice the network
+    for the same iteration. Use (eq. 4.4) counts that as a gain, this does not.
+    """
+    jobs = range(len(costs.comm_s))
+    least = [min(costs.least_machines(job, machine_memory_bytes), machines) for job in jobs]
+    count = np.array(least, dtype=float)
+    comp_s = costs.divided_s + count * costs.constant_s
+    return cpu_weight * comp_s + (1 - cpu_weight) * count * costs.comm_s
+
+
+@njit(cache=True)
+def work_of(costs: JobCosts, row: int) -> float:
+    """0: eq. 4.3 counts."""
+    return costs.work_s[row] if len(costs.work_s) else 0.0
 
 
 def grouping_of(group_of: Sequence[int], machines: Sequence[int]) -> Grouping:

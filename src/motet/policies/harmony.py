@@ -57,16 +57,19 @@ class Harmony(Policy):
     """`grouping`: `harmony`, or a baseline: `isolated` (each job alone), `naive` (`naive_groups`
     groups to which jobs are dealt at random, `naive_deal` is the number of the deal).
 
-    `search`: `best`, or Algorithms 1 and 2 of the source (`paper`). `reloading`: keep input on
-    disk where memory does not suffice, if reading it at `disk_mb_rate` (MB per second, from each
-    machine) delays no COMP (false: such groups are excluded). `cpu_weight`: of the CPU in the use
-    of machines. `fewer_jobs`: the part of that use that is given up for fewer jobs at a time.
-    `even_ends`: the part that is given up for groups whose jobs end together, by the iterations
-    that they have left (0: ends do not count).
+    `objective`: groups are compared by the work that they do (`work`: COMM counts as on the fewest
+    machines that have memory for the job), or by the use of CPU and network (`use`, eq. 4.4).
+    `search`: `best`, or Algorithms 1 and 2 of the source (`paper`), which compare use.
+    `reloading`: keep input on disk where memory does not suffice, if reading it at `disk_mb_rate`
+    (MB per second, from each machine) delays no COMP (false: such groups are excluded).
+    `cpu_weight`: of the CPU in the use of machines. `fewer_jobs`: the part of that use, or work,
+    that is given up for fewer jobs at a time. `even_ends`: the part that is given up for groups
+    whose jobs end together, by the iterations that they have left (0: ends do not count).
     `check_s`: while jobs are profiled, decide at multiples of this interval.
     """
 
     grouping: Literal["harmony", "isolated", "naive"] = "harmony"
+    objective: Literal["work", "use"] = "work"
     search: Literal["best", "paper"] = "best"
     reloading: bool = True
     disk_mb_rate: float = 200.0
@@ -105,6 +108,8 @@ class Harmony(Policy):
         machines = _machines_for_groups(snapshot, lone.gpus, rows, slots)
         rules = DataRules(self.reloading, self.disk_mb_rate * _MEGA)
         scene = scene_of(snapshot, rows, subtasks, machines, slots, rules, self.cpu_weight)
+        if self.objective == "work" and self.search == "best":
+            scene = scene.counting_work()
         if self.even_ends:
             scene = replace(scene, iterations_left=snapshot.wanted_estimates.steps_left[rows])
         schedule = self._schedule(scene, snapshot.jobs.number[rows])

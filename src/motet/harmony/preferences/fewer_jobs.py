@@ -28,10 +28,11 @@ def with_fewer_jobs(problem: GroupingProblem, grouping: Grouping, tolerance: flo
     )
     machines = np.array([group.machines for group in grouping.groups], dtype=np.float64)
     times = _times(problem, jobs, machines[group_of])
+    work_s = problem.costs.work_s[jobs] if len(problem.costs.work_s) else np.zeros(0)
     least = problem.score(grouping) * (1 - tolerance) * problem.machines
     kept = np.ones(len(jobs), dtype=np.bool_)
     while kept.sum() > len(machines):
-        worth = _worth_without_each(*times, kept, group_of, machines, problem.cpu_weight)
+        worth = _worth_without_each(*times, work_s, kept, group_of, machines, problem.cpu_weight)
         is_last = np.bincount(group_of[kept], minlength=len(machines))[group_of] == 1
         worth[~kept | is_last] = _NO_JOB
         dropped = int(worth.argmax())
@@ -65,6 +66,7 @@ def _worth_without_each(
     comp_s: Floats,
     comm_s: Floats,
     cpu_s: Floats,
+    work_s: Floats,
     kept: Bools,
     group_of: Ints,
     machines: Floats,
@@ -79,19 +81,21 @@ def _worth_without_each(
     first, second = np.zeros(size), np.zeros(size)
     np.maximum.at(first, group_of, alone_s)
     np.maximum.at(second, group_of, np.where(is_longest, 0.0, alone_s))
-    cpu_sum, comm_sum = np.zeros(size), np.zeros(size)
+    used_s = cpu_weight * cpu_s + (1 - cpu_weight) * comm_s
+    done_s = work_s if len(work_s) else machines[group_of] * used_s
+    cpu_sum, comm_sum, done_sum = np.zeros(size), np.zeros(size), np.zeros(size)
     np.add.at(cpu_sum, group_of, cpu_s * kept)
     np.add.at(comm_sum, group_of, comm_s * kept)
+    np.add.at(done_sum, group_of, done_s * kept)
 
-    def worth(cpu: Floats, comm: Floats, longest: Floats, count: Floats) -> Floats:
+    def worth(cpu: Floats, comm: Floats, longest: Floats, done: Floats) -> Floats:
         group_s = np.maximum(np.maximum(cpu, comm), longest)
-        used = cpu_weight * cpu + (1 - cpu_weight) * comm
-        found: Floats = np.where(group_s > 0, count * used / np.maximum(group_s, 1e-300), 0.0)
+        found: Floats = np.where(group_s > 0, done / np.maximum(group_s, 1e-300), 0.0)
         return found
 
-    present = worth(cpu_sum, comm_sum, first, machines)
+    present = worth(cpu_sum, comm_sum, first, done_sum)
     longest = np.where(is_longest, second[group_of], first[group_of])
     left = cpu_sum[group_of] - cpu_s, comm_sum[group_of] - comm_s
-    without = worth(*left, longest, machines[group_of])
+    without = worth(*left, longest, done_sum[group_of] - done_s)
     total: Floats = present.sum() - present[group_of] + without
     return total

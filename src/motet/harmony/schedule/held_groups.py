@@ -6,14 +6,20 @@ Jobs are counted from 0 in the order of their numbers, so that the order of the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from motet.domain.arrays import Bools, Floats
 from motet.estimate.colocation.group_time import CPU_WEIGHT, SubtaskTimes
-from motet.harmony.problem import Grouping, GroupingProblem, JobCosts, JobGroup
+from motet.harmony.problem import (
+    Grouping,
+    GroupingProblem,
+    JobCosts,
+    JobGroup,
+    work_column,
+)
 
 
 class HeldGroup(NamedTuple):
@@ -53,12 +59,21 @@ class Scene:
         if more:
             divided_s = np.array([each.comp_s for each in more])
             comm_s, none = np.array([each.comm_s for each in more]), np.zeros(len(more))
-            extra = JobCosts(divided_s, none, comm_s, none, none, none)
+            work_s = self.cpu_weight * divided_s + (1 - self.cpu_weight) * comm_s
+            extra = JobCosts(divided_s, none, comm_s, none, none, none, work_s)
+            if not len(costs.work_s):
+                extra = extra._replace(work_s=costs.work_s)
             pairs = zip(costs, extra, strict=True)
             costs = JobCosts(*(np.concatenate(pair) for pair in pairs))
             left = None if left is None else np.append(left, np.full(len(more), np.nan))
         limits = self.machine_memory_bytes, self.cpu_weight
         return GroupingProblem(costs, machines, *limits, left)
+
+    def counting_work(self) -> Scene:
+        """Groupings are compared by the work that they do instead of by use (`work_column`)."""
+        costs = self.costs
+        work_s = work_column(costs, len(self.machines), self.machine_memory_bytes, self.cpu_weight)
+        return replace(self, costs=costs._replace(work_s=work_s))
 
     @property
     def running(self) -> frozenset[int]:
