@@ -43,7 +43,7 @@ from support.testbed_jobs import JobKind
 
 NAME = "harmonybed"
 CPUS, BANDWIDTH = 0.2, "20mbit"
-LENGTH_S, MEMORY = 30.0, 1.5
+LENGTH_S, MEMORY = 24.0, 1.6
 LENGTHS = 0.7, 1.0, 1.3
 """Of the jobs of each size, in multiples of `--length`."""
 LONG_CPUS, LONG_BANDWIDTH = 0.4, "60mbit"

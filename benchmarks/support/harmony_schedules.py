@@ -35,7 +35,9 @@ MEGABYTE = 1 << 20
 @dataclass(frozen=True)
 class Schedule:
     """`interleaves`: jobs take turns; `spills`: their input is on disk where memory does not
-    suffice, so memory limits no group."""
+    suffice, so memory limits no group, and the kernel limits the hosts. In other schedules the
+    limit decides which jobs fit beside each other and is not enforced: while a job starts, it needs
+    more for a moment than afterwards."""
 
     name: str
     choose: Choose
@@ -121,7 +123,8 @@ class Stage:
             prepare(kind, seed)
         limit_bytes = self.memory * max(job.memory_bytes for job in jobs)
         room = float("inf") if schedule.spills else limit_bytes
-        self._limit_memory(limit_bytes + max(HostUsage(self.name).memory_bytes()))
+        if schedule.spills:
+            self._limit_memory(limit_bytes + max(HostUsage(self.name).memory_bytes()))
         trace = UsageTrace(self.name)
         with tempfile.TemporaryDirectory(prefix="motet-schedule-", dir="/var/tmp") as folder:
             usage = HostUsage(self.name)
@@ -142,7 +145,8 @@ class Stage:
         measured = _as_measured(jobs, ground.measured(self.cpus))
 
         def simulated(of: Sequence[ProfiledJob]) -> Prediction:
-            found = predicted(of, self.pairs, room, schedule.choose, start_s)
+            stay_s = start_s + mean(ground.wind_downs_s())
+            found = predicted(of, self.pairs, room, schedule.choose, stay_s)
             return Prediction(found.jct_s, found.makespan_s)
 
         has_model = schedule.interleaves or schedule.name == "isolated"

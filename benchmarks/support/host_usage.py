@@ -15,9 +15,10 @@ import psutil
 
 from motet.testbed.hosts import Host
 from motet.testbed.layout import HostLayout
-from motet.testbed.machine import members, number_in, require_testbed_machine
+from motet.testbed.machine import members, require_testbed_machine
 from motet.testbed.state import read_state
 
+_OF_PROCESSES = "total_rss", "total_shmem", "anon"
 EVERY_S = 2.0
 """Between samples of a trace."""
 
@@ -54,10 +55,9 @@ class HostUsage:
         return cpu / len(self._hosts), network / len(self._hosts)
 
     def memory_bytes(self) -> list[int]:
-        """In use now, of each host, with its page cache."""
-        return [
-            number_in(self._groups.memory_file(self._layout.label_of(host))) for host in self._hosts
-        ]
+        """In use now, of each host, without its page cache."""
+        files = [self._groups.memory_file(self._layout.label_of(host)) for host in self._hosts]
+        return [_process_bytes((file.parent / "memory.stat").read_text()) for file in files]
 
     def _counts(self) -> Iterator[tuple[float, int]]:
         """CPU seconds used and bytes sent, of each host."""
@@ -78,6 +78,12 @@ class HostUsage:
         command = ["ip", "-n", self._layout.switch, "-s", "-j", "link", "show"]
         shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         return {port["ifname"]: int(port["stats64"]["rx"]["bytes"]) for port in json.loads(shown)}
+
+
+def _process_bytes(stat: str) -> int:
+    """Of both versions of control groups."""
+    fields = dict(line.split() for line in stat.splitlines())
+    return sum(int(fields.get(name, 0)) for name in _OF_PROCESSES)
 
 
 class UsageTrace:

@@ -99,6 +99,10 @@ class TestbedGround:
         found = [run.start_up_s for runs in self._runs for run in runs]
         return [each for each in found if each is not None]
 
+    def wind_downs_s(self) -> list[float]:
+        """Of all stays."""
+        return [run.wind_down_s for runs in self._runs for run in runs[-1:]]
+
     def stopped_s(self) -> float:
         """For which jobs did not train because they moved, a sum over jobs: pauses and starts."""
         again = [run.start_up_s for runs in self._runs for run in runs[1:]]

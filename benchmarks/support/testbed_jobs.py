@@ -76,6 +76,11 @@ class RunningJob:
         later = [each for each in self.observer.epochs if each[0] > self.begun_s]
         return later[0][0] - self.begun_s - later[0][1].cycle_s if later else None
 
+    @property
+    def wind_down_s(self) -> float:
+        """From its last epoch to its end."""
+        return self.ended_s - self.observer.epochs[-1][0] if self.observer.epochs else 0.0
+
     def end(self) -> None:
         """Wait until it has ended, or stopped after `suspend`. Raises what it raised."""
         self.thread.join()
