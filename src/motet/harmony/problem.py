@@ -208,8 +208,8 @@ def work_column(
     jobs = range(len(costs.comm_s))
     least = [min(costs.least_machines(job, machine_memory_bytes), machines) for job in jobs]
     count = np.array(least, dtype=float)
-    comp_s = costs.divided_s + count * costs.constant_s
-    return cpu_weight * comp_s + (1 - cpu_weight) * count * costs.comm_s
+    cpu_s = costs.divided_s + count * (costs.constant_s + costs.outside_s)
+    return cpu_weight * cpu_s + (1 - cpu_weight) * count * costs.comm_s
 
 
 @njit(cache=True)
