@@ -80,14 +80,16 @@ class Stage:
         found = [] if again else profiles_in(folder)
         if [each.name for each in found] == [kind.name for kind in self.kinds]:
             return found
-        found = []
+        found, before = [], HostUsage(self.name).memory_bytes()
         for first in range(0, len(self.kinds), self.pairs):
-            found += self._profiled(self.kinds[first : first + self.pairs], seconds)
+            found += self._profiled(self.kinds[first : first + self.pairs], seconds, before)
         write_profiles(folder, found)
         return found
 
-    def _profiled(self, kinds: Sequence[JobKind], seconds: float) -> list[Profile]:
-        before = HostUsage(self.name).memory_bytes()
+    def _profiled(
+        self, kinds: Sequence[JobKind], seconds: float, before: Sequence[int]
+    ) -> list[Profile]:
+        """`before`: bytes in use on each host without jobs."""
         trace = UsageTrace(self.name)
         places = [(kind, hosts_of((pair,))) for pair, kind in enumerate(kinds)]
         with trace.recorded():
