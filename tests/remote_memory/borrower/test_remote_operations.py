@@ -13,6 +13,7 @@ import pytest
 
 from motet.domain.errors import ConnectionLost, MotetError
 from motet.remote_memory.borrower.backup_file import BackupFile
+from motet.remote_memory.borrower.slab_map import SlabPlacement
 from motet.remote_memory.borrower.slab_store import SlabStore
 from motet.remote_memory.borrower.write_behind import WriteBehind
 from motet.remote_memory.core.device_geometry import DeviceGeometry
@@ -72,7 +73,8 @@ def store(tmp_path: Path, lender: BrokenLender) -> Iterator[SlabStore]:
         backup = WriteBehind(file, SIZE // PAGE, SIZE)
         store = SlabStore(DeviceGeometry(SIZE, SLAB_BYTES), backup, {"a": lender}, lambda _: None)
         for slab in range(SLABS):
-            assert store.place(slab, lambda _: SlabMapping("a", b"token", 1))
+            found = store.place(slab, lambda _: SlabMapping("a", b"token", 1))
+            assert found is SlabPlacement.PLACED
         yield store
         backup.close()
 

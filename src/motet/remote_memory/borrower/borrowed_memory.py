@@ -17,6 +17,7 @@ from motet.remote_memory.borrower.backup_file import BackupFile
 from motet.remote_memory.borrower.lender_link import LenderLink
 from motet.remote_memory.borrower.prefetching_store import PrefetchingStore
 from motet.remote_memory.borrower.replica_repair import ReplicaRepair
+from motet.remote_memory.borrower.slab_map import SlabPlacement
 from motet.remote_memory.borrower.slab_store import SlabStore
 from motet.remote_memory.borrower.write_behind import ARENA_BYTES, WriteBehind
 from motet.remote_memory.core.device_geometry import DeviceGeometry
@@ -270,11 +271,13 @@ class BorrowedMemory:
         placed, now_s = 0, time.monotonic()
         if now_s >= self._no_placement_before_s:
             hot = self.store.activity.hot(self._settings.hot_slab)
-            placed, has_room = self._map([slab for slab in hot if self.store.unmapped(slab)])
+            unmapped = [slab for slab in hot if self.store.unmapped(slab)]
+            placed, has_room = self.store.place_all(unmapped, self._find_lender)
             if not has_room:
                 self._no_placement_before_s = now_s + _RETRY_PLACEMENT_S
         if self._repair is not None and now_s >= self._no_replica_before_s:
-            replicas, has_room = self._map(self.store.lacking_copies())
+            lacking = self.store.lacking_copies()
+            replicas, has_room = self.store.place_all(lacking, self._find_lender)
             if not has_room:
                 self._no_replica_before_s = now_s + _RETRY_PLACEMENT_S
             if replicas:
@@ -282,16 +285,9 @@ class BorrowedMemory:
             placed += replicas
         return placed
 
-    def _map(self, slabs: Sequence[int]) -> tuple[int, bool]:
-        """Number of slabs that got a lender; whether all did."""
-        for done, slab in enumerate(slabs):
-            if not self.map_slab(slab):
-                return done, False
-        return len(slabs), True
-
     def map_slab(self, slab: int) -> bool:
-        """Find a lender, or one more, for a slab that lacks one; whether there is one with room."""
-        return self.store.place(slab, self._find_lender)
+        """Find a lender, or one more, for a slab that lacks one; whether it was found."""
+        return self.store.place(slab, self._find_lender) is SlabPlacement.PLACED
 
     def _find_lender(self, taken: Sequence[str]) -> SlabMapping | None:
         slab_bytes = self._geometry.slab_bytes

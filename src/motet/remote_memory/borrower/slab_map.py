@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import NamedTuple
 
 from motet.remote_memory.core.device_geometry import DeviceGeometry
 from motet.remote_memory.core.device_slab import SlabMapping
@@ -14,6 +16,22 @@ from motet.remote_memory.wire.memory_messages import SlabKey
 
 FindLender = Callable[[Sequence[str]], SlabMapping | None]
 """A mapping at a lender that is none of these, which have the slab already; None: there is none."""
+
+
+class SlabPlacement(Enum):
+    """How the search for one more lender of a slab ended. `NOT_NEEDED`: the slab has all of its
+    lenders, or another thread looks for one."""
+
+    PLACED = "placed"
+    NO_ROOM = "no room"
+    NOT_NEEDED = "not needed"
+
+
+class PlacementRound(NamedTuple):
+    """`placed`: number of lenders that were found. `has_room`: whether no search ended without."""
+
+    placed: int
+    has_room: bool
 
 
 class SlabMap:
@@ -67,21 +85,31 @@ class SlabMap:
         """Slabs that have a lender, but fewer than are wanted."""
         return [number for number, slab in enumerate(self._slabs) if slab.lacks_copy]
 
-    def place(self, number: int, find: FindLender) -> bool:
-        """Map a slab that lacks lenders to one more; whether it is. `find` runs without a lock."""
+    def place(self, number: int, find: FindLender) -> SlabPlacement:
+        """Map a slab that lacks lenders to one more. `find` runs without a lock."""
         with self._locks[number]:
             slab = self._slabs[number]
             copy = slab.begin_placing()
             taken = [mapping.lender for mapping in slab.mappings]
         if copy is None:
-            return False
+            return SlabPlacement.NOT_NEEDED
         mapping: SlabMapping | None = None
         try:
             mapping = find(taken)
         finally:
             with self._locks[number]:
                 copy.place(mapping)
-        return mapping is not None
+        return SlabPlacement.NO_ROOM if mapping is None else SlabPlacement.PLACED
+
+    def place_all(self, numbers: Sequence[int], find: FindLender) -> PlacementRound:
+        """Place slabs in this order, until there is no room."""
+        placed = 0
+        for number in numbers:
+            found = self.place(number, find)
+            if found is SlabPlacement.NO_ROOM:
+                return PlacementRound(placed, has_room=False)
+            placed += found is SlabPlacement.PLACED
+        return PlacementRound(placed, has_room=True)
 
     def rates(self, keys: Sequence[SlabKey]) -> list[tuple[SlabKey, float]]:
         """Pages per second of the slabs with these mappings."""
