@@ -10,6 +10,8 @@ import pytest
 
 from motet.remote_memory.borrower.borrowed_memory import BorrowedMemory
 from motet.remote_memory.borrower.prefetching_store import PrefetchingStore
+from motet.remote_memory.borrower.slab_store import SlabStore
+from motet.remote_memory.borrower.store_operation import StoreOperation
 from remote_memory_parts import PAGE, SLAB_PAGES, borrowing, content, lending, read, write
 from waiting import wait_until
 
@@ -111,6 +113,41 @@ def test_pages_that_are_lost_while_they_are_read_ahead_come_from_the_disk(tmp_pa
                 lender.close()
             assert read(memory.store, page) == data[page * PAGE : (page + 1) * PAGE]
         wait_until(lambda: memory.view().away)
+
+
+@pytest.mark.parametrize("step", ["begin", "finish"])
+def test_an_unexpected_error_of_reading_ahead_fails_no_read_and_ends_no_thread(
+    memory: BorrowedMemory,
+    step: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    begin_read, is_broken = SlabStore.begin_read, [True]
+
+    class Broken:
+        def finish(self) -> None:
+            raise RuntimeError("a fault in the program")
+
+    def begin(self: SlabStore, offset: int, into: memoryview) -> StoreOperation:
+        if threading.current_thread().name != "motet-prefetch" or not is_broken[0]:
+            return begin_read(self, offset, into)
+        if step == "begin":
+            raise RuntimeError("a fault in the program")
+        return Broken()
+
+    monkeypatch.setattr(SlabStore, "begin_read", begin)
+    data = content(1, PAGES)
+    write(memory.store, 0, data)
+
+    def read_all() -> bool:
+        pages = [read(memory.store, page) for page in range(PAGES)]
+        return b"".join(pages) == data
+
+    assert read_all(), "a run without an end would block it"
+    assert "a fault in the program" in caplog.text
+    used, is_broken[0] = store_of(memory).used, False
+    assert read_all()
+    assert store_of(memory).used > used
 
 
 def test_without_prefetch_nothing_is_counted(tmp_path: Path) -> None:

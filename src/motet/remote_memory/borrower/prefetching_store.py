@@ -7,11 +7,12 @@ has begun: a read that begins later than a write never gets what was read ahead 
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from queue import SimpleQueue
+from typing import NamedTuple, TypeVar
 
 from motet.remote_memory.borrower.slab_store import LenderPort, SlabStore
 from motet.remote_memory.borrower.store_operation import StoreOperation
@@ -20,6 +21,9 @@ from motet.remote_memory.core.access_trend import Prefetcher
 from motet.remote_memory.core.device_geometry import PAGE_BYTES, DeviceGeometry
 from motet.remote_memory.core.device_slab import SlabMapping
 
+A = TypeVar("A")
+T = TypeVar("T")
+_LOG = logging.getLogger(__name__)
 CACHE_PAGES = 2048
 LARGEST_READ_PAGES = 32
 """Reads of more pages are not predicted."""
@@ -49,6 +53,13 @@ class _Run:
             return None
         start = (page - self.first_page) * PAGE_BYTES
         return self.content[start : start + PAGE_BYTES]
+
+
+class _ReadAhead(NamedTuple):
+    """A run whose read has begun. `room`: for its content."""
+
+    room: memoryview
+    operation: StoreOperation
 
 
 class _CachedRead:
@@ -201,20 +212,29 @@ class PrefetchingStore(SlabStore):
 
     def _work(self) -> None:
         while (runs := self._queue.get()) is not None:
-            begun = [(run, *self._begin(run)) for run in runs]
-            for run, room, read in begun:
-                content: memoryview | None = None
-                if read is not None:
-                    with suppress(OSError):
-                        read.finish()
-                        content = room
-                run.finish(content)
+            begun = [(run, _attempt(self._begin, run)) for run in runs]
+            for run, read in begun:
+                run.finish(None if read is None else _attempt(_finished, read))
 
-    def _begin(self, run: _Run) -> tuple[memoryview, StoreOperation | None]:
+    def _begin(self, run: _Run) -> _ReadAhead:
         room = memoryview(bytearray(run.pages * PAGE_BYTES))
-        with suppress(OSError):
-            return room, super().begin_read(run.first_page * PAGE_BYTES, room)
-        return room, None
+        return _ReadAhead(room, super().begin_read(run.first_page * PAGE_BYTES, room))
+
+
+def _finished(read: _ReadAhead) -> memoryview:
+    read.operation.finish()
+    return read.room
+
+
+def _attempt(step: Callable[[A], T], argument: A) -> T | None:
+    """None: it failed. A thread that ended by it would leave reads that wait for its pages."""
+    try:
+        return step(argument)
+    except OSError:  # The program gets it if it reads these pages.
+        return None
+    except Exception:
+        _LOG.exception("reading ahead failed; the pages are read when a program needs them")
+        return None
 
 
 def _runs(pages: filter[int]) -> list[range]:
