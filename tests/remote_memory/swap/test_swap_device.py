@@ -17,7 +17,12 @@ from marked_process import new_motet_process
 from motet.domain.errors import BadInput
 from motet.remote_memory.borrower.borrowed_memory import DeviceSettings
 from motet.remote_memory.core.device_geometry import DeviceGeometry
-from motet.remote_memory.device.device_start import StartedDevice, device_view, end_device
+from motet.remote_memory.device.device_start import (
+    StartedDevice,
+    device_view,
+    end_device,
+    start_device,
+)
 from motet.remote_memory.device.lender_addresses import known_lenders
 from motet.remote_memory.device.memory_folder import DevicePlace, MemoryFolder
 from motet.remote_memory.swap import swap_device
@@ -107,6 +112,22 @@ def test_a_step_that_fails_undoes_those_before_it(
     assert all_swaps() == before
     assert folder.process_of(place) is None
     assert folder.devices() == []
+
+
+@pytest.mark.parametrize("device", ["running", "killed"])
+def test_a_loop_device_of_an_up_that_was_killed_before_its_record_is_detached(
+    folder: MemoryFolder, place: DevicePlace, device: str
+) -> None:
+    settings = DeviceSettings(DeviceGeometry(8 * MIB, 4 * MIB), place.backup)
+    process = start_device(folder, place, StartedDevice(settings, (), has_file=True))
+    block = LoopDoor().attach(place)
+    assert LoopDoor().attached_to(place) == [block]
+    if device == "killed":
+        os.kill(process, signal.SIGKILL)
+        folder.await_end(place)
+    swap_down(folder, place, force=False)
+    assert str(place.file) not in run_program("losetup", "--all")
+    assert not (Path("/sys/block") / block.name / "loop").exists()
 
 
 @pytest.mark.soak

@@ -77,8 +77,7 @@ def swap_down(folder: MemoryFolder, place: DevicePlace, *, force: bool) -> None:
     """
     record = SwapRecord.read(place)
     if record is None:
-        if folder.process_of(place) is None:  # `up` was killed, and the device, too.
-            LoopDoor().cut_off(place, Path())
+        _detach_unrecorded(folder, place)
         return
     _make_answer(folder, place, record, force=force)
     if _use(record.block) is not None:
@@ -127,6 +126,16 @@ def _make_answer(
                 "get bus errors"
             ) from error
         _lose_pages(folder, place, record)
+
+
+def _detach_unrecorded(folder: MemoryFolder, place: DevicePlace) -> None:
+    """`up` was killed before it wrote its record, so there is no swap space on the loop device."""
+    door = LoopDoor()
+    blocks = door.attached_to(place)
+    if folder.process_of(place) is None:  # The device was killed, too.
+        door.cut_off(place, Path())
+    for block in blocks:
+        door.detach(place, block)
 
 
 def _lose_pages(folder: MemoryFolder, place: DevicePlace, record: SwapRecord) -> None:

@@ -78,6 +78,15 @@ class LoopDoor:
         del place
         run_program("losetup", "--detach", block)
 
+    def attached_to(self, place: DevicePlace) -> list[Path]:
+        """The loop devices on the device's file, while it is mounted."""
+        file = str(place.path.resolve() / place.file.name)
+        return [
+            Path("/dev") / path.parents[1].name
+            for path in sorted(_BLOCK_DEVICES.glob("loop*/loop/backing_file"))
+            if _line_of(path) == file
+        ]
+
     def cut_off(self, place: DevicePlace, block: Path) -> None:
         """See SwapDoor."""
         del block
@@ -148,6 +157,14 @@ def unused_nbd(sizes: Iterable[tuple[str, int]]) -> Path:
         if not size:
             return Path("/dev") / name
     raise BadInput("all of /dev/nbd* are in use; modprobe nbd nbds_max=N allows more")
+
+
+def _line_of(path: Path) -> str:
+    """Empty: the loop device was detached meanwhile."""
+    try:
+        return path.read_text(encoding="utf-8", errors="surrogateescape").rstrip("\n")
+    except OSError:
+        return ""
 
 
 def _nbd_sizes() -> list[tuple[str, int]]:
