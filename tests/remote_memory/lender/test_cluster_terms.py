@@ -43,6 +43,7 @@ class ClusterLender:
             ClusterTerms(SECRET, self._used_by),
         )
         memory.lender = self.lender
+        self._connections = 1
         self.server = Connection(self.lender.endpoint, SECRET, client_id="server/1")
 
     def _used_by(self, names: Collection[str]) -> Mapping[str, int]:
@@ -52,6 +53,12 @@ class ClusterLender:
         terms = LendingTerms(requests, jobs)
         reply = self.server.request(MemoryCommand.USE_TERMS, terms.encode(), timeout_s=60.0)
         return LenderView.decode(reply.meta)
+
+    def reconnect(self) -> None:
+        self.server.close()
+        self._connections += 1
+        name = f"server/{self._connections}"
+        self.server = Connection(self.lender.endpoint, SECRET, client_id=name)
 
     def close(self) -> None:
         self.server.close()
@@ -148,6 +155,20 @@ def test_a_job_that_has_ended_has_no_slabs_and_its_account_is_told_once_more() -
             job.map()
             wait_until(lambda: cluster.tell(JOB).borrowed_byte_s[job_client(JOB)] > 0)
             wait_until(lambda: cluster.tell().mapped_slabs == 0)
+        assert job_client(JOB) not in cluster.tell().borrowed_byte_s
+
+
+def test_the_account_of_a_job_that_has_ended_is_told_again_if_the_reply_was_lost() -> None:
+    """Each connection has a name of its own, so another one tells of a lost reply."""
+    with cluster_lender() as cluster:
+        cluster.tell(JOB)
+        with borrower(cluster.lender) as job:
+            job.map()
+            wait_until(lambda: cluster.tell(JOB).borrowed_byte_s[job_client(JOB)] > 0)
+        wait_until(lambda: cluster.lender.view().mapped_slabs == 0)
+        cluster.tell()
+        cluster.reconnect()
+        assert cluster.tell().borrowed_byte_s[job_client(JOB)] > 0
         assert job_client(JOB) not in cluster.tell().borrowed_byte_s
 
 

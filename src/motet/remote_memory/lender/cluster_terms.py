@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from motet.remote_memory.core.requested_memory import RequestedMemory
 from motet.remote_memory.wire.borrower_names import job_of_borrower, job_secret
@@ -25,6 +25,7 @@ class ClusterTerms:
         self._lock = threading.Lock()
         self._requested = RequestedMemory()
         self._jobs: frozenset[str] = frozenset()
+        self._told = "", frozenset[str]()
 
     def secret_of(self, client_id: str) -> bytes:
         """The secret that a client has to prove; at random for a job that may not borrow."""
@@ -47,6 +48,17 @@ class ClusterTerms:
         with self._lock:
             self._requested.replace(terms.requests)
             self._jobs = frozenset(terms.jobs)
+
+    def heard_accounts(self, client_id: str, last: Iterable[str]) -> Collection[str]:
+        """The reply to this client, which the caller sends next, tells the accounts of the
+        borrowers `last` for the last time; returns those of them that the client has heard.
+
+        A client id is of one connection, and a client sends its next terms once it has the reply.
+        """
+        with self._lock:
+            told_to, told = self._told
+            self._told = client_id, frozenset(last)
+            return self._told[1] & told if told_to == client_id else ()
 
     @property
     def requested_bytes(self) -> int:

@@ -227,9 +227,9 @@ class Lender:
             raise BadMemoryMessage("this lender takes no terms from this client")
         terms.use(LendingTerms.decode(request.meta))
         self._news.set()
-        told = {each for each in self._pool.idle_borrowers() if not terms.admits(each)}
+        last = {each for each in self._pool.idle_borrowers() if not terms.admits(each)}
+        self._pool.forget_borrowers(terms.heard_accounts(request.client_id, last))
         request.reply(0, self.view().encode())
-        self._pool.forget_borrowers(told)
 
     # -- every second ----------------------------------------------------------------------------
 
