@@ -38,14 +38,14 @@ def test_a_job_requests_its_memory_as_soon_as_it_is_placed(
     assert follow(requests, cluster, job)
     attempt = cluster.job(job).attempts[0]
     machines = [name for name, _ in cluster.master.state.machines_of(attempt)]
-    terms = [requests.terms(name) for name in machines]
+    terms = [requests.terms().of(name) for name in machines]
     sizes = [size for each in terms for size in each.requests.values()]
     assert sizes == [5 * MB] * 2
     folder = cluster.folder / "attempts" / str(job) / "1"
     names = {name for each in terms for name in each.requests}
     assert names == {str(folder / "rank-0"), str(folder / "rank-1")}
-    assert requests.terms("another").requests == {}
-    assert {each.jobs for each in terms} == {(name,) for name in requests.attempts}
+    assert requests.terms().of("another").requests == {}
+    assert {each.jobs for each in terms} == {(name,) for name in requests.terms().attempts}
 
 
 def test_the_name_of_a_job_is_that_of_its_variables(
@@ -57,14 +57,14 @@ def test_the_name_of_a_job_is_that_of_its_variables(
         0
     ]
     run = start.ranks[0].env["MOTET_RUN_ID"]  # type: ignore[union-attr]
-    assert dict(requests.attempts) == {f"{run}.1": (job, 1)}
+    assert dict(requests.terms().attempts) == {f"{run}.1": (job, 1)}
 
 
 def test_a_job_without_a_request_may_borrow_and_requests_nothing(
     cluster: ScriptedCluster, requests: JobRequests
 ) -> None:
     follow(requests, cluster, cluster.submit(1))
-    terms = requests.terms("m0")
+    terms = requests.terms().of("m0")
     assert (dict(terms.requests), len(terms.jobs)) == ({}, 1)
 
 
@@ -78,4 +78,4 @@ def test_nothing_is_left_of_a_job_that_has_ended(
     assert not follow(requests, cluster, job)
     cluster.ask(cluster.launcher.ended(f"{job}.1"))
     assert follow(requests, cluster, job)
-    assert requests.terms("m0") == LendingTerms()
+    assert requests.terms().of("m0") == LendingTerms()

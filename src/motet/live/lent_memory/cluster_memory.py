@@ -147,16 +147,10 @@ class ClusterMemory:
 
     def _look(self) -> None:
         with self._changed:
-            machines = self._machines
+            machines, terms = self._machines, self._requests.terms()
         if machines is not None:
             self._lenders.use_machines(machines)
-        self._lenders.tell(self._terms)
-        with self._changed:
-            jobs = self._requests.attempts
-        self._status = MemoryStatus(self._lenders.status(), jobs)
-        self._log.seen(self._status.lenders, jobs)
+        self._lenders.tell(terms.of)
+        self._status = MemoryStatus(self._lenders.status(), terms.attempts)
+        self._log.seen(self._status.lenders, terms.attempts)
         self._on_status(self._status)
-
-    def _terms(self, machine: str) -> Any:
-        with self._changed:
-            return self._requests.terms(machine)

@@ -37,6 +37,20 @@ def job_memory(state: LiveState, job: LiveJob, workplace: Workplace) -> JobMemor
     return JobMemory(job.number, attempt.number, name_in_pool(job, attempt), requests)
 
 
+@dataclass(frozen=True)
+class TermsOfLenders:
+    """`requests`: bytes by process, by machine. `attempts`: of jobs that have processes, by the
+    names in `jobs`, which may borrow."""
+
+    requests: Mapping[str, Mapping[str, int]]
+    attempts: Mapping[str, tuple[int, int]]
+    jobs: tuple[str, ...]
+
+    def of(self, machine: str) -> LendingTerms:
+        """For the lender of a machine."""
+        return LendingTerms(self.requests.get(machine, {}), self.jobs)
+
+
 @dataclass
 class JobRequests:
     """Follows the jobs. Not thread-safe."""
@@ -57,16 +71,11 @@ class JobRequests:
                 self._by_job[job.number] = found
         return is_news
 
-    @property
-    def attempts(self) -> Mapping[str, tuple[int, int]]:
-        """Job and attempt by the name for the lenders, of those that have processes."""
-        return {each.name: (each.number, each.attempt) for each in self._by_job.values()}
-
-    def terms(self, machine: str | None) -> LendingTerms:
-        """For the lender of a machine, or of all machines (None)."""
-        requests: dict[str, int] = {}
+    def terms(self) -> TermsOfLenders:
+        """As they are now, by one pass over the jobs."""
+        requests: dict[str, dict[str, int]] = defaultdict(dict)
         for each in self._by_job.values():
-            for place, found in each.requests.items():
-                if machine in (None, place):
-                    requests |= found
-        return LendingTerms(requests, tuple(sorted(each.name for each in self._by_job.values())))
+            for machine, found in each.requests.items():
+                requests[machine] |= found
+        attempts = {each.name: (each.number, each.attempt) for each in self._by_job.values()}
+        return TermsOfLenders(requests, attempts, tuple(sorted(attempts)))

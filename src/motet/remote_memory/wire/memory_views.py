@@ -61,7 +61,7 @@ class LendingTerms:
 
     def encode(self) -> bytes:
         """As JSON."""
-        return json.dumps(asdict(self)).encode()
+        return json.dumps({"requests": dict(self.requests), "jobs": self.jobs}).encode()
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
