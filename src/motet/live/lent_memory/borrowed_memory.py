@@ -25,8 +25,15 @@ class BorrowedMemoryLog:
         self._told: dict[str, Mapping[str, int]] = {}
         self._next_s = 0.0
 
-    def seen(self, lenders: Sequence[LenderStatus], running: Mapping[str, tuple[int, int]]) -> None:
-        """`running`: jobs and attempts by the name for the lenders."""
+    def seen(
+        self,
+        lenders: Sequence[LenderStatus],
+        running: Mapping[str, tuple[int, int]],
+        *,
+        is_current: bool,
+    ) -> None:
+        """`running`: jobs and attempts by the name for the lenders. `is_current`: whether all
+        lenders that answer have said what is seen since these attempts run."""
         is_time = time.monotonic() >= self._next_s
         if is_time:
             self._next_s = time.monotonic() + _RECORD_EVERY_S
@@ -37,7 +44,7 @@ class BorrowedMemoryLog:
             if is_due and name in self._attempts and self._told.get(name) != byte_s:
                 self._told[name] = byte_s
                 self._record(MemoryBorrowed(*self._attempts[name], byte_s))
-        if all(each.view is not None for each in lenders):
+        if is_current and all(each.view is not None for each in lenders):
             for name in self._attempts.keys() - running.keys() - found.keys():
                 del self._attempts[name]
                 self._told.pop(name, None)

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,8 @@ from motet.runtime.blas_threads import ONE_BLAS_THREAD
 from motet.transport import Endpoint
 
 _TOLD_AT_ONCE = 16
+_ANSWERS_FOR_S = 0.25
+_SILENT = "it has not answered yet"
 _BETWEEN_STARTS_S = 5.0
 
 
@@ -99,7 +101,10 @@ class ClusterLenders:
         self._next_start_s: dict[str, float] = {}
         self._ports: dict[str, int] = {}
         self._written = ""
+        self._asked: dict[int, Future[None]] = {}
         self._threads = ThreadPoolExecutor(_TOLD_AT_ONCE, "motet-lender-line")
+        # Lenders that were silent before: they take a thread for seconds.
+        self._retries = ThreadPoolExecutor(_TOLD_AT_ONCE, "motet-silent-lender")
 
     def use_machines(self, names: Collection[str]) -> None:
         """Every one of these machines has a lender, and no other one. Raises MotetError."""
@@ -115,26 +120,44 @@ class ClusterLenders:
                 task = self._task_on(name, self._ports.pop(name, 0))
                 self.processes.start(self.processes.next_number(), task)
 
-    def tell(self, terms_for: Callable[[str], LendingTerms]) -> None:
-        """Tell all lenders their terms, by machine, and hear how they stand."""
+    def tell(self, terms_for: Callable[[str], LendingTerms]) -> bool:
+        """Tell all lenders their terms, by machine; whether all have answered, or do not answer.
+
+        False: some are waited for no longer, or were still to answer earlier terms. Those hear of
+        the terms of a later call, once they have answered or were given up.
+        """
         machines = self.processes.machines()
         self._use_lines(machines)
-        lines = [(line, terms_for(machines.get(n, ""))) for n, line in self._lines.items()]
-        for _ in self._threads.map(lambda each: each[0].tell(each[1]), lines):
-            pass
+        late = {number: each for number, each in self._asked.items() if not each.done()}
+        asked, awaited = dict[int, Future[None]](), list[Future[None]]()
+        for number, line in self._lines.items():
+            if number in late:
+                continue
+            threads = self._retries if line.failure else self._threads
+            terms = terms_for(machines.get(number, ""))
+            asked[number] = threads.submit(line.tell, terms)
+            if threads is self._threads:
+                awaited.append(asked[number])
+        wait(awaited, _ANSWERS_FOR_S)
+        self._asked = late | asked
+        return not late and all(each.done() for each in asked.values())
 
     def status(self) -> list[LenderStatus]:
         """Of all that have not ended, by number."""
         found = []
         for number, machine in self.processes.machines().items():
             line = self._lines.get(number)
-            view, failure = (None, "it starts") if line is None else (line.view, line.failure)
-            found.append(LenderStatus(number, machine, view, failure))
+            view = None if line is None else line.view
+            failure = "it starts" if line is None else line.failure
+            found.append(LenderStatus(number, machine, view, "" if view else failure or _SILENT))
         return found
 
     def close(self) -> None:
         """The lenders run on."""
-        self._threads.shutdown()
+        for line in self._lines.values():  # Ends what is waited for.
+            line.close()
+        self._threads.shutdown(cancel_futures=True)
+        self._retries.shutdown(cancel_futures=True)
         for line in self._lines.values():
             line.close()
 
@@ -142,7 +165,7 @@ class ClusterLenders:
         endpoints = self.processes.endpoints()
         for number in [*self._lines]:
             if number not in endpoints:
-                self._lines.pop(number).close()
+                self._end_line(number)
         for number, text in endpoints.items():
             if number not in self._lines:
                 self._lines[number] = LenderLine(Endpoint.decode(text), self._secret)
@@ -150,6 +173,12 @@ class ClusterLenders:
                     self._ports[machine] = self._lines[number].endpoint.port
         stopping = self.processes.stopping()
         self._write([it.endpoint for n, it in self._lines.items() if n not in stopping])
+
+    def _end_line(self, number: int) -> None:
+        line, asked = self._lines.pop(number), self._asked.pop(number, None)
+        line.close()
+        if asked is not None:  # It may have connected again meanwhile.
+            asked.add_done_callback(lambda _: line.close())
 
     def _write(self, endpoints: Sequence[Endpoint]) -> None:
         """For the jobs, in one step."""

@@ -150,7 +150,7 @@ class ClusterMemory:
             machines, terms = self._machines, self._requests.terms()
         if machines is not None:
             self._lenders.use_machines(machines)
-        self._lenders.tell(terms.of)
+        is_current = self._lenders.tell(terms.of)
         self._status = MemoryStatus(self._lenders.status(), terms.attempts)
-        self._log.seen(self._status.lenders, terms.attempts)
+        self._log.seen(self._status.lenders, terms.attempts, is_current=is_current)
         self._on_status(self._status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from contextlib import suppress
@@ -10,12 +11,14 @@ from motet.domain.errors import MotetError, Unreachable
 from motet.remote_memory.wire.memory_views import LenderView, LendingTerms, MemoryCommand
 from motet.transport import Connection, Endpoint
 
+_LOG = logging.getLogger("motet.server")
 _ANSWER_WITHIN_S = 2.0
 _REST_S = 5.0
 
 
 class LenderLine:
-    """Used by one thread at a time. `view`: the latest; None: the lender does not answer."""
+    """Used by one thread at a time, but for `close`, and for what the lender has said last: `view`,
+    None: it does not answer, and `failure` says why."""
 
     def __init__(self, endpoint: Endpoint, secret: bytes) -> None:
         """`secret`: of the lenders of the cluster."""
@@ -23,7 +26,7 @@ class LenderLine:
         self._connection: Connection | None = None
         self._not_before_s = 0.0
         self.view: LenderView | None = None
-        self.failure = "it has not been asked yet"
+        self.failure = ""
 
     def tell(self, terms: LendingTerms) -> None:
         """A lender that does not answer is left alone for a while; it is told then."""
@@ -32,25 +35,32 @@ class LenderLine:
         try:
             self.view, self.failure = self._ask(terms), ""
         except (MotetError, OSError) as error:  # TimeoutError is one.
-            self.view, self.failure = None, str(error)
-            self._not_before_s = time.monotonic() + _REST_S
-            self.close()
+            self._fail(str(error))
+        except Exception as error:
+            _LOG.exception("lender_failed", extra={"fields": {"lender": str(self.endpoint)}})
+            self._fail(repr(error))
 
     def close(self) -> None:
-        """The lender keeps its terms."""
-        if self._connection is not None:
+        """The lender keeps its terms. A `tell` in progress on another thread fails."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
             with suppress(OSError):
-                self._connection.close()
-            self._connection = None
+                connection.close()
+
+    def _fail(self, reason: str) -> None:
+        self.failure, self.view = reason, None
+        self._not_before_s = time.monotonic() + _REST_S
+        self.close()
 
     def _ask(self, terms: LendingTerms) -> LenderView:
-        if self._connection is None:
+        connection = self._connection
+        if connection is None:
             name = f"server/{os.urandom(4).hex()}"
-            self._connection = Connection(
+            connection = self._connection = Connection(
                 self.endpoint, self._secret, client_id=name, retry_for_s=0.0
             )
         try:
-            reply = self._connection.request(
+            reply = connection.request(
                 MemoryCommand.USE_TERMS, terms.encode(), timeout_s=_ANSWER_WITHIN_S
             )
         except TimeoutError as error:
