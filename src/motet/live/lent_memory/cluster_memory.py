@@ -6,14 +6,11 @@ The lenders are processes of the cluster and outlive the server.
 
 from __future__ import annotations
 
-import logging
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from motet.domain.errors import MotetError
+from motet.live.beside_jobs.look_thread import LookThread
 from motet.live.beside_jobs.open_machines import open_machines
 from motet.live.jobs.job import LiveJob
 from motet.live.launcher.messages import LauncherRequest, Report
@@ -32,7 +29,6 @@ from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
 from motet.transport import new_secret, read_secret, write_secret
 
-_LOG = logging.getLogger("motet.server")
 _LOOK_EVERY_S, _LOOK_SOON_S = 2.0, 0.25
 
 
@@ -66,13 +62,10 @@ class ClusterMemory:
         self.secret = read_secret(folder.secret)
         self._lenders = ClusterLenders(folder, options, program, self.secret, send)
         self._log = BorrowedMemoryLog(record)
-        self._changed = threading.Condition()
         self._requests = JobRequests(workplace)
         self._machines: Sequence[str] | None = None
-        self._is_news = self._is_closing = False
-        self._soon_until_s = 0.0
         self._status = MemoryStatus((), {})
-        self._thread = threading.Thread(target=self._run, name="motet-cluster-memory", daemon=True)
+        self._thread = LookThread("memory", self._run)
 
     def start(self) -> None:
         """The cluster can be told to start lenders."""
@@ -80,11 +73,7 @@ class ClusterMemory:
 
     def close(self) -> None:
         """The lenders run on."""
-        with self._changed:
-            self._is_closing = True
-            self._changed.notify_all()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.close()
         self._lenders.close()
 
     def status(self) -> MemoryStatus:
@@ -118,35 +107,20 @@ class ClusterMemory:
     def _follow(
         self, state: LiveState, jobs: Sequence[LiveJob], *, has_news_of_machines: bool
     ) -> None:
-        with self._changed:
+        with self._thread.changed:
             if has_news_of_machines:
                 self._machines = open_machines(state)
             if self._requests.follow(state, jobs) or has_news_of_machines:
-                self._is_news = True
-                self._changed.notify_all()
+                self._thread.tell()
 
     # -- the thread --------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        while self._wait():
-            try:
-                self._look()
-            except (MotetError, OSError) as error:
-                _LOG.warning("memory_unreachable", extra={"fields": {"error": str(error)}})
+        self._thread.look_until_closed(self._look, _LOOK_EVERY_S, _LOOK_SOON_S)
 
-    def _wait(self) -> bool:
-        """Until there is news, or it is time to look; False: until the end."""
-        with self._changed:
-            is_soon = time.monotonic() < self._soon_until_s
-            wait_s = _LOOK_SOON_S if is_soon else _LOOK_EVERY_S
-            self._changed.wait_for(lambda: self._is_news or self._is_closing, wait_s)
-            if self._is_news:
-                self._soon_until_s = time.monotonic() + _LOOK_EVERY_S
-            self._is_news = False
-            return not self._is_closing
-
-    def _look(self) -> None:
-        with self._changed:
+    def _look(self, is_news: bool) -> None:
+        del is_news  # Lenders that did not answer the last time need the terms, too.
+        with self._thread.changed:
             machines, terms = self._machines, self._requests.terms()
         if machines is not None:
             self._lenders.use_machines(machines)

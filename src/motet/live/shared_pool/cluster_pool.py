@@ -7,10 +7,9 @@ processes of the cluster (`cluster_launcher`) and outlive both.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -22,6 +21,7 @@ from motet.aggregation.master.processes.pool_settings import PoolSettings
 from motet.aggregation.wire.job_credentials import job_of_cluster
 from motet.aggregation.wire.pool_views import JobPlacement, PoolView
 from motet.domain.errors import MotetError, NotFound, Unreachable
+from motet.live.beside_jobs.look_thread import LookThread
 from motet.live.beside_jobs.open_machines import open_machines
 from motet.live.jobs.job import LiveJob
 from motet.live.launcher.messages import LauncherRequest, Report
@@ -66,13 +66,11 @@ class ClusterPool:
         self.folder, self._options, self._on_view = folder, options, on_view
         self._claim: IO[str] = folder.open(goes_on=True)
         self._launcher = ClusterLauncher(folder, options.program, send)
-        self._changed = threading.Condition()
         self._attempts = AdmittedAttempts(options.queue_limits)
-        self._is_news = self._is_closing = False
         self._drained: frozenset[str] = frozenset()
         self._seen: tuple[float, PoolView] | None = None
         self.failure = "it has not started yet"
-        self._thread = threading.Thread(target=self._run, name="motet-cluster-pool", daemon=True)
+        self._thread = LookThread("pool", self._run)
 
     def start(self) -> None:
         """Start pMaster; the cluster can be told to start Aggregators."""
@@ -80,11 +78,7 @@ class ClusterPool:
 
     def close(self) -> None:
         """End pMaster; the Aggregators run on."""
-        with self._changed:
-            self._is_closing = True
-            self._changed.notify_all()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.close()
         self._claim.close()
 
     def view(self) -> PoolView:
@@ -111,7 +105,7 @@ class ClusterPool:
 
     def jobs(self) -> Mapping[str, int]:
         """The ids of jobs by their names in the pool."""
-        with self._changed:
+        with self._thread.changed:
             return self._attempts.numbers
 
     def machine_of(self, aggregator: int) -> str:
@@ -146,17 +140,24 @@ class ClusterPool:
 
     def _use_machines(self, state: LiveState) -> None:
         self._launcher.use_machines(open_machines(state))
-        with self._changed:
+        with self._thread.changed:
             self._drained = _drained_machines(state)
 
     def _follow(self, jobs: Sequence[LiveJob]) -> None:
-        with self._changed:
+        with self._thread.changed:
             if self._attempts.follow(jobs):
-                self._tell_again()
+                self._thread.tell()
 
     # -- the pool's thread -------------------------------------------------------------------------
 
     def _run(self) -> None:
+        try:
+            self._serve()
+        except Exception as error:
+            self.failure = str(error) or repr(error)
+            raise
+
+    def _serve(self) -> None:
         secret = read_secret(self.folder.pool_secret)
         with (
             self.folder.log.open("ab") as log,
@@ -166,59 +167,39 @@ class ClusterPool:
             master = self._started(log)
             if master is None:
                 return
-            self.failure = ""
-            self._tell_again()
-            while self._wait():
-                self._look()
-            master.close()
+            with closing(master):
+                self.failure = ""
+                self._thread.tell()
+                self._thread.look_until_closed(self._look, _LOOK_EVERY_S, _LOOK_EVERY_S)
 
     def _started(self, log: IO[bytes]) -> MasterChild | None:
         """None: the server ends before a pMaster starts."""
-        while not self._is_closing:
+        while True:
             try:
                 return MasterChild(
                     self.folder,
                     self._options.settings,
                     log,
-                    on_start=self._tell_again,
+                    on_start=self._thread.tell,
                     rest_s=_REST_S,
                 )
             except MotetError as error:
                 self.failure = str(error)
                 _LOG.error("pool_failed", extra={"fields": {"error": str(error)}})
-                with self._changed:
-                    self._changed.wait_for(lambda: self._is_closing, _REST_S)
-        return None
+                if not self._thread.rest(_REST_S):
+                    return None
 
-    def _tell_again(self) -> None:
-        """pMaster does not know yet which jobs may use the pool."""
-        with self._changed:
-            self._is_news = True
-            self._changed.notify_all()
-
-    def _wait(self) -> bool:
-        """Until there is news, or it is time to look; False: until the end."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._is_news or self._is_closing, _LOOK_EVERY_S)
-            return not self._is_closing
-
-    def _look(self) -> None:
-        with self._changed:
-            is_news, self._is_news = self._is_news, False
+    def _look(self, is_news: bool) -> None:
+        """`is_news`: pMaster does not know yet which jobs may use the pool. Raises MotetError: the
+        next pMaster is told."""
+        with self._thread.changed:
             admissions, numbers = self._attempts.admissions, self._attempts.numbers
-        try:
-            if is_news:
-                with self._client() as client:
-                    client.admit(admissions)
-            self._leave_drained_machines()
-            if numbers:
-                self._on_view(self.view(), numbers)
-        except MotetError as error:  # The next pMaster is told.
-            _LOG.warning("pool_unreachable", extra={"fields": {"error": str(error)}})
-            if is_news:
-                with self._changed:
-                    self._changed.wait_for(lambda: self._is_closing, _FRESH_S)
-                self._tell_again()
+        if is_news:
+            with self._client() as client:
+                client.admit(admissions)
+        self._leave_drained_machines()
+        if numbers:
+            self._on_view(self.view(), numbers)
 
     def _leave_drained_machines(self) -> None:
         """Raises Unreachable."""
