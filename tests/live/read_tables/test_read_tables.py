@@ -145,6 +145,19 @@ def test_borrowed_memory_may_exceed_the_integers_of_sqlite(tables: ReadTables) -
     assert [each.borrowed_byte_s for each in tables.used_slots()] == [2.0**64]
 
 
+def test_what_an_earlier_attempt_has_borrowed_may_be_known_late(tables: ReadTables) -> None:
+    """A lender may have been silent while later attempts began."""
+    borrowing = LiveJob(1, job_spec({"name": "a", "run": "true", "workdir": "/"}), "ann", 5)
+    for number in (1, 2, 3, 4):
+        borrowing.attempts.append(Attempt(number, Placement((0,), (1,)), 5 + number))
+    tables.follow([borrowing])
+    for total in (7, 9):
+        borrowing.attempts[0].borrowed_byte_s["0"] = total
+        tables.follow([borrowing])
+        found = [each.borrowed_byte_s for each in tables.used_slots()]
+        assert found == [float(total), 0.0, 0.0, 0.0]
+
+
 def test_an_array_is_a_row_with_the_state_of_its_jobs(tables: ReadTables) -> None:
     array = JobArray(1, "sweep", "ann", 5, None)
     spec = job_spec({"name": "sweep", "run": "true", "workdir": "/"})

@@ -80,6 +80,7 @@ class ReadTables:
         self._path = folder / NAME
         self._own = threading.local()
         self._writer: sqlite3.Connection | None = None
+        self._borrowed: dict[tuple[int, int], float] = {}
 
     def follow(self, jobs: Sequence[LiveJob]) -> None:
         """The first time all jobs, which replace what is in the file, later those that changed."""
@@ -87,8 +88,16 @@ class ReadTables:
             self._begin()
             self._put(jobs, [attempt_row(job, each) for job in jobs for each in job.attempts])
         else:
-            # One attempt may have ended as the next one began.
-            self._put(jobs, [attempt_row(job, each) for job in jobs for each in job.attempts[-2:]])
+            self._put(jobs, [row for job in jobs for row in self._changed_attempts(job)])
+
+    def _changed_attempts(self, job: LiveJob) -> Iterator[AttemptRow]:
+        """One attempt may have ended as the next one began. What one before has borrowed may be
+        known later still: when its lenders answer."""
+        for attempt in job.attempts[:-2]:
+            written = self._borrowed.get((job.number, attempt.number), 0.0)
+            if float(attempt.borrowed_byte_s_sum) != written:
+                yield attempt_row(job, attempt)
+        yield from (attempt_row(job, each) for each in job.attempts[-2:])
 
     def _begin(self) -> None:
         for suffix in ("", "-wal", "-shm"):
@@ -104,6 +113,9 @@ class ReadTables:
         self._writer.executemany(_replace("jobs", JobRow._fields), rows)
         self._writer.executemany(_replace("attempts", AttemptRow._fields), attempts)
         self._writer.execute("COMMIT")
+        for row in attempts:
+            if row.borrowed_byte_s:
+                self._borrowed[row.job, row.attempt] = row.borrowed_byte_s
 
     def find(self, query: JobQuery) -> FoundJobs:
         """Ids in the wanted order; ties in the order of submission."""
