@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import errno
 import mmap
+import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from motet.domain.errors import BadInput
+from motet.remote_memory.borrower import backup_file
 from motet.remote_memory.borrower.backup_file import BackupFile
+from motet.remote_memory.core.pending_writes import PageBatch
 from remote_memory_parts import PAGE, content
 
 
@@ -14,6 +19,24 @@ def aligned(data: bytes) -> memoryview:
     memory = mmap.mmap(-1, len(data))
     memory[:] = data
     return memoryview(memory)
+
+
+def write(file: BackupFile, first_page: int, data: bytes) -> None:
+    count = len(data) // PAGE
+    pages = np.arange(first_page, first_page + count)
+    file.write(aligned(data), PageBatch(pages, np.arange(count), count))
+
+
+@pytest.fixture(params=["asynchronous", "in order"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Containers may have no asynchronous I/O."""
+
+    def none() -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    if request.param == "in order":
+        monkeypatch.setattr(backup_file, "AsyncWrites", none)
+    return str(request.param)
 
 
 def test_the_file_has_its_whole_size_from_the_beginning(tmp_path: Path) -> None:
@@ -24,20 +47,38 @@ def test_the_file_has_its_whole_size_from_the_beginning(tmp_path: Path) -> None:
     assert found.st_mode & 0o077 == 0
 
 
-def test_pieces_are_written_one_behind_the_other(tmp_path: Path) -> None:
-    pieces = [content(1, 2), content(2), content(3, 3)]
-    into = bytearray(6 * PAGE)
-    with BackupFile(tmp_path / "backup", 10 * PAGE) as file:
-        file.write(2 * PAGE, [*map(aligned, pieces)])
-        file.sync()
-        file.read(2 * PAGE, memoryview(into))
-    assert bytes(into) == b"".join(pieces)
+@pytest.mark.usefixtures("way")
+def test_pages_of_any_slots_are_written_to_their_places(tmp_path: Path) -> None:
+    """More than are in flight at a time, some of them neighbours on the disk or in memory."""
+    rng = random.Random(1)
+    pages = sorted(rng.sample(range(1000), 400))
+    slots = [*range(100), *rng.sample(range(100, 600), 300)]
+    memory = content(1, 600)
+    with BackupFile(tmp_path / "backup", 1000 * PAGE) as file:
+        file.write(aligned(memory), PageBatch(np.array(pages), np.array(slots), 0))
+    expected = bytearray(1000 * PAGE)
+    for page, slot in zip(pages, slots, strict=True):
+        expected[page * PAGE : (page + 1) * PAGE] = memory[slot * PAGE : (slot + 1) * PAGE]
+    assert (tmp_path / "backup").read_bytes() == expected
+
+
+@pytest.mark.usefixtures("way")
+def test_an_error_of_the_disk_is_raised_and_the_file_can_be_used_again(tmp_path: Path) -> None:
+    memory = aligned(content(1, 100))
+    batch = PageBatch(np.arange(0, 200, 2), np.arange(100), 0)
+    with BackupFile(tmp_path / "backup", 200 * PAGE) as file:
+        with pytest.raises(OSError, match="Invalid argument"):
+            file.write(memory, PageBatch(np.array([-1, 8, 10]), np.arange(3), 0))
+        file.write(memory, batch)
+        into = bytearray(PAGE)
+        file.read(198 * PAGE, memoryview(into))
+    assert into == memory[99 * PAGE :]
 
 
 def test_a_read_fills_memory_of_any_alignment(tmp_path: Path) -> None:
     into = bytearray(600 * PAGE + 1)
     with BackupFile(tmp_path / "backup", 600 * PAGE) as file:
-        file.write(0, [aligned(content(4, 600))])
+        write(file, 0, content(4, 600))
         file.read(0, memoryview(into)[1:])
     assert bytes(into[1:]) == content(4, 600)
 
@@ -64,10 +105,10 @@ def test_a_disk_without_room_is_told(tmp_path: Path) -> None:
 def test_a_file_that_grows_has_room_for_all_and_keeps_its_content(tmp_path: Path) -> None:
     path = tmp_path / "backup"
     with BackupFile(path, PAGE) as file:
-        file.write(0, [aligned(content(1))])
+        write(file, 0, content(1))
         file.extend(50 * PAGE)
         file.extend(50 * PAGE)
-        file.write(49 * PAGE, [aligned(content(2))])
+        write(file, 49, content(2))
         assert path.stat().st_blocks * 512 >= 50 * PAGE
     assert path.read_bytes()[:PAGE] == content(1)
     assert path.read_bytes()[49 * PAGE :] == content(2)

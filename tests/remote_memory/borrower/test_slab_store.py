@@ -10,6 +10,7 @@ import pytest
 
 from motet.remote_memory.borrower.backup_file import BackupFile
 from motet.remote_memory.borrower.borrowed_memory import BorrowedMemory
+from motet.remote_memory.core.pending_writes import PageBatch
 from motet.remote_memory.lender.lender import Lender
 from remote_memory_parts import (
     ARENA_PAGES,
@@ -167,9 +168,9 @@ def test_pages_of_a_slab_are_read_while_a_write_to_it_waits_for_the_disk(
 ) -> None:
     goes_on, write_file = threading.Event(), BackupFile.write
 
-    def held(file: BackupFile, offset: int, pieces: list[memoryview]) -> None:
+    def held(file: BackupFile, memory: memoryview, batch: PageBatch) -> None:
         goes_on.wait()
-        write_file(file, offset, pieces)
+        write_file(file, memory, batch)
 
     monkeypatch.setattr(BackupFile, "write", held)
     store, data = memory.store, content(1, SLAB_PAGES)

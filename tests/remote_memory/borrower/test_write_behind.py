@@ -12,6 +12,7 @@ import pytest
 
 from motet.remote_memory.borrower.backup_file import BackupFile
 from motet.remote_memory.borrower.write_behind import WriteBehind
+from motet.remote_memory.core.pending_writes import PageBatch
 from remote_memory_parts import PAGE, content
 from waiting import wait_until
 
@@ -27,11 +28,11 @@ class HeldFile(BackupFile):
         self.is_open.set()
         self.is_full = False
 
-    def write(self, offset: int, pieces: list[memoryview]) -> None:
+    def write(self, memory: memoryview, batch: PageBatch) -> None:
         self.is_open.wait()
         if self.is_full:
             raise OSError(errno.ENOSPC, "No space left on device")
-        super().write(offset, pieces)
+        super().write(memory, batch)
 
 
 @pytest.fixture
@@ -148,13 +149,13 @@ def test_what_is_pending_can_be_dropped_at_the_end(file: HeldFile) -> None:
 
 def test_nobody_waits_for_a_write_that_was_dropped(file: HeldFile, queue: WriteBehind) -> None:
     file.is_open.clear()
-    ticket = put(queue, 0, content(0))
+    later = put(queue, 0, content(0)) + ARENA_PAGES
     with ThreadPoolExecutor(2) as threads:
-        waiting = threads.submit(queue.wait, ticket + 1)
+        waiting = threads.submit(queue.wait, later)
         closing = threads.submit(queue.close, keeps=False)
         file.is_open.set()
         closing.result()
         with pytest.raises(OSError, match="closed"):
             waiting.result()
     with pytest.raises(OSError, match="closed"):
-        queue.wait(ticket + 1)
+        queue.wait(later)

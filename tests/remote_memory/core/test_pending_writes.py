@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from motet.remote_memory.core.pending_writes import (
-    PendingWrite,
+    DiskRequests,
+    PageBatch,
     PendingWrites,
-    contiguous_runs,
-    without_overlaps,
+    disk_requests,
 )
 
 PAGES, SLOTS = 12, 8
@@ -26,41 +28,40 @@ class PendingMachine(RuleBasedStateMachine):
         self.pending = PendingWrites(PAGES, SLOTS)
         self.slots = [0] * SLOTS
         self.newest, self.disk = [0] * PAGES, [0] * PAGES
-        self.batch: list[PendingWrite] = []
+        self.batch: PageBatch | None = None
         self.version = 0
 
     @rule(where=RANGES)
     def add(self, where: tuple[int, int]) -> None:
         first, pages = where
-        if not self.pending.has_room(pages):
+        has_room = self.pending.has_room(pages)
+        slot = self.pending.add(first, pages)
+        assert (slot is not None) is has_room
+        if slot is None:
             return
         self.version += 1
-        slot = self.pending.add(first, pages)
         assert slot + pages <= SLOTS
         self.slots[slot : slot + pages] = [self.version] * pages
         self.newest[first : first + pages] = [self.version] * pages
 
-    @precondition(lambda self: not self.batch)
+    @precondition(lambda self: self.batch is None)
     @rule(most=st.integers(1, SLOTS))
     def begin_a_batch(self, most: int) -> None:
+        """Its pages are in the order of the disk, each once."""
         self.batch = self.pending.batch(most)
+        pages = self.batch.pages.tolist()
+        assert pages == sorted(set(pages))
+        assert len(pages) <= most
+        assert bool(pages) <= (self.pending.used_slots > 0)
 
-    @precondition(lambda self: self.batch)
+    @precondition(lambda self: self.batch is not None)
     @rule()
     def write_the_batch(self) -> None:
-        parts = list(without_overlaps(self.batch))
-        assert [each for part in parts for each in part] == self.batch
-        runs = [run for part in parts for run in contiguous_runs(part)]
-        assert sorted(each for run in runs for each in run) == sorted(self.batch)
-        for run in runs:
-            place = run[0].first_page
-            for write in run:
-                assert write.first_page == place
-                place += write.pages
-                content = self.slots[write.slot : write.slot + write.pages]
-                self.disk[write.first_page : place] = content
-        self.pending.finish(len(self.batch))
-        self.batch = []
+        assert self.batch is not None
+        for page, slot in zip(self.batch.pages.tolist(), self.batch.slots.tolist(), strict=True):
+            self.disk[page] = self.slots[slot]
+        self.pending.finish(self.batch.end)
+        self.batch = None
 
     @invariant()
     def a_read_gets_the_newest_write_whatever_is_on_the_disk(self) -> None:
@@ -78,27 +79,79 @@ TestPendingMachine = PendingMachine.TestCase
 def test_an_empty_ring_has_room_for_a_write_of_its_whole_size() -> None:
     pending = PendingWrites(PAGES, SLOTS)
     pending.add(0, 3)
-    pending.finish(1)
+    pending.finish(pending.batch(SLOTS).end)
     assert pending.has_room(SLOTS)
     assert pending.add(0, SLOTS) == 0
 
 
-def test_a_batch_ends_before_its_limit_or_has_one_write() -> None:
+def test_a_write_counts_as_written_once_all_of_its_pages_are() -> None:
     pending = PendingWrites(PAGES, SLOTS)
-    for first, pages in ((0, 3), (3, 2), (5, 1)):
-        pending.add(first, pages)
-    assert [write.pages for write in pending.batch(5)] == [3, 2]
-    assert [write.pages for write in pending.batch(1)] == [3]
+    pending.add(0, 3)
+    ticket = pending.added
+    pending.finish(pending.batch(2).end)
+    assert pending.written < ticket
+    pending.finish(pending.batch(2).end)
+    assert pending.written >= ticket
+    assert pending.slots_of(0, 3) is None
 
 
-def test_neighbours_are_written_together_and_overlaps_one_after_the_other() -> None:
-    def write(first: int, pages: int) -> PendingWrite:
-        return PendingWrite(first, pages, 0, 0)
+def test_the_last_of_several_writes_to_a_page_reaches_the_disk() -> None:
+    pending = PendingWrites(PAGES, SLOTS)
+    slots = [pending.add(page, 1) for page in (5, 2, 5, 5)]
+    batch = pending.batch(3)
+    assert (batch.pages.tolist(), batch.slots.tolist()) == ([2, 5], [slots[1], slots[2]])
+    pending.finish(batch.end)
+    found = pending.slots_of(5, 1)
+    assert found is not None
+    assert found.tolist() == [slots[3]], "a newer one waits"
 
-    apart = [write(4, 2), write(0, 2), write(2, 2), write(9, 1)]
-    assert contiguous_runs(apart) == [[apart[1], apart[2], apart[0]], [apart[3]]]
-    same = [write(4, 2), write(0, 2), write(5, 2)]
-    assert list(without_overlaps(same)) == [[same[0], same[1]], [same[2]]]
+
+@given(
+    slots_by_page=st.dictionaries(st.integers(0, 40), st.integers(0, 40), min_size=1),
+    most_pieces=st.integers(1, 4),
+)
+def test_requests_are_for_consecutive_pages_and_cover_the_batch(
+    slots_by_page: dict[int, int], most_pieces: int
+) -> None:
+    pages = sorted(slots_by_page)
+    slots = [slots_by_page[page] for page in pages]
+    found = disk_requests(np.array(pages), np.array(slots), most_pieces)
+    assert covered(found) == list(zip(pages, slots, strict=True))
+    assert found.pieces.max() <= most_pieces
+    first, last = found.first_page, found.first_page + found.pages
+    assert not (last[:-1] > first[1:]).any()
+    is_split = last[:-1] == first[1:]
+    assert (found.pieces[:-1][is_split] == most_pieces).all(), "only because of its many pieces"
+
+
+def covered(requests: DiskRequests) -> list[tuple[int, int]]:
+    """Page and slot of all that is written."""
+    found = []
+    for page, first, count, pages in zip(
+        requests.first_page.tolist(),
+        requests.first_piece.tolist(),
+        requests.pieces.tolist(),
+        requests.pages.tolist(),
+        strict=True,
+    ):
+        slots = [
+            slot + place
+            for piece in range(first, first + count)
+            for slot, size in [(int(requests.slot[piece]), int(requests.piece_pages[piece]))]
+            for place in range(size)
+        ]
+        assert len(slots) == pages
+        found += [(page + place, slot) for place, slot in enumerate(slots)]
+    return found
+
+
+def test_pages_that_follow_each_other_on_disk_and_in_memory_are_one_piece() -> None:
+    pages, slots = np.array([3, 4, 5, 6, 9]), np.array([7, 8, 1, 2, 3])
+    found = disk_requests(pages, slots, 512)
+    assert found.first_page.tolist() == [3, 9]
+    assert found.pages.tolist() == [4, 1]
+    assert found.pieces.tolist() == [2, 1]
+    assert (found.slot.tolist(), found.piece_pages.tolist()) == ([7, 1, 3], [2, 2, 1])
 
 
 def test_a_device_that_grows_keeps_what_is_pending() -> None:
@@ -109,6 +162,8 @@ def test_a_device_that_grows_keeps_what_is_pending() -> None:
     second = pending.add(38, 2)
     found = pending.slots_of(0, 40)
     assert found is not None
+    assert first is not None
+    assert second is not None
     assert found[:2].tolist() == [first, first + 1]
     assert found[38:].tolist() == [second, second + 1]
     assert (found[2:38] == -1).all()

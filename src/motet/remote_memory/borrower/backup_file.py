@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
 import mmap
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
 from motet.domain.errors import BadInput
+from motet.remote_memory.borrower.async_writes import AsyncWrites
+from motet.remote_memory.core.device_geometry import PAGE_BYTES
+from motet.remote_memory.core.pending_writes import DiskRequests, PageBatch, disk_requests
 
 _BOUNCE_BYTES = 1 << 20
+_MOST_PIECES = 512
 
 
 class BackupFile:
@@ -36,6 +42,9 @@ class BackupFile:
             os.close(self._file)
             raise
         self._local = threading.local()
+        self._writes: AsyncWrites | None = None
+        with suppress(OSError):
+            self._writes = AsyncWrites()
 
     def extend(self, size_bytes: int) -> None:
         """Make the file larger. Raises OSError: there is no room."""
@@ -44,20 +53,18 @@ class BackupFile:
             os.posix_fallocate(self._file, self._size_bytes, added)
             self._size_bytes = size_bytes
 
-    def write(self, offset: int, pieces: list[memoryview]) -> None:
-        """Write page-aligned memory. Raises OSError."""
-        start = offset
-        while pieces:
-            if len(pieces) == 1:  # It takes less time.
-                count = os.pwrite(self._file, pieces[0], offset)
-            else:
-                count = os.pwritev(self._file, pieces, offset)
-            offset += count
-            while pieces and count >= len(pieces[0]):
-                count -= len(pieces.pop(0))
-            if count:
-                pieces[0] = pieces[0][count:]
-        self._drop_cached(start, offset - start)
+    def write(self, memory: memoryview, batch: PageBatch) -> None:
+        """Write a batch of pages; one thread at a time. `memory`: page-aligned, of all slots.
+        Raises OSError; then some of the pages may be written."""
+        if not len(batch.pages):
+            return
+        requests = disk_requests(batch.pages, batch.slots, _MOST_PIECES)
+        address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        if self._writes is None or not self._writes.write(self._file, address, requests):
+            self._write_in_order(memory, requests)
+        if not self._is_direct:
+            os.fdatasync(self._file)  # Only pages that the disk has can be dropped.
+            os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def read(self, offset: int, into: memoryview) -> None:
         """Fill any memory. Raises OSError."""
@@ -68,7 +75,8 @@ class BackupFile:
             if os.preadv(self._file, [target], offset + start) != len(part):
                 raise OSError(errno.EIO, "the backup file has become shorter")
             part[:] = target
-        self._drop_cached(offset, len(into))
+        if not self._is_direct:
+            os.posix_fadvise(self._file, offset, len(into), os.POSIX_FADV_DONTNEED)
 
     def sync(self) -> None:
         """Wait until the disk has what was written. Raises OSError."""
@@ -76,6 +84,8 @@ class BackupFile:
 
     def close(self) -> None:
         """The file stays."""
+        if self._writes is not None:
+            self._writes.close()
         os.close(self._file)
 
     def __enter__(self) -> Self:
@@ -111,10 +121,22 @@ class BackupFile:
             return False
         return True
 
-    def _drop_cached(self, offset: int, nbytes: int) -> None:
-        if not self._is_direct:
-            os.fdatasync(self._file)  # Only pages that the disk has can be dropped.
-            os.posix_fadvise(self._file, offset, nbytes, os.POSIX_FADV_DONTNEED)
+    def _write_in_order(self, memory: memoryview, requests: DiskRequests) -> None:
+        first, last = requests.first_piece, requests.first_piece + requests.pieces
+        starts = requests.slot * PAGE_BYTES
+        ends = starts + requests.piece_pages * PAGE_BYTES
+        pieces = [memory[start:end] for start, end in zip(starts, ends, strict=True)]
+        for page, begin, end in zip(requests.first_page.tolist(), first, last, strict=True):
+            self._write_pieces(page * PAGE_BYTES, pieces[begin:end])
+
+    def _write_pieces(self, offset: int, pieces: list[memoryview]) -> None:
+        while pieces:
+            count = os.pwritev(self._file, pieces, offset)
+            offset += count
+            while pieces and count >= len(pieces[0]):
+                count -= len(pieces.pop(0))
+            if count:
+                pieces[0] = pieces[0][count:]
 
     def _bounce(self) -> memoryview:
         """Page-aligned memory of this thread, which direct I/O needs."""

@@ -10,16 +10,10 @@ import errno
 import logging
 import mmap
 import threading
-from concurrent.futures import ThreadPoolExecutor, wait
 
 from motet.remote_memory.borrower.backup_file import BackupFile
 from motet.remote_memory.core.device_geometry import PAGE_BYTES
-from motet.remote_memory.core.pending_writes import (
-    PendingWrite,
-    PendingWrites,
-    contiguous_runs,
-    without_overlaps,
-)
+from motet.remote_memory.core.pending_writes import PageBatch, PendingWrites
 
 _LOG = logging.getLogger(__name__)
 ARENA_BYTES = 64 << 20
@@ -28,9 +22,6 @@ _GATHER_PAGES = 512
 _GATHER_S = 0.02
 """So long, or until so many pages are pending, writes are gathered that nothing waits for."""
 _RETRY_S = 0.5
-_MAX_PIECES = 512
-_DISK_DEPTH = 4
-"""Runs of pages that are written at a time."""
 
 
 class WriteBehind:
@@ -50,7 +41,6 @@ class WriteBehind:
         self._error: OSError | None = None
         self._awaited = 0
         self._is_idle = self._is_closing = self._drops_pending = False
-        self._writers = ThreadPoolExecutor(_DISK_DEPTH, "motet-backup")
         self._thread = threading.Thread(target=self._run, name="motet-write-behind", daemon=True)
         self._thread.start()
 
@@ -82,9 +72,10 @@ class WriteBehind:
         """As `put`, without waiting; None: there is no room."""
         pages = len(data) // PAGE_BYTES
         with self._lock:
-            if not self._pending.has_room(pages):
+            slot = self._pending.add(first_page, pages)
+            if slot is None:
                 return None
-            start = self._pending.add(first_page, pages) * PAGE_BYTES
+            start = slot * PAGE_BYTES
             self._arena[start : start + len(data)] = data
             if self._is_idle:
                 self._work.notify()
@@ -133,7 +124,6 @@ class WriteBehind:
             self._is_closing, self._drops_pending = True, not keeps
             self._work.notify()
         self._thread.join()
-        self._writers.shutdown()
         with self._lock:
             self._error = self._error or OSError(errno.ESHUTDOWN, "the device has been closed")
             self._done.notify_all()
@@ -159,8 +149,8 @@ class WriteBehind:
             self._work.notify()
         self._done.wait()
 
-    def _next_batch(self) -> list[PendingWrite]:
-        """Wait for writes; none at the end."""
+    def _next_batch(self) -> PageBatch | None:
+        """Wait for writes; None: it is the end."""
         with self._lock:
             while not self._is_closing and self._pending.written == self._pending.added:
                 self._is_idle = True
@@ -169,7 +159,8 @@ class WriteBehind:
             is_urgent = self._is_closing or self._awaited > self._pending.written
             if not is_urgent and self._pending.used_slots < _GATHER_PAGES:
                 self._work.wait(_GATHER_S)
-            return [] if self._drops_pending else self._pending.batch(_BATCH_PAGES)
+            is_over = self._drops_pending or self._pending.written == self._pending.added
+            return None if is_over else self._pending.batch(_BATCH_PAGES)
 
     def _run(self) -> None:
         while batch := self._next_batch():
@@ -177,45 +168,21 @@ class WriteBehind:
             with self._lock:
                 self._error = error
                 if error is None:
-                    self._pending.finish(len(batch))
+                    self._pending.finish(batch.end)
                 self._done.notify_all()
                 if error is not None:
                     if self._is_closing:
                         return
                     self._work.wait(_RETRY_S)
 
-    def _write(self, batch: list[PendingWrite]) -> OSError | None:
+    def _write(self, batch: PageBatch) -> OSError | None:
         try:
-            for part in without_overlaps(batch):
-                self._write_part(contiguous_runs(part))
+            self._file.write(self._arena, batch)
         except OSError as error:
             if self._error is None:
                 _LOG.warning("%s: writing fails: %s", self._file.path, error)
             return error
         return None
-
-    def _write_part(self, runs: list[list[PendingWrite]]) -> None:
-        shares = [runs[first::_DISK_DEPTH] for first in range(min(_DISK_DEPTH, len(runs)))]
-        if len(shares) == 1:
-            self._write_runs(shares[0])
-            return
-        writes = [self._writers.submit(self._write_runs, share) for share in shares]
-        wait(writes)  # After an error, too: what is still being written must not change.
-        for write in writes:
-            write.result()
-
-    def _write_runs(self, runs: list[list[PendingWrite]]) -> None:
-        for run in runs:
-            if len(run) == 1:
-                self._file.write(run[0].first_page * PAGE_BYTES, [self._piece(run[0])])
-                continue
-            for start in range(0, len(run), _MAX_PIECES):
-                part = run[start : start + _MAX_PIECES]
-                self._file.write(part[0].first_page * PAGE_BYTES, [*map(self._piece, part)])
-
-    def _piece(self, write: PendingWrite) -> memoryview:
-        start = write.slot * PAGE_BYTES
-        return self._arena[start : start + write.pages * PAGE_BYTES]
 
 
 def _again(error: OSError) -> OSError:

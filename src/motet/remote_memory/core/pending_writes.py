@@ -3,46 +3,48 @@
 Positions count slots since the beginning; the slot of a position is its remainder. A page's entry
 in the table is the position of its newest pending content, so an older write that reaches the disk
 does not remove a newer one from the table.
+
+A batch is made with a few operations on whole arrays: the thread that writes to the disk shares the
+interpreter with those that serve requests.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator
-from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
-from motet.domain.arrays import Array
+from motet.domain.arrays import Array, Bools, Indices, Ints
 
 _NONE = -1
 
 
-class PendingWrite(NamedTuple):
-    """`first_page`: of the device. `slot`: the first of consecutive slots with the content."""
+class PageBatch(NamedTuple):
+    """The content for the disk once all writes before a position have reached it. `pages`: of the
+    device, ascending; `slots`: with their newest content before that position, `end`."""
 
-    first_page: int
-    pages: int
-    slot: int
-    position: int
+    pages: Indices
+    slots: Indices
+    end: int
 
 
 class PendingWrites:
-    """Not thread-safe: the caller holds a lock."""
+    """Not thread-safe: the caller holds a lock.
+
+    `added`, `written`: positions behind the newest write, and behind those that the disk has.
+    """
 
     def __init__(self, device_pages: int, slots: int) -> None:
         self._positions = np.full(device_pages, _NONE, np.int64)
+        self._page_of = np.full(slots, _NONE, np.int64)
         self._count = np.arange(slots, dtype=np.int64)
         self._slots = slots
-        self._head = self._tail = 0
-        self._queue: deque[PendingWrite] = deque()
         self.added = self.written = 0
 
     @property
     def used_slots(self) -> int:
         """Including slots that were skipped at the end of the ring."""
-        return self._head - self._tail
+        return self.added - self.written
 
     def extend(self, device_pages: int) -> None:
         """The device has at least so many pages from now on."""
@@ -54,53 +56,43 @@ class PendingWrites:
 
     def has_room(self, pages: int) -> bool:
         """Whether `add` succeeds."""
-        return self._start_of(pages) + pages - self._tail <= self._slots
+        return self._start_of(pages) + pages - self.written <= self._slots
 
-    def add(self, first_page: int, pages: int) -> int:
-        """The slot where the content goes; the write is the last in the queue.
-
-        Raises ValueError if there is no room.
-        """
-        if not self.has_room(pages):
-            raise ValueError(f"{pages} pages, {self._slots - self.used_slots} slots are free")
+    def add(self, first_page: int, pages: int) -> int | None:
+        """The slot where the content goes; None: there is no room. The write is behind all
+        others."""
         start = self._start_of(pages)
-        self._head = start + pages
+        if start + pages - self.written > self._slots:
+            return None
+        if start > self.added:
+            self._page_of[self.added % self._slots :] = _NONE
+        self.added = start + pages
+        slot = start % self._slots
         if pages == 1:
             self._positions[first_page] = start
+            self._page_of[slot] = first_page
         else:
-            self._positions[first_page : first_page + pages] = self._count[:pages] + start
-        slot = start % self._slots
-        self._queue.append(PendingWrite(first_page, pages, slot, start))
-        self.added += 1
+            count = self._count[:pages]
+            self._positions[first_page : first_page + pages] = count + start
+            self._page_of[slot : slot + pages] = count + first_page
         return slot
 
-    def batch(self, most_pages: int) -> list[PendingWrite]:
-        """The oldest writes, which stay in the queue; one of them may be larger than the limit."""
-        found = list[PendingWrite]()
-        pages = 0
-        for write in self._queue:
-            pages += write.pages
-            if found and pages > most_pages:
-                break
-            found.append(write)
-        return found
+    def batch(self, most_pages: int) -> PageBatch:
+        """Of the oldest pages, which stay in the ring until `finish`; empty: there are none."""
+        end = min(self.added, self.written + most_pages)
+        positions, pages = self._between(end)
+        # The last occurrence of each page is the newest.
+        found, last = np.unique(pages[::-1], return_index=True)
+        return PageBatch(found, positions[::-1][last] % self._slots, end)
 
-    def finish(self, count: int) -> None:
-        """The oldest writes are on the disk: their slots are free."""
-        positions, queue = self._positions, self._queue
-        for _ in range(min(count, len(queue))):
-            first_page, pages, _, position = queue.popleft()
-            if pages == 1:
-                if positions.item(first_page) == position:
-                    positions[first_page] = _NONE
-            else:
-                view = positions[first_page : first_page + pages]
-                view[view == self._count[:pages] + position] = _NONE
-            self._tail = position + pages
-        self.written += count
-        if not self._queue:  # Begin at the first slot again: all slots are consecutive there.
-            self._head += -self._head % self._slots
-            self._tail = self._head
+    def finish(self, end: int) -> None:
+        """All writes before this position are on the disk: their slots are free."""
+        positions, pages = self._between(end)
+        self._positions[pages[self._positions[pages] == positions]] = _NONE
+        self.written = end
+        if end == self.added:  # Begin at the first slot again: all slots are consecutive there.
+            self.added += -end % self._slots
+            self.written = self.added
 
     def slots_of(self, first_page: int, pages: int) -> Array | None:
         """By page, the slot with its pending content, or -1; None: all are on the disk."""
@@ -111,38 +103,52 @@ class PendingWrites:
             return None
         return np.where(found >= 0, found % self._slots, _NONE)
 
+    def _between(self, end: int) -> tuple[Indices, Indices]:
+        """Positions from the oldest one to `end`, without those that were skipped, and pages."""
+        positions: Indices = np.arange(self.written, end, dtype=np.int64)
+        pages = self._page_of[positions % self._slots]
+        is_used = pages >= 0
+        return positions[is_used], pages[is_used]
+
     def _start_of(self, pages: int) -> int:
         """The next position from which so many slots are consecutive."""
-        inside = self._head % self._slots
-        return self._head if inside + pages <= self._slots else self._head + self._slots - inside
+        inside = self.added % self._slots
+        return self.added if inside + pages <= self._slots else self.added + self._slots - inside
 
 
-def without_overlaps(writes: Iterable[PendingWrite]) -> Iterator[list[PendingWrite]]:
-    """Divide a batch, in its order, into parts in which every page occurs once."""
-    writes = list(writes)
-    if writes and len({each.first_page for each in writes if each.pages == 1}) == len(writes):
-        yield writes
-        return
-    part = list[PendingWrite]()
-    pages = set[int]()
-    for write in writes:
-        added = range(write.first_page, write.first_page + write.pages)
-        if not pages.isdisjoint(added):
-            yield part
-            part, pages = [], set()
-        part.append(write)
-        pages.update(added)
-    if part:
-        yield part
+class DiskRequests(NamedTuple):
+    """A batch as requests for consecutive pages of the device, from pieces of memory.
+
+    By request: `first_page`, `pages`, `first_piece`, `pieces`; by piece: `slot`, `piece_pages`.
+    """
+
+    first_page: Ints
+    pages: Ints
+    first_piece: Indices
+    pieces: Ints
+    slot: Indices
+    piece_pages: Ints
 
 
-def contiguous_runs(writes: Iterable[PendingWrite]) -> list[list[PendingWrite]]:
-    """Writes of neighbouring pages together; no page occurs twice."""
-    runs = list[list[PendingWrite]]()
-    for write in sorted(writes, key=itemgetter(0)):
-        last = runs[-1][-1] if runs else None
-        if last is not None and last.first_page + last.pages == write.first_page:
-            runs[-1].append(write)
-        else:
-            runs.append([write])
-    return runs
+def disk_requests(pages: Indices, slots: Indices, most_pieces: int) -> DiskRequests:
+    """As few as there can be. `pages`: ascending, not empty."""
+    goes_on = np.diff(pages) == 1
+    pieces = _starts(goes_on & (np.diff(slots) == 1))
+    piece_pages = np.diff(pieces, append=len(pages))
+    continues = goes_on[pieces[1:] - 1]
+    runs = _starts(continues)
+    in_run = np.arange(len(pieces)) - np.repeat(runs, np.diff(runs, append=len(pieces)))
+    first_piece: Indices = np.flatnonzero(in_run % most_pieces == 0)
+    return DiskRequests(
+        pages[pieces[first_piece]],
+        np.add.reduceat(piece_pages, first_piece),
+        first_piece,
+        np.diff(first_piece, append=len(pieces)),
+        slots[pieces],
+        piece_pages,
+    )
+
+
+def _starts(continues: Bools) -> Indices:
+    """Where runs begin; `continues`: whether each element but the first goes on with one."""
+    return np.flatnonzero(np.concatenate([[True], np.logical_not(continues)]))
