@@ -5,7 +5,8 @@
 nbdkit's memory plugin is one hop. Motet is measured with its pages in this process (`local`: the
 NBD server alone) and with a lender in another process (`remote`: two hops), with the backup file
 in --dir: the current folder, or /dev/shm to leave the disk out. Prints the best of the
-repetitions: IOPS and CPU microseconds per request of the serving processes.
+repetitions: IOPS and CPU microseconds per request of the serving processes. With `remote` and
+`nbdkit` the results are kept in results/remote_memory.json.
 """
 
 from __future__ import annotations
@@ -32,15 +33,21 @@ from motet.remote_memory.core.head_room import PoolLimits
 from motet.remote_memory.lender.lender import Lender, LenderSettings
 from motet.remote_memory.nbd.nbd_server import NbdServer
 from motet.transport import Endpoint, new_secret, use_short_switch_interval
+from support.figures import Figure, report
 
 SIZE, SLAB = 256 << 20, 64 << 20
-CASES = (
-    ("4k", "randread", 1),
-    ("4k", "randwrite", 1),
-    ("4k", "randread", 32),
-    ("4k", "randwrite", 32),
-    ("128k", "randread", 8),
-    ("128k", "randwrite", 8),
+CASES = {
+    "4K read, depth 1": ("4k", "randread", 1),
+    "4K write, depth 1": ("4k", "randwrite", 1),
+    "4K read, depth 32": ("4k", "randread", 32),
+    "4K write, depth 32": ("4k", "randwrite", 32),
+    "128K read, depth 8": ("128k", "randread", 8),
+    "128K write, depth 8": ("128k", "randwrite", 8),
+}
+AIMS = {"4K read, depth 1": 0.4, "4K write, depth 1": 0.4}
+AIMS |= {"128K read, depth 8": 0.5, "128K write, depth 8": 0.5}
+TITLE = (
+    "The block device of Infiniswap (measured) beside nbdkit's memory (peer), requests per second"
 )
 
 
@@ -186,6 +193,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--dir", type=Path, default=Path())
     parser.add_argument("--only", nargs="*", choices=["nbdkit", "local", "remote"])
+    parser.add_argument("--case", nargs="*", choices=[*CASES])
     given = parser.parse_args()
     missing = [name for name in ("fio", "nbdkit") if shutil.which(name) is None]
     if missing:
@@ -198,13 +206,29 @@ def main() -> None:
         opened = {each: stack.enter_context(make(folder)) for each, make in chosen.items()}
         for served in opened.values():  # Every page is written once.
             fio(served, "1m", "write", 4, given.seconds)
-        for block, pattern, depth in CASES:
+        figures = []
+        for case in given.case or CASES:
             best = dict.fromkeys(opened, (0.0, 0.0))
             for _ in range(given.repeat):
                 for each, served in opened.items():
-                    best[each] = max(best[each], fio(served, block, pattern, depth, given.seconds))
+                    best[each] = max(best[each], fio(served, *CASES[case], given.seconds))
             cells = "".join(f"{iops:>13,.0f} {cpu_us:>5.1f} us" for iops, cpu_us in best.values())
-            print(f"{block:>5} {pattern:>9} q{depth:<4} {cells}")
+            print(f"{case:22}{cells}", flush=True)
+            if {"nbdkit", "remote"} <= best.keys():
+                figures.append(_figure(case, best["remote"], best["nbdkit"]))
+    if len(figures) == len(CASES):
+        report("remote_memory", TITLE, figures, plot=False)
+
+
+def _figure(case: str, ours: tuple[float, float], theirs: tuple[float, float]) -> Figure:
+    """Requests per second, with the CPU time of each."""
+    return Figure(
+        case,
+        f"{ours[0]:,.0f}/s, {ours[1]:.1f} us",
+        f"{theirs[0]:,.0f}/s, {theirs[1]:.1f} us",
+        round(ours[0] / theirs[0], 3),
+        AIMS.get(case),
+    )
 
 
 if __name__ == "__main__":

@@ -5,13 +5,15 @@ the lending machine per byte.
 
 On two hosts of a testbed: fio and the device on one, the lender and nbdkit on the other; what
 leaves a host is encrypted by Motet and not by nbdkit. Then on one machine, where Motet uses shared
-memory. The backup is in /dev/shm, because nbdkit has none. The best of the repetitions. Needs
-Linux, root, fio and nbdkit.
+memory. The backup is in /dev/shm, because nbdkit has none. The best of the repetitions; those of
+the two hosts are kept in results/remote_memory_beside_nbdkit.json. Needs Linux, root, fio and
+nbdkit.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -28,20 +30,26 @@ from motet.testbed.layout import HostLayout
 from motet.testbed.machine import require_testbed_machine
 from motet.testbed.testbed import Testbed
 from support.block_load import transfer
+from support.figures import Figure, report
 from support.hosts import unwind_when_terminated
 from support.memory_processes import device_process, lender_processes, load
 from support.throttled_disk import is_measurable
 
 SIZE, SLAB = 256 << 20, 64 << 20
 PORT = 10809
-CASES = (
-    ("4k", "randread", 32),
-    ("4k", "randwrite", 32),
-    ("128k", "randread", 8),
-    ("128k", "randwrite", 8),
-    ("128k", "read", 32),
-    ("128k", "write", 32),
+CASES = {
+    "read: 4K, random, depth 32": ("4k", "randread", 32),
+    "write: 4K, random, depth 32": ("4k", "randwrite", 32),
+    "read: 128K, random, depth 8": ("128k", "randread", 8),
+    "write: 128K, random, depth 8": ("128k", "randwrite", 8),
+    "read: 128K, depth 32": ("128k", "read", 32),
+    "write: 128K, depth 32": ("128k", "write", 32),
+}
+TITLE = (
+    "Remote memory over TCP (measured) beside nbdkit over TCP (peer), bandwidth between two hosts "
+    "of a testbed, and CPU time of the lending process"
 )
+RATES = "rates.json"
 BORROWER, LENDER = "m0", "m1"
 
 
@@ -54,18 +62,37 @@ def measure(folder: Path, lender: str, lender_pid: int, host: str, nbdkit_pid: i
         nbdkit = f"nbd://{host}:{PORT}"
         transfer(nbdkit, "1m", "write", 4, None, SIZE)
         served = {"nbdkit": (nbdkit, nbdkit_pid), "Motet": (device.uri, lender_pid)}
-        for block, pattern, depth in CASES:
+        found = {}
+        for case, pattern in CASES.items():
             best = dict.fromkeys(served, (0.0, 0.0))
             for _ in range(given.repeat):
                 for name, (uri, process) in served.items():
-                    found = _measured(uri, process, (block, pattern, depth), given.seconds)
-                    best[name] = max(best[name], found)
+                    measured = _measured(uri, process, pattern, given.seconds)
+                    best[name] = max(best[name], measured)
             (theirs, their_cpu), (ours, our_cpu) = best["nbdkit"], best["Motet"]
             print(
-                f"{block:>5} {pattern:>9} q{depth:<3}{theirs:>9,.0f} MB/s{their_cpu:>8.0f} us/MiB"
+                f"{case:30}{theirs:>9,.0f} MB/s{their_cpu:>8.0f} us/MiB"
                 f"{ours:>9,.0f} MB/s{our_cpu:>8.0f} us/MiB{ours / theirs:>8.2f}",
                 flush=True,
             )
+            found[case] = best
+    (folder / RATES).write_text(json.dumps(found), encoding="utf-8")
+
+
+def _keep(folder: Path) -> None:
+    """What was measured on the hosts."""
+    found = json.loads((folder / RATES).read_text(encoding="utf-8"))
+    figures = [
+        Figure(
+            case,
+            f"{best['Motet'][0]:,.0f} MB/s, {best['Motet'][1] / 1e3:.2f} ms/MiB",
+            f"{best['nbdkit'][0]:,.0f} MB/s, {best['nbdkit'][1] / 1e3:.2f} ms/MiB",
+            round(best["Motet"][0] / best["nbdkit"][0], 3),
+            1.0 if "128K" in case else None,
+        )
+        for case, best in found.items()
+    ]
+    report("remote_memory_beside_nbdkit", TITLE, figures, plot=False)
 
 
 def _measured(
@@ -111,6 +138,7 @@ def on_hosts() -> None:
                 words = [name, lender.address, str(lender.process.pid), host, str(nbdkit)]
                 script = [sys.executable, __file__, *sys.argv[1:], "--inside", *words]
                 subprocess.run(bed.entering(BORROWER, script)[0], check=True)
+            _keep(Path(name))
     finally:
         bed.down()
 
@@ -143,7 +171,7 @@ def main() -> None:
         return
     if not is_measurable("nbdkit"):
         return
-    print(f"{'':20}{'nbdkit':>23}{'Motet':>22}{'ratio':>15}")
+    print(f"{'':30}{'nbdkit':>23}{'Motet':>22}{'ratio':>15}")
     print(f"two hosts; {load()}", flush=True)
     on_hosts()
     print(f"one machine; {load()}", flush=True)

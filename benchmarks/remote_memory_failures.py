@@ -5,8 +5,9 @@
 The slabs are at six lender processes, the backup is on a throttled disk. The program reads rows of
 1 KiB and writes one in twenty; popular ones are drawn by Zipf's law. Prints the loss of
 throughput in the seconds after a random lender was killed, after the busiest one was killed, and
-while one slab per second is evicted; and how long it takes to map and to evict a slab. Needs Linux,
-root, fio and control groups of version 1 (for the throttle).
+while one slab per second is evicted; and how long it takes to map and to evict a slab. The results
+are kept in results/remote_memory_failures.json. Needs Linux, root, fio and control groups of
+version 1 (for the throttle).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from motet.remote_memory.buffer.block_cache import BlockCache
 from motet.remote_memory.core.device_geometry import DeviceGeometry
 from motet.transport import new_secret, use_short_switch_interval
 from support.evicting_lender import EvictingLender, EvictingLenders
+from support.figures import Figure, report
 from support.hosts import unwind_when_terminated
 from support.memory_processes import load
 from support.throttled_disk import Disk, is_measurable, throttled_disk
@@ -39,6 +41,7 @@ BLOCK, ROW = 16 << 10, 1 << 10
 SHARE, WRITES, ZIPF = 75, 0.05, 0.8
 PENDING = 8 << 20
 BEFORE_S, AFTER_S, EVICTIONS = 4, 8, 10
+BUSIEST = 3
 
 
 @dataclass(frozen=True)
@@ -179,19 +182,38 @@ def main() -> None:
         print(f"{disk.name}: {disk.iops():,.0f} random reads of 4 KiB per second", flush=True)
         shape = Given(nbytes, new_secret())
         group = stack.enter_context(EvictingLenders(LENDERS, shape.secret, SLAB, nbytes // SLAB))
-        losses = [kill_one(group, disk, shape, is_busiest=False) for _ in range(given.runs)]
-        print(f"random lender killed: loss {100 * statistics.median(losses):.1f} % (median)")
-        busiest = [kill_one(group, disk, shape, is_busiest=True) for _ in range(3)]
-        print(
-            f"busiest lender killed: loss {100 * statistics.median(busiest):.1f} % (median)",
-            flush=True,
-        )
+        random_losses = [kill_one(group, disk, shape, is_busiest=False) for _ in range(given.runs)]
+        print("the busiest:", flush=True)
+        busiest_losses = [kill_one(group, disk, shape, is_busiest=True) for _ in range(BUSIEST)]
         loss, times, mapped = evict_each_second(group, disk, shape)
-        print(f"one slab of {SLAB >> 20} MiB evicted per second: loss {100 * loss:.1f} %")
-        print(
-            f"evict {1e3 * statistics.median(times):.2f} ms, "
-            f"map {1e3 * statistics.median(mapped):.2f} ms (medians); {load()}"
-        )
+    report(
+        "remote_memory_failures",
+        f"What failed lenders and evictions cost a program with {SHARE} % of {given.mb} MB in "
+        f"memory, {LENDERS} lenders (peer: the paper's VoltDB)",
+        [
+            _lost("a random lender is killed", random_losses, "34.5 %"),
+            _lost("the busiest lender is killed", busiest_losses, "58.3 %"),
+            _lost(f"a slab of {SLAB >> 20} MiB is evicted per second", [loss], "2.3 %"),
+            _took("map a slab", mapped, "54.25 ms"),
+            _took("evict a slab, until its memory is free", times, "0.36 ms"),
+        ],
+        plot=False,
+    )
+
+
+def _lost(name: str, losses: list[float], paper: str) -> Figure:
+    """Throughput; the ratio is what is left."""
+    median, count = statistics.median(losses), len(losses)
+    spread = f" ({100 * min(losses):.0f} to {100 * max(losses):.0f} %, {count} runs)"
+    measured = f"{100 * median:.1f} %{spread if count > 1 else ''}"
+    return Figure(f"throughput lost: {name}", measured, paper, round(1 - median, 3))
+
+
+def _took(name: str, times: list[float], paper: str) -> Figure:
+    """The median."""
+    middle_ms, most_ms = 1e3 * statistics.median(times), 1e3 * max(times)
+    measured = f"{middle_ms:.2f} ms (most {most_ms:.1f}, {len(times)} times)"
+    return Figure(f"time: {name}", measured, paper)
 
 
 if __name__ == "__main__":
