@@ -26,9 +26,11 @@ from motet.aggregation.master.state.instructions import (
     SetWorkersOn,
 )
 from motet.aggregation.wire.aggregator_control import JobAccess
-from motet.domain.errors import MotetError
+from motet.domain.errors import MotetError, NotFound
 
 _LOG = logging.getLogger(__name__)
+USUAL_REPETITIONS = 60
+"""So often an operation may find that something is not there yet: for about a minute."""
 
 
 class AggregatorLines:
@@ -42,6 +44,7 @@ class AggregatorLines:
         self._lock = threading.Lock()
         self._controls: dict[int, ClosableControl] = {}
         self._endpoints: dict[int, str] = {}
+        self._failures: dict[str, tuple[str, int]] = {}
         self._closing = threading.Event()
 
     def add(self, number: int, endpoint: str) -> None:
@@ -72,11 +75,27 @@ class AggregatorLines:
     def _run(self, operation: PoolOperation, access: JobAccess | None) -> None:
         try:
             self._call(operation, access)
-        except (MotetError, KeyError) as error:
-            _LOG.warning("%s failed: %s", operation, error)
+        except KeyError as error:
+            self._report(OperationFailed(operation.operation, f"Aggregator {error} has ended"))
+        except MotetError as error:
+            self._warn(operation, error)
             self._report(OperationFailed(operation.operation, str(error)))
         else:
+            self._failures.pop(described(operation), None)
             self._report(OperationDone(operation.operation))
+
+    def _warn(self, operation: PoolOperation, error: MotetError) -> None:
+        """Once for all repetitions; not of Aggregators that have ended, whose ends are known."""
+        names = {operation.aggregator, getattr(operation, "target", operation.aggregator)}
+        what, reason = described(operation), str(error)
+        if not names <= self._controls.keys():
+            return
+        known, count = self._failures.get(what, ("", 0))
+        count = count + 1 if known == reason else 1
+        self._failures[what] = reason, count
+        # A job's tensors are there once its workers have started.
+        if count == (USUAL_REPETITIONS if isinstance(error, NotFound) else 1):
+            _LOG.warning("%s failed: %s", what, reason)
 
     def _call(self, operation: PoolOperation, access: JobAccess | None) -> None:
         """Raises MotetError; KeyError: the Aggregator is gone."""
@@ -108,3 +127,25 @@ class AggregatorLines:
                 self._report(AggregatorMeasured(number, tuple(control.measurements())))
             if self._controls.get(number) is not control:
                 return
+
+
+def described(operation: PoolOperation) -> str:
+    """For the log, in a line: a model may have hundreds of tensors."""
+    at = f"Aggregator {operation.aggregator}"
+    match operation:
+        case OpenOn(job=job):
+            return f"{at}: opening job {job}"
+        case CloseOn(job=job):
+            return f"{at}: closing job {job}"
+        case SetWorkersOn(job=job, from_step=step):
+            return f"{at}: telling the workers of job {job} from step {step} on"
+        case SetCycleOn():
+            return f"{at}: telling its cycle"
+        case MoveTo(job=job, tensors=tensors, target=target):
+            return f"{at}: moving {len(tensors)} tensors of job {job} to Aggregator {target}"
+        case ReplicateTo(job=job, tensors=tensors, target=target):
+            return f"{at}: copying {len(tensors)} tensors of job {job} to Aggregator {target}"
+        case PromoteOn(job=job, tensors=tensors):
+            return f"{at}: serving {len(tensors)} tensors of job {job} from replicas"
+        case ForgetOn(job=job):
+            return f"{at}: going on with job {job} without replicas that lack a step"
