@@ -6,15 +6,17 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from aggregation_training import AggregatorPool, SmallTraining, same, same_state
+from aggregation_training import AggregatorPool, SmallTraining, pull_all, same, same_state
 from motet.aggregation.agent.numpy_agent import NumpyAgent
 from motet.aggregation.aggregator import migration
 from motet.aggregation.aggregator.replication import Replication
 from motet.aggregation.aggregator.tenant import Tenant
+from motet.aggregation.tensors.job_tensors import Effects, JobTensors
 from motet.domain.errors import MotetError, NotFound, Unreachable
 from waiting import wait_until
 
@@ -145,6 +147,42 @@ def test_gradients_that_came_before_a_copy_are_sent_again_if_it_never_comes(
             calls[0].result(60)
     values, state = TRAINING.with_torch()
     assert all(same(own, values) and same_state(own_state, state) for own, own_state in found)
+
+
+def test_values_that_are_loaded_during_a_move_replace_those_of_its_copy(
+    pool: AggregatorPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tensors have departed, their copies have not come when the Agent loads others."""
+    has_departed, goes_on, waits = threading.Event(), threading.Event(), threading.Event()
+    await_versions = JobTensors.await_versions
+
+    def before_copy(self: Replication, tenant: Tenant) -> None:
+        has_departed.set()
+        goes_on.wait()
+
+    def noted(self: JobTensors, *arguments: Any) -> Effects:
+        waits.set()
+        return await_versions(self, *arguments)
+
+    agent = NumpyAgent(pool.table, 0, 1)
+    values = TRAINING.initial()
+    agent.initialise(TRAINING.specs, TRAINING.spec, values)
+    loaded = [value + 1 for value in values]
+    monkeypatch.setattr(Replication, "await_quiet", before_copy)
+    monkeypatch.setattr(JobTensors, "await_versions", noted)
+    with ThreadPoolExecutor(2) as threads:
+        move = threads.submit(pool.aggregators[0].move, 1, pool.table.on(0), pool.peer(1))
+        has_departed.wait()
+        load = threads.submit(agent.load, loaded, [{}] * len(values))
+        try:
+            wait_until(lambda: load.done() or waits.is_set())
+        finally:
+            goes_on.set()
+        load.result(60)
+        move.result(60)
+    pull_all(agent, values)
+    agent.close()
+    assert same(values, loaded)
 
 
 def test_means_follow_a_tensor_too(pool: AggregatorPool) -> None:

@@ -191,12 +191,27 @@ def _read_state(services: Services, tenant: Tenant, request: Request) -> None:
 
 def _load_state(services: Services, tenant: Tenant, request: Request) -> None:
     images = decode_images(request.meta, request.payload)
+    numbers = [image.tensor for image in images]
+
+    def load() -> None:
+        with tenant.lock:
+            if _is_answered(tenant, numbers, request):
+                return
+            try:
+                for image in images:
+                    tenant.tensors.slots[image.tensor].load(image)
+            except Exception as error:  # Of this request; the job goes on.
+                request.fail(error)
+                return
+        services.loaded(tenant, numbers, request.reply)
+
     with tenant.lock:
-        if _is_elsewhere(tenant, [image.tensor for image in images], request):
+        if _is_elsewhere(tenant, numbers, request):
             return
-        for image in images:
-            tenant.tensors.slots[image.tensor].load(image)
-    services.loaded(tenant, [image.tensor for image in images], request.reply)
+        # The copy of a tensor that arrives here would replace what is loaded before it.
+        version = max((image.version for image in images), default=0)
+        effects = tenant.tensors.await_versions(numbers, version, load)
+    services.carry_out(tenant, effects)
 
 
 def _broadcast(services: Services, tenant: Tenant, request: Request) -> None:

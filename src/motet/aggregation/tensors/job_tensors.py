@@ -153,8 +153,9 @@ class JobTensors:
     def await_versions(
         self, numbers: Sequence[int], version: int, respond: Callable[[], None]
     ) -> Effects:
-        """Respond once all tensors have at least this version."""
-        missing = [n for n in numbers if self.slots[n].version < max(version, 0)]
+        """Respond once all tensors are here with at least this version."""
+        slots, least = self.slots, max(version, 0)
+        missing = [n for n in numbers if slots[n].version < least or slots[n].is_arriving]
         return _await(missing, self._version_waits, version, respond)
 
     def await_means(
