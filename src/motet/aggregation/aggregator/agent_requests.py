@@ -40,8 +40,9 @@ class Services(Protocol):
         """Compute works and answer requests; call it without the job's lock."""
         ...
 
-    def answer(self, size_bytes: int, call: Callable[[], None]) -> None:
-        """Run a call that copies so many bytes, on another thread if they are many."""
+    def answer(self, tenant: Tenant, size_bytes: int, call: Callable[[], None]) -> None:
+        """Run a call that copies so many bytes: if they are many, on another thread, and if the
+        job's step is late, when the cycle has room."""
         ...
 
     def loaded(self, tenant: Tenant, numbers: Sequence[int], call: Callable[[], None]) -> None:
@@ -295,7 +296,7 @@ def _respond_with(
         with tenant.lock:
             slots = tenant.tensors.slots
             size = sum(slots[n].size_bytes for n in message.tensors if n in slots)
-        services.answer(size, send)
+        services.answer(tenant, size, send)
 
     return respond
 

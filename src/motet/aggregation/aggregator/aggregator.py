@@ -153,12 +153,19 @@ class Aggregator:
             job = tenant.access.job
             self._end(tenant, JobFailed(f"job {job}: an answer failed: {_described(failure)}"))
 
-    def answer(self, size_bytes: int, call: Callable[[], None]) -> None:
+    def answer(self, tenant: Tenant, size_bytes: int, call: Callable[[], None]) -> None:
         """See Services."""
         if size_bytes < _ANSWERED_HERE_BYTES:
             call()
-        else:
-            self._answers.run(call)
+            return
+
+        def timed() -> None:
+            began_ns = time.monotonic_ns()
+            call()
+            tenant.meter.answer_costs.took(size_bytes, time.monotonic_ns() - began_ns)
+
+        if not self._loop.answer_late(tenant, size_bytes, timed):
+            self._answers.run(timed)
 
     def loaded(self, tenant: Tenant, numbers: Sequence[int], call: Callable[[], None]) -> None:
         """See Services."""

@@ -10,16 +10,34 @@ LATEST = 64
 """Iterations that the median is taken of."""
 
 
+class RecentCosts:
+    """How long something takes, by what it is: the longest of late, which is forgotten slowly."""
+
+    def __init__(self) -> None:
+        self._costs_ns: dict[int, int] = {}
+
+    def took(self, what: int, cost_ns: int) -> None:
+        """It took so long now."""
+        known_ns = self._costs_ns.get(what, 0)
+        self._costs_ns[what] = max(cost_ns, (3 * known_ns + cost_ns) // 4)
+
+    def expected_ns(self, what: int) -> int:
+        """0: unknown."""
+        return self._costs_ns.get(what, 0)
+
+
 class JobMeter:
     """Durations of a job's iterations, CPU time of its tensors, and skew of its workers.
 
-    `last_cost_ns`: how long each tensor's last aggregation took, waits included.
+    `work_costs`: by tensor, how long its aggregation takes, waits included. `answer_costs`: by
+    size, how long the copy of an answer takes.
     """
 
     def __init__(self) -> None:
         self.steps = 0
         self.late = 0
-        self.last_cost_ns: dict[int, int] = {}
+        self.work_costs = RecentCosts()
+        self.answer_costs = RecentCosts()
         self._last_end_ns: int | None = None
         self._durations_ns: deque[int] = deque(maxlen=LATEST)
         self._ends_ns: dict[int, dict[int, int]] = {}

@@ -18,12 +18,13 @@ WORK_MS = {1: 10, 2: 30}
 
 
 class TimedLoop:
-    """A loop whose work takes time of its own clock. `ran`: the jobs in the order of their work."""
+    """A loop whose work takes time of its own clock. `ran`: the jobs in the order of their work,
+    and what was answered in the cycle."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._now_ns = 0
-        self.ran: list[int] = []
+        self.ran: list[int | str] = []
         self.tenants = {n: Tenant(JobAccess(n, f"job {n}", b"", 1)) for n in WORK_MS}
         self.loop = ComputeLoop(self._compute, self.now_ns)
 
@@ -43,6 +44,12 @@ class TimedLoop:
         work = SlotWork(0, step, True, None, (0,), 1)
         self.loop.submit(self.tenants[job], [work])
 
+    def answer(self, job: int, size_bytes: int) -> bool:
+        """Of as many milliseconds as it has bytes; False: not in the cycle."""
+        return self.loop.answer_late(
+            self.tenants[job], size_bytes, lambda: self._take(f"answer {job}", size_bytes)
+        )
+
     def run(self, job: int, step: int, ms: int) -> None:
         """A work of a job that is alone then."""
         self.at(ms)
@@ -51,9 +58,12 @@ class TimedLoop:
         wait_until(lambda: len(self.ran) == count)
 
     def _compute(self, tenant: Tenant, works: Sequence[SlotWork]) -> None:
+        self._take(tenant.access.job, WORK_MS[tenant.access.job])
+
+    def _take(self, what: int | str, ms: int) -> None:
         with self._lock:
-            self._now_ns += WORK_MS[tenant.access.job] * MS
-        self.ran.append(tenant.access.job)
+            self._now_ns += ms * MS
+        self.ran.append(what)
 
 
 @pytest.fixture
@@ -63,7 +73,7 @@ def timed() -> Iterator[TimedLoop]:
     timed.loop.close()
 
 
-def late_beside_expected(timed: TimedLoop) -> list[int]:
+def late_beside_expected(timed: TimedLoop) -> list[int | str]:
     """Job 2 comes 40 ms late, 10 ms before job 1; the order in which both run."""
     for step, ms in ((1, 0), (2, 100)):
         timed.run(1, step, ms)
@@ -87,3 +97,26 @@ def test_late_work_waits_for_a_neighbour_that_is_due(timed: TimedLoop) -> None:
 
 def test_without_a_cycle_work_runs_in_the_order_of_arrival(timed: TimedLoop) -> None:
     assert late_beside_expected(timed) == [2, 1]
+
+
+def test_a_late_answer_waits_for_a_neighbour_that_is_due(timed: TimedLoop) -> None:
+    timed.enforce_cycle()
+    timed.run(2, 1, 0)
+    timed.run(1, 1, 60)
+    timed.run(2, 2, 125)
+    timed.tenants[2].meter.answer_costs.took(20, 20 * MS)
+    assert timed.ran[-1] == 2
+    timed.at(158)
+    assert timed.answer(2, 20)
+    timed.submit(1, 2)
+    wait_until(lambda: len(timed.ran) == 5)
+    assert timed.ran[3:] == [1, "answer 2"]
+
+
+def test_an_answer_of_a_step_on_time_is_none_of_the_cycle(timed: TimedLoop) -> None:
+    assert not timed.answer(2, 20)
+    timed.enforce_cycle()
+    timed.run(2, 1, 0)
+    timed.run(2, 2, 100)
+    assert not timed.answer(2, 20)
+    assert timed.ran == [2, 2]

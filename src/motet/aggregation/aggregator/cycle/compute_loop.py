@@ -1,7 +1,8 @@
 """The thread that aggregates: it takes the work of all jobs in the order of the cycle.
 
 Work on small tensors of one step is done together, up to a size that takes no longer than a tensor
-of a usual size: other jobs wait for no more than before.
+of a usual size: other jobs wait for no more than before. Answers of late steps are work too: their
+copies take memory bandwidth and processor time of the neighbours that are expected.
 """
 
 from __future__ import annotations
@@ -27,17 +28,19 @@ _WEIGHT_OF_ANY = 1 << 14
 
 @dataclass(eq=False)
 class TenantWork:
-    """Work on one tensor of a job, or on several small ones."""
+    """Work on one tensor of a job, or on several small ones; or, without any, an `answer`."""
 
     tenant: Tenant
     works: list[SlotWork]
     size_bytes: int
     cost_ns: int
+    answer: Callable[[], None] | None = None
 
     def joins(self, work: SlotWork) -> bool:
         """Whether more work can be done with this."""
         return (
-            work.size_bytes <= SMALL_BYTES
+            bool(self.works)
+            and work.size_bytes <= SMALL_BYTES
             and self.size_bytes + work.size_bytes <= TOGETHER_BYTES
             and self.works[0].size_bytes <= SMALL_BYTES
             and self.works[0].is_like(work)
@@ -72,7 +75,7 @@ class ComputeLoop:
                 if work.step != step:
                     step = work.step
                     self._schedule.arrived(job, step, now_ns)
-                cost_ns = tenant.meter.last_cost_ns.get(work.tensor, 0)
+                cost_ns = tenant.meter.work_costs.expected_ns(work.tensor)
                 if queue and queue[-1].tenant is tenant and queue[-1].joins(work):
                     queue[-1].works.append(work)
                     queue[-1].size_bytes += work.size_bytes
@@ -80,6 +83,18 @@ class ComputeLoop:
                 else:
                     queue.append(TenantWork(tenant, [work], work.size_bytes, cost_ns))
             self._changed.notify()
+
+    def answer_late(self, tenant: Tenant, size_bytes: int, call: Callable[[], None]) -> bool:
+        """Answer in the cycle if the job's step is late; returns False, without a call, if not."""
+        job = tenant.access.job
+        with self._changed:
+            if self._schedule.is_on_time(job, self._clock()):
+                return False
+            cost_ns = tenant.meter.answer_costs.expected_ns(size_bytes)
+            queue = self._queues.setdefault(job, deque())
+            queue.append(TenantWork(tenant, [], size_bytes, cost_ns, call))
+            self._changed.notify()
+        return True
 
     def set_cycle(self, cycle_ns: int, shares: Sequence[CycleShare]) -> None:
         """See AggregatorControl."""
@@ -102,14 +117,18 @@ class ComputeLoop:
             job = found.tenant.access.job
             began_ns = self._clock()
             try:
-                self._compute(found.tenant, found.works)
+                if found.answer is not None:
+                    found.answer()
+                else:
+                    self._compute(found.tenant, found.works)
             except Exception:  # Of one job: all others still need this thread.
                 _LOG.exception("work of job %d failed", job)
-            cost_ns = self._clock() - began_ns
+            now_ns = self._clock()
+            cost_ns = now_ns - began_ns
             with self._changed:
                 for work, share_ns in shared_cost(found.works, cost_ns):
-                    found.tenant.meter.last_cost_ns[work.tensor] = share_ns
-                self._schedule.ran(job, cost_ns)
+                    found.tenant.meter.work_costs.took(work.tensor, share_ns)
+                self._schedule.ran(job, cost_ns, now_ns)
 
     def _next(self) -> TenantWork | None:
         """Wait for work that may run; None: closed."""

@@ -5,8 +5,10 @@ soon as the processor is free. One that comes late runs in this cycle only if en
 after what is still expected of other jobs, and only where it does not delay their next iteration;
 else it waits for the next cycle. Source: the seed, section 4.3.3.2, "Handling outliers".
 
-Departure: the seed reserves an amount of time. Work is not interrupted once it runs, so the time
-before the next expected iteration counts too: a late tensor that needs more waits behind it.
+Departures: the seed reserves an amount of time. Work is not interrupted once it runs, so the time
+before the next expected iteration counts too: a late tensor that needs more waits behind it. A job
+whose iterations are shorter than C / r is not held back, so its next one may come D after the one
+before; late work leaves that moment free too.
 """
 
 from __future__ import annotations
@@ -19,12 +21,12 @@ from motet.aggregation.wire.aggregator_control import CycleShare
 
 TOLERANCE = 0.1
 """An iteration is late by more than this share of its duration."""
-DISTURBANCE = 0.04
+DISTURBANCE = 0.02
 """Late work may delay an expected iteration by so much of its duration, before it makes room."""
 OVERUSE = 2
 """An iteration that takes so many times its CPU time counts as late from then on."""
 MOST_POSTPONED = 2
-"""After so many cycles, postponed work runs like work that came on time."""
+"""A step of which no work could run for so many cycles runs like one that came on time."""
 
 
 class NextJob(NamedTuple):
@@ -36,14 +38,18 @@ class NextJob(NamedTuple):
 
 @dataclass
 class _Rhythm:
-    """A job's iterations here. `expected_ns`: when the next one is."""
+    """A job's iterations here. `duration_ns`: C / r. `shortest_ns`: D. `expected_ns`: when the next
+    one is. `is_exempt`: whether the rest of the step runs as if it had come on time.
+    """
 
     duration_ns: int
+    shortest_ns: int
     work_ns: int
     expected_ns: int | None = None
     step: int = 0
     spent_ns: int = 0
     is_late: bool = False
+    is_exempt: bool = False
     waits_since_cycle: int | None = None
     is_postponed: bool = False
 
@@ -61,8 +67,9 @@ class _Rhythm:
 
     def is_disturbed(self, now_ns: int, cost_ns: int) -> bool:
         """Whether its next iteration may have to wait too long for work that begins now."""
-        delay_ns = now_ns + cost_ns - max(self.expected_ns or 0, now_ns)
-        return delay_ns > DISTURBANCE * self.duration_ns
+        soonest_ns = (self.expected_ns or 0) - self.duration_ns + self.shortest_ns
+        delay_ns = now_ns + cost_ns - max(soonest_ns, now_ns)
+        return delay_ns > DISTURBANCE * self.shortest_ns
 
 
 class CycleSchedule:
@@ -81,8 +88,10 @@ class CycleSchedule:
         self._rhythms = {}
         for share in shares:
             duration_ns = cycle_ns // max(share.runs, 1)
-            rhythm = before.get(share.job) or _Rhythm(duration_ns, share.work_ns)
-            rhythm.duration_ns, rhythm.work_ns = duration_ns, share.work_ns
+            shortest_ns = min(share.iteration_ns, duration_ns)
+            rhythm = before.get(share.job) or _Rhythm(duration_ns, shortest_ns, share.work_ns)
+            rhythm.duration_ns, rhythm.shortest_ns = duration_ns, shortest_ns
+            rhythm.work_ns = share.work_ns
             rhythm.waits_since_cycle = None
             self._rhythms[share.job] = rhythm
 
@@ -91,27 +100,28 @@ class CycleSchedule:
         rhythm = self._rhythms.get(job)
         if rhythm is None or step <= rhythm.step:
             return False
-        early_ns = 0
-        if rhythm.expected_ns is not None:
-            early_ns = max(rhythm.expected_ns - rhythm.tolerance_ns - now_ns, 0)
         rhythm.is_late = rhythm.expected_ns is not None and rhythm.is_overdue(now_ns)
         rhythm.step, rhythm.spent_ns = step, 0
-        rhythm.waits_since_cycle, rhythm.is_postponed = None, False
-        rhythm.expected_ns = now_ns + early_ns + rhythm.duration_ns
+        rhythm.is_exempt, rhythm.is_postponed, rhythm.waits_since_cycle = False, False, None
+        rhythm.expected_ns = now_ns + rhythm.duration_ns
         return rhythm.is_late
 
-    def ran(self, job: int, cost_ns: int) -> None:
-        """Work of a job has taken this time."""
+    def ran(self, job: int, cost_ns: int, now_ns: int) -> None:
+        """Work of a job has taken this time, and is done. Where it had to wait, the job's next
+        iteration is expected so much later."""
         rhythm = self._rhythms.get(job)
         if rhythm is not None:
             rhythm.spent_ns += cost_ns
+            rhythm.waits_since_cycle = None
+            begins_ns = now_ns - rhythm.work_ns
+            rhythm.expected_ns = max(rhythm.expected_ns or 0, begins_ns + rhythm.duration_ns)
 
     def choose(self, ready: Mapping[int, int], now_ns: int) -> NextJob:
         """`ready`: the expected cost of the first work of each job, in the order of arrival."""
         if not self._cycle_ns or not ready:
             return NextJob(next(iter(ready), None))
         for job in ready:
-            if self._is_on_time(job, now_ns):
+            if self.is_on_time(job, now_ns):
                 return NextJob(job)
         wake_ns = self._cycle_end_ns(now_ns)
         for job, cost_ns in ready.items():
@@ -121,18 +131,21 @@ class CycleSchedule:
             wake_ns = min(wake_ns, obstacle_ns)
         return NextJob(None, max(wake_ns, now_ns + 1))
 
+    def is_on_time(self, job: int, now_ns: int) -> bool:
+        """Whether work of a job's step is never held back."""
+        rhythm = self._rhythms.get(job)
+        if rhythm is None or not self._cycle_ns:
+            return True
+        if self._postponed_cycles(rhythm, now_ns) >= MOST_POSTPONED:
+            rhythm.is_exempt = True
+        return rhythm.is_exempt or (
+            not rhythm.is_late and rhythm.spent_ns < OVERUSE * rhythm.work_ns
+        )
+
     def take_postponed(self) -> list[int]:
         """The jobs whose iterations were moved to the next cycle since the last call."""
         postponed, self._postponed = self._postponed, []
         return postponed
-
-    def _is_on_time(self, job: int, now_ns: int) -> bool:
-        rhythm = self._rhythms.get(job)
-        if rhythm is None:
-            return True
-        return (
-            not rhythm.is_late and rhythm.spent_ns < OVERUSE * rhythm.work_ns
-        ) or self._postponed_cycles(rhythm, now_ns) >= MOST_POSTPONED
 
     def _obstacle_ns(self, job: int, cost_ns: int, now_ns: int) -> int | None:
         """None: late work can run now; else when to look again."""
@@ -154,11 +167,12 @@ class CycleSchedule:
         return None
 
     def _still_expected_ns(self, rhythm: _Rhythm, end_ns: int) -> int:
-        """CPU time of the iterations that are expected before the end of the cycle."""
+        """CPU time that expected iterations take before the end of the cycle."""
         expected_ns = rhythm.expected_ns
         if expected_ns is None or expected_ns >= end_ns:
             return 0
-        return -(-(end_ns - expected_ns) // rhythm.duration_ns) * rhythm.work_ns
+        whole, rest_ns = divmod(end_ns - expected_ns, rhythm.duration_ns)
+        return whole * rhythm.work_ns + min(rest_ns, rhythm.work_ns)
 
     def _begin_to_wait(self, rhythm: _Rhythm, now_ns: int) -> None:
         if rhythm.waits_since_cycle is None:
