@@ -8,8 +8,8 @@ from typing import Protocol, TypeAlias
 from motet.aggregation.aggregator.broadcasts import Missing
 from motet.aggregation.aggregator.replication import after_all
 from motet.aggregation.aggregator.tenant import Tenant
+from motet.aggregation.tensors.gradient_memory import PushedBatch
 from motet.aggregation.tensors.gradient_memory import size_bytes as size_bytes_of
-from motet.aggregation.tensors.gradient_memory import tensors_over
 from motet.aggregation.tensors.job_tensors import Effects
 from motet.aggregation.tensors.step_gradients import WorkerGradient
 from motet.aggregation.wire.job_requests import (
@@ -111,10 +111,10 @@ def _push(services: Services, tenant: Tenant, request: Request) -> None:
             slot.require_open(message.step)
         tenant.hold(size_bytes)
         release = after_all(len(slots), lambda: _consumed(tenant, request, size_bytes))
-        tensors = tensors_over(payload, specs)
+        batch = PushedBatch(payload, message.tensors, specs)
         gradients = [
-            WorkerGradient(count, tensor, release)
-            for count, tensor in zip(message.counts, tensors, strict=True)
+            WorkerGradient(count, gradient, release, batch)
+            for count, gradient in zip(message.counts, batch.parts, strict=True)
         ]
         effects = tenant.tensors.push(message.rank, message.step, message.tensors, gradients)
     services.carry_out(tenant, effects)

@@ -42,14 +42,29 @@ def tensor_over(data: memoryview | Bytes, dtype: str) -> TorchTensor:
     return tensor.view(torch.bfloat16) if dtype == "bfloat16" else tensor
 
 
-def tensors_over(data: memoryview, specs: Sequence[TensorSpec]) -> Sequence[TorchTensor]:
-    """Flat tensors that lie one after the other in bytes of their joint size."""
-    dtypes = {spec.dtype for spec in specs}
-    if len(dtypes) == 1:
-        whole = tensor_over(data, *dtypes)
-        sizes = [math.prod(spec.shape) for spec in specs]
-        split: Sequence[TorchTensor] = (whole,) if len(sizes) == 1 else whole.split(sizes)
-        return split
+class PushedBatch:
+    """Gradients that a worker has sent in one message. `numbers`: of their tensors. `parts`: flat.
+    `whole`: all of them, one after the other, if they are of one type.
+    """
+
+    __slots__ = ("numbers", "parts", "sizes", "whole")
+
+    def __init__(
+        self, data: memoryview, numbers: Sequence[int], specs: Sequence[TensorSpec]
+    ) -> None:
+        """`data`: bytes of their joint size. `specs`: as they travel."""
+        self.numbers = tuple(numbers)
+        self.sizes = [math.prod(spec.shape) for spec in specs]
+        self.whole: TorchTensor | None = None
+        dtypes = {spec.dtype for spec in specs}
+        if len(dtypes) == 1:
+            self.whole = tensor_over(data, *dtypes)
+            self.parts: Sequence[TorchTensor] = self.whole.split(self.sizes)
+        else:
+            self.parts = _parts_over(data, specs)
+
+
+def _parts_over(data: memoryview, specs: Sequence[TensorSpec]) -> list[TorchTensor]:
     found, offset = [], 0
     for spec in specs:
         end = offset + size_bytes(spec)

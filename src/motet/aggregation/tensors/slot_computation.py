@@ -13,11 +13,8 @@ from typing import Any, NamedTuple
 import torch
 
 from motet.aggregation.tensors.gradient_memory import TorchTensor, TorchType
-from motet.aggregation.tensors.tensor_optimizer import (
-    EXACT_TOGETHER,
-    OptimizerStep,
-    step_together,
-)
+from motet.aggregation.tensors.joint_memory import step_together
+from motet.aggregation.tensors.tensor_optimizer import EXACT_TOGETHER, OptimizerStep
 from motet.aggregation.tensors.tensor_slot import ScratchMemory, SlotWork, TensorSlot
 
 
@@ -40,7 +37,7 @@ def sum_up(
         for slot, work in summed:
             memory = slot.mean_memory(work, scratch if len(computations) == 1 else None)
             slot.mean_is(work, _mean(slot.gradients(work), len(work.ranks), memory))
-    else:
+    elif summed:
         _sum_together(summed)
     return [slot.mean_of(work) if work.sums else None for slot, work in computations]
 
@@ -73,6 +70,8 @@ def _mean(gradients: Sequence[TorchTensor], workers: int, total: TorchTensor) ->
 
 def _sum_together(computations: Sequence[Computation]) -> None:
     """The same for tensors of which equally many workers have sent a gradient."""
+    if _sum_batches(computations):
+        return
     groups: dict[Any, list[tuple[Computation, list[TorchTensor]]]] = defaultdict(list)
     for each in computations:
         gradients = each.slot.gradients(each.work)
@@ -84,6 +83,29 @@ def _sum_together(computations: Sequence[Computation]) -> None:
             means = _means_of([gradients for _, gradients in members], workers, dtype)
         for (each, _), mean in zip(members, means, strict=True):
             each.slot.mean_is(each.work, mean)
+
+
+def _sum_batches(computations: Sequence[Computation]) -> bool:
+    """Add up whole messages, if each worker has sent just these tensors in one, in one order."""
+    (slot, work), *others = computations
+    batches, dtype = slot.batches(work), slot.torch_dtype
+    first = batches[0] if batches else None
+    if first is None or len(first.numbers) != len(computations):
+        return False
+    wholes = [
+        batch.whole
+        for batch in batches
+        if batch is not None and batch.numbers == first.numbers and batch.whole is not None
+    ]
+    if len(wholes) < len(batches) or any(
+        other.batches(each) != batches or other.torch_dtype != dtype for other, each in others
+    ):
+        return False
+    (total,) = _means_of([wholes], len(work.ranks), dtype)
+    means = dict(zip(first.numbers, total.split(first.sizes), strict=True))
+    for each in computations:
+        each.slot.mean_is(each.work, means[each.slot.number])
+    return True
 
 
 def _means_of(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from motet.aggregation.tensors.gradient_memory import TorchTensor
+from motet.aggregation.tensors.gradient_memory import PushedBatch, TorchTensor
 from motet.aggregation.wire.tensor_spec import GroupOptions
 
 Release: TypeAlias = Callable[[], None]
@@ -18,11 +18,12 @@ Release: TypeAlias = Callable[[], None]
 
 
 class WorkerGradient(NamedTuple):
-    """One worker's gradient. `ordinal`: which push of the step it was, from 1."""
+    """One worker's gradient, of a batch. `ordinal`: which push of the step it was, from 1."""
 
     ordinal: int
     gradient: TorchTensor
     release: Release
+    batch: PushedBatch | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,10 @@ class StepGradients:
     def gradients(self, ranks: Sequence[int]) -> list[TorchTensor]:
         """What is added up, in the order of ranks."""
         return [self.contributions[rank].gradient for rank in ranks if self.final.get(rank)]
+
+    def batches(self, ranks: Sequence[int]) -> list[PushedBatch | None]:
+        """What `gradients` came with."""
+        return [self.contributions[rank].batch for rank in ranks if self.final.get(rank)]
 
     def end(self, ranks: Sequence[int]) -> StepEnd:
         """The end that counts: that of the first worker."""

@@ -55,36 +55,46 @@ DEFAULTS: Mapping[OptimizerKind, Mapping[str, Any]] = {
 }
 """torch.optim's."""
 EXACT_TOGETHER = (torch.float32, torch.float64)
-_COUNTER = "step"
+COUNTER = "step"
 """The only part of a state that is a number."""
 _FUNCTIONS: Mapping[str, Any] = {"adam": adam, "adamw": adamw}
 
 
 class TensorOptimizer:
-    """The optimizer of one tensor; `step_together` runs it. All memory is flat."""
+    """The optimizer of one tensor; `run_together` runs it. All memory is flat.
+
+    `array`: the value. `company`, `joint`: see `joint_memory`.
+    """
 
     def __init__(
         self, kind: OptimizerKind, value: TorchTensor, options: GroupOptions, spec: TensorSpec
     ) -> None:
         """`options`: until a step brings others."""
         self.kind = kind
-        self.value = value
-        self.options: Mapping[str, Any] = dict(DEFAULTS[kind]) | _relevant(kind, options)
+        self.options: Mapping[str, Any] = dict(DEFAULTS[kind]) | relevant(kind, options)
         self.tensors: dict[str, TorchTensor] = {}
+        self.company: tuple[int, ...] = ()
+        self.joint: object | None = None
         self._spec = spec
+        self.lie_in(value)
+
+    def lie_in(self, memory: TorchTensor) -> None:
+        """The value is there from now on."""
+        self.value, self.array = memory, array_over(memory)
 
     def state(self) -> dict[str, Array]:
         """By torch.optim's names, as views; empty before the first step."""
         shape = self._spec.shape
         return {
-            name: array_over(value).reshape(() if name == _COUNTER else shape)
+            name: array_over(value).reshape(() if name == COUNTER else shape)
             for name, value in list(self.tensors.items())
         }
 
     def load(self, state: Mapping[str, Array]) -> None:
         """Replace the state by a copy of this one."""
+        self.joint = None
         self.tensors = {
-            name: tensor_from(array if name == _COUNTER else array.reshape(-1), self._spec.dtype)
+            name: tensor_from(array if name == COUNTER else array.reshape(-1), self._spec.dtype)
             for name, array in state.items()
         }
 
@@ -97,14 +107,13 @@ class OptimizerStep(NamedTuple):
     options: GroupOptions | None
 
 
-def step_together(steps: Sequence[OptimizerStep]) -> None:
-    """Apply mean gradients to tensors of one job; the gradients may be overwritten."""
-    for options, members in _by_options(steps):
-        kind = members[0].optimizer.kind
-        (_sgd_step if kind == "sgd" else _adam_step)(kind, members, options)
+def run_together(steps: Sequence[OptimizerStep], options: Mapping[str, Any]) -> None:
+    """Apply mean gradients to tensors with equal options; the gradients may be overwritten."""
+    kind = steps[0].optimizer.kind
+    (_sgd_step if kind == "sgd" else _adam_step)(kind, steps, options)
 
 
-def _by_options(
+def by_options(
     steps: Sequence[OptimizerStep],
 ) -> list[tuple[Mapping[str, Any], list[OptimizerStep]]]:
     """Tensors with equal options, which share one object from then on."""
@@ -116,7 +125,7 @@ def _by_options(
         key = (id(optimizer.options), id(new))
         found = merged.get(key)
         if found is None:
-            found = {**optimizer.options, **_relevant(optimizer.kind, new or {})}
+            found = {**optimizer.options, **relevant(optimizer.kind, new or {})}
             found = known.setdefault(tuple(found.items()), found)
             merged[key] = found
         groups[id(found)].append(step)
@@ -175,7 +184,7 @@ def _is_together(steps: Sequence[OptimizerStep]) -> bool:
 
 def check_options(kind: OptimizerKind, options: GroupOptions) -> None:
     """Raises BadInput for values that torch.optim refuses."""
-    found = dict(DEFAULTS.get(kind, {})) | _relevant(kind, options)
+    found = dict(DEFAULTS.get(kind, {})) | relevant(kind, options)
     for name, value in found.items():
         if name == "betas":
             if not all(0 <= beta < 1 for beta in value):
@@ -186,5 +195,6 @@ def check_options(kind: OptimizerKind, options: GroupOptions) -> None:
         raise BadInput("sgd: nesterov needs a momentum and no dampening")
 
 
-def _relevant(kind: OptimizerKind, options: GroupOptions) -> dict[str, Any]:
+def relevant(kind: OptimizerKind, options: GroupOptions) -> dict[str, Any]:
+    """The options of the group that the optimizer has."""
     return {name: value for name, value in options.items() if name in OPTIONS[kind]}

@@ -10,6 +10,7 @@ import torch
 
 from motet.aggregation.tensors.gradient_memory import (
     TORCH_TYPES,
+    PushedBatch,
     TorchTensor,
     array_over,
     size_bytes,
@@ -75,8 +76,7 @@ class TensorSlot:
         self._first_options = optimizer.groups[spec.group]
         self._steps: dict[int, StepGradients] = {}
         self.optimizer: TensorOptimizer | None = None
-        self._value: TorchTensor | None = None
-        self._array: Array | None = None
+        self._prepared: TorchTensor | None = None
         self._own_mean: TorchTensor | None = None
 
     # -- contents --------------------------------------------------------------------------------
@@ -88,19 +88,16 @@ class TensorSlot:
                 f"{value.nbytes} bytes for tensor {self.spec.name!r} of {self.size_bytes}"
             )
         source = tensor_over(value.reshape(-1).view("u1"), self.spec.dtype)
-        if self._value is None:
-            self._value = torch.empty_like(source)
-        self._value.copy_(source)
-        self._array = array_over(self._value)
         if self.optimizer is None:
-            self.optimizer = TensorOptimizer(
-                self._kind, self._value, self._first_options, self.spec
-            )
+            memory = torch.empty_like(source) if self._prepared is None else self._prepared
+            self.optimizer = TensorOptimizer(self._kind, memory, self._first_options, self.spec)
+            self._prepared = None
+        self.optimizer.value.copy_(source)
         self.version = version
 
     def prepare(self) -> None:
         """Touch memory for a value that will be `put`: new pages take longer than the copy."""
-        self._value = tensor_over(np.full(self.size_bytes, 1, np.uint8), self.spec.dtype)
+        self._prepared = tensor_over(np.full(self.size_bytes, 1, np.uint8), self.spec.dtype)
 
     @property
     def is_sums_only(self) -> bool:
@@ -109,8 +106,8 @@ class TensorSlot:
 
     def value_array(self) -> Array:
         """A flat view of the value (bfloat16 as uint16)."""
-        assert self._array is not None
-        return self._array
+        assert self.optimizer is not None
+        return self.optimizer.array
 
     def state(self) -> dict[str, Array]:
         """Views of the optimizer's state, by torch.optim's names."""
@@ -118,7 +115,7 @@ class TensorSlot:
 
     def image(self) -> TensorImage:
         """Everything at this version, as views; `load` is its inverse."""
-        value = None if self._array is None else self._array.reshape(self.spec.shape)
+        value = None if self.optimizer is None else self.value_array().reshape(self.spec.shape)
         return TensorImage(self.number, self.version, value, self.state())
 
     def load(self, image: TensorImage) -> None:
@@ -131,13 +128,14 @@ class TensorSlot:
 
     def take_over(self, replica: TensorSlot) -> None:
         """Continue with the contents of a replica."""
-        self._value, self._array, self.optimizer = replica._value, replica._array, replica.optimizer
+        self.optimizer = replica.optimizer
         self.version = replica.version
 
     @property
     def memory_bytes(self) -> int:
         """Of value and state."""
-        value_bytes = 0 if self._value is None else self.size_bytes
+        is_empty = self.optimizer is None and self._prepared is None
+        value_bytes = 0 if is_empty else self.size_bytes
         return value_bytes + sum(array.nbytes for array in self.state().values())
 
     # -- gradients -------------------------------------------------------------------------------
@@ -224,6 +222,10 @@ class TensorSlot:
     def gradients(self, work: SlotWork) -> list[TorchTensor]:
         """What is added up, in the order of ranks."""
         return self._steps[work.step].gradients(work.ranks)
+
+    def batches(self, work: SlotWork) -> list[PushedBatch | None]:
+        """The messages that brought them."""
+        return self._steps[work.step].batches(work.ranks)
 
     def mean_memory(self, work: SlotWork, scratch: ScratchMemory | None = None) -> TorchTensor:
         """Where the mean goes. `scratch`: for one that is not needed after the step."""
