@@ -23,6 +23,7 @@ from motet.aggregation.agent.routes import FixedRoutes
 from motet.aggregation.control.aggregator_process import AggregatorProcess
 from motet.aggregation.control.remote_aggregator import RemoteAggregator
 from motet.aggregation.wire.aggregator_control import JobAccess
+from motet.domain.errors import MotetError
 from motet.sim.aggregation.models import MODELS, AggregatedModel
 from motet.transport import Endpoint, new_secret, write_secret
 from support.figures import Figure, parser, report
@@ -34,6 +35,8 @@ QUOTA_BYTES = 16 << 30
 COPIES = {"in turn": 8, "balanced": 8, "with replicas": 11}
 """Memory as multiples of the model: gradients and values of two workers, values, momentum, means;
 replicas of the last three."""
+MEMORY_SHARE = 0.7
+"""Of the memory that is free: other programs need some, too."""
 NOT_SLOWER = 1.0
 
 
@@ -68,7 +71,7 @@ def measured(model: AggregatedModel, kind: str, steps: int) -> tuple[float, floa
             workers.append(subprocess.Popen(command, cwd=ROOT / "benchmarks"))
             stack.callback(workers[-1].kill)
         out = Path(jobs[0].out)
-        _await(out, 3)
+        _await(out, 3, workers)
         if kind == "with replicas":
             endpoints = [each.endpoint for each in servers]
             places = FixedRoutes(1, secret, endpoints).routes(jobs[0].specs()).aggregator_of
@@ -78,23 +81,33 @@ def measured(model: AggregatedModel, kind: str, steps: int) -> tuple[float, floa
         done = len(iterations(out))
         processes = [psutil.Process(each.process.pid) for each in servers]
         processes += [psutil.Process(each.pid) for each in workers]
-        _await(out, done + 2)
+        _await(out, done + 2, workers)
         before_s, done = _cpu_s(processes), len(iterations(out))
-        _await(out, done + steps)
+        _await(out, done + steps, workers)
         cpu_s = _cpu_s(processes) - before_s
         found = iterations(out)[done:, 1]
         return float(np.median(found)), cpu_s / len(found)
 
 
-def compare(model: AggregatedModel, steps: int) -> list[Figure]:
-    """The three kinds, in turn."""
+def kinds_that_fit(model: AggregatedModel) -> list[str]:
+    """Into the memory that is free; none: not even two can be compared."""
+    free_bytes = MEMORY_SHARE * psutil.virtual_memory().available
+    found = [kind for kind, copies in COPIES.items() if copies * model.size_bytes < free_bytes]
+    for kind in COPIES.keys() - found:
+        needed = COPIES[kind] * model.size_bytes / 1e9
+        print(f"{model.name}, {kind}, is left out: it needs {needed:.0f} GB")
+    return found
+
+
+def compare(model: AggregatedModel, kinds: list[str], steps: int) -> list[Figure]:
+    """In turn. `kinds`: tensors in turn, and what is compared with that."""
     sizes = [4 * size for size in model.tensors]
     shares = [
         max(sum(sizes[n] for n in range(len(sizes)) if places[n] == server) for server in (0, 1))
         / sum(sizes)
         for places in (_places(model, RoundRobinRoutes), _places(model, FixedRoutes))
     ]
-    found = {kind: measured(model, kind, steps) for kind in COPIES}
+    found = {kind: measured(model, kind, steps) for kind in kinds}
     base_s, base_cpu_s = found.pop("in turn")
     name = f"{model.name}, {model.size_bytes / 2**20:.0f} MiB in {len(sizes)} tensors"
     figures = [Figure(name, f"{max(shares[1:]):.0%} of bytes", f"{shares[0]:.0%} in turn")]
@@ -102,7 +115,7 @@ def compare(model: AggregatedModel, steps: int) -> list[Figure]:
         target = NOT_SLOWER if kind == "balanced" else None
         figures += [
             Figure(
-                f"  {kind}: step",
+                f"{model.name}, {kind}: step",
                 f"{step_s * 1e3:.0f} ms",
                 f"{base_s * 1e3:.0f} ms",
                 step_s / base_s,
@@ -110,7 +123,7 @@ def compare(model: AggregatedModel, steps: int) -> list[Figure]:
                 at_least=False,
             ),
             Figure(
-                f"  {kind}: CPU time",
+                f"{model.name}, {kind}: CPU time",
                 f"{cpu_s * 1e3:.0f} ms",
                 f"{base_cpu_s * 1e3:.0f} ms",
                 cpu_s / base_cpu_s,
@@ -125,8 +138,10 @@ def _places(model: AggregatedModel, kind: type[FixedRoutes]) -> tuple[int, ...]:
     return kind(1, b"", [Endpoint("", 0)] * SERVERS).routes(specs).aggregator_of
 
 
-def _await(out: Path, count: int) -> None:
+def _await(out: Path, count: int, workers: list[subprocess.Popen[bytes]]) -> None:
     while len(iterations(out)) < count:
+        if ended := [each.returncode for each in workers if each.poll() is not None]:
+            raise MotetError(f"a worker ended with status {ended[0]}")
         time.sleep(0.05)
 
 
@@ -135,15 +150,16 @@ def _cpu_s(processes: list[psutil.Process]) -> float:
 
 
 def main() -> None:
-    """All models that fit into memory, or the smallest."""
-    given = parser(__doc__).parse_args()
+    """All models that fit into memory, or one."""
+    names = {each.name: each for each in sorted(MODELS, key=lambda each: each.size_bytes)}
+    flags = parser(__doc__)
+    flags.add_argument("--model", choices=[*names, "all"], default="all")
+    given = flags.parse_args()
+    chosen = [*names][: 1 if given.quick else None] if given.model == "all" else [given.model]
     figures = []
-    for model in sorted(MODELS, key=lambda each: each.size_bytes)[: 1 if given.quick else None]:
-        needed = max(COPIES.values()) * model.size_bytes
-        if needed > 0.8 * psutil.virtual_memory().available:
-            print(f"{model.name} is left out: it needs {needed / 1e9:.0f} GB")
-            continue
-        figures += compare(model, 8 if given.quick else 15)
+    for name in chosen:
+        if kinds := kinds_that_fit(names[name]):
+            figures += compare(names[name], kinds, 8 if given.quick else 15)
     print(f"load average: {os.getloadavg()}")
     title = "One job on Aggregators against parameter servers (2 of each, 2 workers)"
     report("aggregation_servers", title, figures, plot=False)

@@ -28,6 +28,7 @@ from pathlib import Path
 import numpy as np
 
 from motet.aggregation.wire.pool_views import PoolView
+from motet.domain.errors import MotetError
 from motet.sim.aggregation.models import MODELS, known_model
 from motet.testbed.layout import HostLayout
 from motet.testbed.state import read_state
@@ -54,6 +55,13 @@ ARRIVALS = ((0, "VGG19"), (25, "AWD-LM"), (50, "AlexNet"), (75, "VGG19"))
 ENDS = ((110, 0), (125, 2), (140, 1), (150, 3))
 """Of the case: seconds and models; seconds and jobs."""
 PERIOD_S = 10.0
+RESULTS_OF = {
+    "packing": "aggregation_testbed",
+    "case": "aggregation_case",
+    "real": "aggregation_real",
+    "all": "aggregation_testbed",
+}
+"""By part, so that one does not replace the others."""
 
 
 def job_on(pool: TestbedPool, name: str, model: str, **where: object) -> list[TimedJob]:
@@ -174,7 +182,7 @@ def packing(pool: TestbedPool, names: Sequence[str], seconds: float) -> list[Fig
         serving = sum(1 for each in view.aggregators if each.tensors)
         figures.append(
             Figure(
-                f"{name}: Aggregators, with replicas'",
+                f"Aggregators, with replicas': {name}",
                 f"{used} ({serving} serve)",
                 f"{servers} servers",
                 used / servers,
@@ -182,12 +190,14 @@ def packing(pool: TestbedPool, names: Sequence[str], seconds: float) -> list[Fig
                 at_least=False,
             )
         )
-        for model, ours_s, theirs_s, job in zip(models, shared_s, own_s, view.jobs, strict=True):
-            share = "" if job.predicted_loss is None else f", predicted {job.predicted_loss:.1%}"
+        found = zip(models, shared_s, own_s, view.jobs, strict=True)
+        for number, (model, ours_s, theirs_s, job) in enumerate(found, 1):
+            loss = job.predicted_loss
+            share = "" if loss is None else f", predicted loss {loss:.1%}"
             figures.append(
                 Figure(
-                    f"  {model}: iteration{share}",
-                    f"{ours_s * 1e3:.0f} ms",
+                    f"{name}, job {number} ({model}): iteration",
+                    f"{ours_s * 1e3:.0f} ms{share}",
                     f"{theirs_s * 1e3:.0f} ms",
                     ours_s / theirs_s,
                     SLOWDOWN,
@@ -258,7 +268,7 @@ def case(pool: TestbedPool) -> list[Figure]:
         "samples": [asdict(each) for each in samples],
         "iterations": {name: each.round(4).tolist() for name, each in curves.items()},
     }
-    (RESULTS / "aggregation_case.json").write_text(json.dumps(document))
+    (RESULTS / "aggregation_case_samples.json").write_text(json.dumps(document))
     save_case_figure(
         [[each.at_s, each.aggregators, each.serving, each.servers] for each in samples],
         curves,
@@ -317,7 +327,8 @@ def real(pool: TestbedPool, steps: int) -> list[Figure]:
                 command = [sys.executable, "-m", "support.real_job", json.dumps(described)]
                 processes.append(pool.start(command, {"MOTET_AGGREGATION": str(pool.address)}))
         for process in processes:
-            process.wait(300)
+            if process.wait(300):
+                raise MotetError(f"a worker ended with status {process.returncode}")
         found[kind] = [float(np.median(iterations(out)[steps // 2 :, 1])) for out in outs]
         if kind == "pool":
             pool.end_pool()
@@ -352,7 +363,7 @@ def testbed() -> Iterator[TestbedPool]:
 def main() -> None:
     """All parts, or one."""
     flags = parser(__doc__)
-    flags.add_argument("--part", choices=["packing", "case", "real", "all"], default="all")
+    flags.add_argument("--part", choices=[*RESULTS_OF], default="all")
     given = flags.parse_args()
     unwind_when_terminated()
     seconds = 15.0
@@ -366,7 +377,7 @@ def main() -> None:
         if given.part in ("real", "all"):
             figures += real(pool, 200 if given.quick else 600)
     print(f"load average at the end: {os.getloadavg()}")
-    report("aggregation_testbed", "Jobs that share Aggregators", figures, plot=False)
+    report(RESULTS_OF[given.part], "Jobs that share Aggregators", figures, plot=False)
 
 
 if __name__ == "__main__":

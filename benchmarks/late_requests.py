@@ -1,10 +1,11 @@
 """How far a job that comes late stretches the iterations of its neighbour on an Aggregator.
 
-Two jobs of equal iterations share an Aggregator; each aggregates when the other one computes (waits
-of the same length). Then the second job's computation takes five times as long, so that it comes
-late, at any moment of the cycle. In turns, the Aggregator runs works in the order of arrival, and
-enforces its cycle. The first job's iterations are compared with those of the same round in which
-it is alone, so that the load of the machine counts on both sides.
+Two jobs of equal iterations share an Aggregator; each aggregates when the other one computes. They
+wait in place of computing, the second one for less, since it aggregates for longer. Then its
+computation takes five times as long, so that it comes late, at any moment of the cycle. In turns,
+the Aggregator runs works in the order of arrival, and enforces its cycle. The first job's
+iterations are compared with those of the same round in which it is alone, so that the load of the
+machine counts on both sides.
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ from support.hosts import ROOT
 from support.timed_job import TimedJob, iterations
 
 FIRST, SECOND = 1, 2
-SIZES = {FIRST: (1 << 18,) * 8, SECOND: (12 << 20,) * 2}
+SIZES = {FIRST: (1 << 18,) * 8, SECOND: (12 << 20,) * 5}
 """Works of the first job are short, those of the second long: a work is not interrupted."""
-ITERATION_S = 0.1
+COMPUTE_S = 0.2
+SHORTEST_SHARE = 0.1
+"""Of `COMPUTE_S`: the second job has to compute for a while."""
 STRETCH = 0.05
 SETTLED_S = 2.0
 CASES = {
@@ -40,7 +43,7 @@ CASES = {
     "late, cycle enforced": (5.0, True),
     "late, order of arrival": (5.0, False),
 }
-"""How many times as long the second job computes, and whether the cycle is enforced."""
+"""How many times as long as planned the second job computes, and whether the cycle is enforced."""
 QUOTA_BYTES = 4 << 30
 
 
@@ -125,26 +128,47 @@ class Stretch:
         return cls(float(shares.mean()), float(shares.max()), float((shares > STRETCH).mean()))
 
 
+def profile_of(shared: SharedAggregator, job: TimedJob) -> tuple[float, int]:
+    """Of a job that has just begun; the first one is alone then."""
+    warm(job, 30)
+    iteration_s, work_ns = shared.profile(job)
+    print(f"job {job.number}: {iteration_s * 1e3:.0f} ms, CPU {work_ns / 1e6:.1f} ms", flush=True)
+    return iteration_s, work_ns
+
+
+def plan(
+    jobs: list[TimedJob], profiles: list[tuple[float, int]]
+) -> tuple[float, int, list[CycleShare]]:
+    """The share of `COMPUTE_S` for which the second job computes, so that its iterations are as
+    long as the first one's; the cycle, and what each job uses of it."""
+    (first_s, _), (second_s, _) = profiles
+    planned = max(1 - (second_s - first_s) / COMPUTE_S, SHORTEST_SHARE)
+    print(f"job 2 computes for {planned * COMPUTE_S * 1e3:.0f} ms")
+    cycle_ns = int(1e9 * first_s)
+    return (
+        planned,
+        cycle_ns,
+        [
+            CycleShare(job.number, cycle_ns, 1, work_ns)
+            for job, (_, work_ns) in zip(jobs, profiles, strict=True)
+        ],
+    )
+
+
 def stretches(rounds: int, seconds: float) -> dict[str, list[Stretch]]:
     """By case, of each round."""
     found: dict[str, list[Stretch]] = {case: [] for case in CASES}
     with ExitStack() as stack:
         shared = SharedAggregator(stack)
-        jobs = [shared.start(number, ITERATION_S) for number in (FIRST, SECOND)]
-        for job in jobs:
-            warm(job, 30)
-        profiles = [shared.profile(job) for job in jobs]
-        cycle_ns = int(1e9 * max(iteration_s for iteration_s, _ in profiles))
-        shares = [
-            CycleShare(job.number, int(iteration_s * 1e9), 1, work_ns)
-            for job, (iteration_s, work_ns) in zip(jobs, profiles, strict=True)
-        ]
-        for job, (iteration_s, work_ns) in zip(jobs, profiles, strict=True):
-            print(f"job {job.number}: {iteration_s * 1e3:.0f} ms, CPU {work_ns / 1e6:.1f} ms")
+        jobs = [shared.start(FIRST, COMPUTE_S)]
+        profiles = [profile_of(shared, jobs[0])]
+        jobs.append(shared.start(SECOND, COMPUTE_S))
+        profiles.append(profile_of(shared, jobs[1]))
+        planned, cycle_ns, shares = plan(jobs, profiles)
         for _ in range(rounds):
             alone_s = 0.0
             for case, (delay, is_enforced) in CASES.items():
-                shared.set_delay(delay)
+                shared.set_delay(delay * planned)
                 shared.control.set_cycle(*((cycle_ns, shares) if is_enforced else (0, ())))
                 time.sleep(SETTLED_S)
                 durations_s = durations(jobs[0], seconds)
@@ -183,7 +207,7 @@ def figures_of(found: dict[str, list[Stretch]]) -> list[Figure]:
 def main() -> None:
     """Measure and report."""
     given = parser(__doc__).parse_args()
-    found = stretches(*((1, 10.0) if given.quick else (3, 25.0)))
+    found = stretches(*((1, 10.0) if given.quick else (3, 12.0)))
     report("late_requests", "A late job beside a neighbour", figures_of(found), plot=False)
 
 

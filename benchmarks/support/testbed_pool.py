@@ -69,6 +69,12 @@ class HostLauncher:
         with self._lock:
             self._host_of.pop(number, None)
 
+    def machine_of(self, number: int) -> str:
+        """See AggregatorLauncher."""
+        with self._lock:
+            host = self._host_of.get(number)
+        return "" if host is None else self._hosts[host].name
+
     def running(self) -> Mapping[int, str]:
         """See AggregatorLauncher."""
         return {n: e for each in self._launchers.values() for n, e in each.running().items()}
