@@ -8,14 +8,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggregation_training import AggregatorPool, SmallTraining, same, same_state
+from aggregation_training import AggregatorPool, SmallTraining, pull_all, same, same_state
 from motet.aggregation.agent.numpy_agent import NumpyAgent
+from motet.aggregation.aggregator.agent_requests import AGENT_HANDLERS, AgentHandler, Services
+from motet.aggregation.aggregator.tenant import Tenant
+from motet.aggregation.wire.message_kinds import AggregatorRequest
 from motet.aggregation.wire.tensor_spec import OptimizerKind, OptimizerSpec, TensorSpec
 from motet.domain.errors import BadInput, UnknownName
+from motet.transport import Request
 
 SGD = SmallTraining()
 MOMENTUM = {"lr": 0.1, "momentum": 0.9, "dampening": 0.1, "weight_decay": 0.01}
 NESTEROV = {"lr": 0.1, "momentum": 0.9, "nesterov": True, "maximize": True}
+MANY = ((33,), (7, 3), (), (5,), (64, 64), (1,), (10,), (3, 3), (0, 2), (129,))
 AMSGRAD = {"lr": 0.1, "betas": (0.8, 0.99), "amsgrad": True, "weight_decay": 0.02}
 
 
@@ -34,6 +39,8 @@ def pool() -> Iterator[AggregatorPool]:
         replace(SGD, options={"lr": 0.1}, workers=1),
         replace(SGD, dtype="bfloat16"),
         replace(SGD, shapes=((300, 400), (0, 3), (1 << 16,)), steps=3),
+        replace(SGD, shapes=MANY, options=MOMENTUM, skipped=frozenset({(4, 3), (6, 0)})),
+        replace(SGD, shapes=MANY, kind="adamw", options={"lr": 0.01}, dtype="float64"),
         replace(SGD, kind="adam", options=AMSGRAD),
         replace(SGD, kind="adamw", options={"lr": 0.01}, skipped=frozenset({(2, 2)})),
     ],
@@ -62,6 +69,37 @@ def test_four_workers_are_added_up_in_the_order_of_ranks(pool: AggregatorPool) -
     training = replace(SGD, workers=4, steps=3)
     values, _ = training.with_torch()
     assert all(same(own, values) for own, _ in training.run(pool.table))
+
+
+@pytest.mark.parametrize(
+    ("size", "kinds"), [(1 << 10, {"PUSH", "PULL"}), (1 << 18, {"PUSH", "FINISH", "PULL"})]
+)
+def test_the_last_gradients_of_a_step_end_it(
+    pool: AggregatorPool, monkeypatch: pytest.MonkeyPatch, size: int, kinds: set[str]
+) -> None:
+    """Small tensors of an Aggregator take a message in a step; of large ones some have left."""
+    received: list[str] = []
+
+    def noted(kind: int, handler: AgentHandler) -> AgentHandler:
+        def handle(services: Services, tenant: Tenant, request: Request) -> None:
+            received.append(AggregatorRequest(kind).name)
+            handler(services, tenant, request)
+
+        return handle
+
+    training = replace(SGD, shapes=((size,),) * 6, workers=1)
+    agent = NumpyAgent(pool.table, 0, 1)
+    values = training.initial()
+    agent.initialise(training.specs, training.spec, values)
+    for kind, handler in list(AGENT_HANDLERS.items()):
+        monkeypatch.setitem(AGENT_HANDLERS, kind, noted(kind, handler))  # type: ignore[arg-type]
+    training.push_all(agent, values, 1)
+    agent.finish_step([training.options_in(1)])
+    pull_all(agent, values)
+    agent.close()
+    assert set(received) == kinds
+    if size < 1 << 18:
+        assert sorted(received) == ["PULL", "PULL", "PUSH", "PUSH"]
 
 
 def test_a_second_push_replaces_the_first(pool: AggregatorPool) -> None:

@@ -166,15 +166,19 @@ class NumpyAgent:
 
     def finish_step(self, groups: Sequence[GroupOptions], *, is_applied: bool = True) -> int:
         """See GradientService."""
-        self.flush()
+        if self._waiting or any(each.parts for each in self._open_pulls):
+            self.flush()  # Others may wait for it while this worker waits.
         self._settle_pulls()
         self._calls.look()
         tensors = self._order
         counts = tuple(self._count(tensor) for tensor in tensors)
-        self._finished = FinishStep(
+        self._finished = finished = FinishStep(
             self.rank, self._step, tensors, counts, is_applied, tuple(map(dict, groups)) or None
         )
-        self._send_finish(tensors)
+        last = self._push_batch.tensors
+        self._flush_pushes(finished)
+        if rest := tuple(tensor for tensor in tensors if tensor not in last):
+            self._send_finish(rest)
         self._step += 1
         self._broadcasts = 0
         self._is_mean_known.clear()
@@ -201,20 +205,22 @@ class NumpyAgent:
 
     # -- sending ---------------------------------------------------------------------------------
 
-    def _flush_pushes(self) -> None:
+    def _flush_pushes(self, end: FinishStep | None = None) -> None:
         batch, self._push_batch = self._push_batch, TensorBatch()
         if batch.tensors:
-            self._send_pushes(tuple(batch.tensors))
+            order = batch.tensors if end is None else [n for n in end.tensors if n in batch.tensors]
+            self._send_pushes(tuple(order), end)
 
-    def _send_pushes(self, tensors: tuple[int, ...]) -> None:
-        """All of one step."""
+    def _send_pushes(self, tensors: tuple[int, ...], end: FinishStep | None = None) -> None:
+        """All of one step. `end`: of the step, if they are the last ones."""
         pushed = {tensor: self._pushed[tensor] for tensor in tensors}
         step = pushed[tensors[0]].step
         is_halved = self._is_halved(tensors[0], pushed[tensors[0]].gradient)
 
         def message(found: tuple[int, ...]) -> Message:
             counts = tuple(pushed[tensor].ordinal for tensor in found)
-            head = PushGradients(self.rank, step, found, counts, is_halved).encode()
+            ending = () if end is None else (True, end.is_applied, end.groups)
+            head = PushGradients(self.rank, step, found, counts, is_halved, *ending).encode()
             return Message(head, [pushed[tensor].gradient for tensor in found])
 
         operation = TensorOperation(AggregatorRequest.PUSH, tensors, message)

@@ -117,6 +117,9 @@ def _push(services: Services, tenant: Tenant, request: Request) -> None:
             for count, gradient in zip(message.counts, batch.parts, strict=True)
         ]
         effects = tenant.tensors.push(message.rank, message.step, message.tensors, gradients)
+        if message.ends_step:
+            tenant.note_end(message.rank, message.step)
+            effects.add(tenant.tensors.finish(message.end))
     services.carry_out(tenant, effects)
 
 

@@ -19,7 +19,7 @@ from motet.runtime.wire.errors import BadMessage
 
 _HEAD = struct.Struct("<iqII")
 _ENTRY_BYTES = 8
-_HALVED = b"\x01"
+_WHOLE, _HALVED = b"\x00", b"\x01"
 
 
 @dataclass(frozen=True)
@@ -83,13 +83,6 @@ class HalvableRequest(WorkerRequest):
 
 
 @dataclass(frozen=True)
-class PushGradients(HalvableRequest):
-    """Gradients; answered when they are used, so that their memory is not copied."""
-
-    kind = AggregatorRequest.PUSH
-
-
-@dataclass(frozen=True)
 class FinishStep(WorkerRequest):
     """The worker's part of the step is complete: a count of 0 stands for zeros.
 
@@ -114,6 +107,41 @@ class FinishStep(WorkerRequest):
             case [bool(is_applied), list(groups)]:
                 return {"is_applied": is_applied, "groups": tuple(map(checked_options, groups))}
         raise BadMessage(f"FinishStep: {data[:60]!r} has no options")
+
+
+@dataclass(frozen=True)
+class PushGradients(HalvableRequest):
+    """Gradients; answered when they are used, so that their memory is not copied. `ends_step`:
+    they are the worker's last ones of these tensors, as if a FinishStep with the same `groups` and
+    `is_applied` followed.
+    """
+
+    kind = AggregatorRequest.PUSH
+    ends_step: bool = False
+    is_applied: bool = True
+    groups: tuple[GroupOptions, ...] | None = None
+
+    @property
+    def end(self) -> FinishStep:
+        """What would follow."""
+        head = self.rank, self.step, self.tensors, self.counts
+        return FinishStep(*head, self.is_applied, self.groups)
+
+    def encode_extra(self) -> bytes:
+        """A byte if they are halved or end the step, and how it ends."""
+        if not self.ends_step:
+            return super().encode_extra()
+        return (_HALVED if self.is_halved else _WHOLE) + self.end.encode_extra()
+
+    @classmethod
+    def decode_extra(cls, data: bytes) -> dict[str, Any]:
+        """See WorkerRequest."""
+        if len(data) <= 1:
+            return super().decode_extra(data)
+        if data[:1] not in (_WHOLE, _HALVED):
+            raise BadMessage(f"{cls.__name__}: {data[:20]!r} names no type of numbers")
+        end = FinishStep.decode_extra(data[1:])
+        return {"is_halved": data[:1] == _HALVED, "ends_step": True, **end}
 
 
 @dataclass(frozen=True)
