@@ -8,6 +8,7 @@ from typing import Any
 
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput, UnknownName
+from motet.domain.model_profile import ModelProfile
 from motet.domain.policy import JobInput, Policy
 from motet.domain.snapshot import Queues
 from motet.engine.measurements.job_measurements import Measurements
@@ -18,6 +19,7 @@ from motet.engine.policy_loading.catalogue import (
     parameters_of,
 )
 from motet.engine.ports import Journal
+from motet.placement.planner import Planner
 from motet.sim.common_settings import COMMON_SETTINGS, CommonSettings
 from motet.sim.replay.outcome import Outcome
 from motet.sim.replay.simulation import ProgressCallback, Simulation
@@ -44,6 +46,7 @@ class Experiment:
     `given`: a policy's class, or an object that keeps all its parameters (its seed, too), instead
     of the one that `policy` names. `queues`: those of the workload with limits that are in force
     already, instead of those of the settings. `label`: of the run in tables; None: `policy`.
+    `planner`, `models`: that place jobs, instead of `placement`, and what its jobs' models are.
     """
 
     policy: str
@@ -53,6 +56,8 @@ class Experiment:
     given: type[Policy] | Policy | None = None
     label: str | None = None
     queues: Queues | None = None
+    planner: Planner | None = None
+    models: Sequence[ModelProfile] = ()
 
     @property
     def name(self) -> str:
@@ -96,14 +101,14 @@ class Experiment:
         check_sizes(workload, cluster)
         common, names = self._common(), workload.model_names
         profiles = common.profiles()
-        models = tuple(profiles.profile(name) for name in names)
+        models = tuple(self.models) or tuple(profiles.profile(name) for name in names)
         queues = self.queues or self._queues_of_file(common, workload, cluster)
         policy = self._policy()
         return Simulation(
             workload,
             cluster,
             policy,
-            common.planner(cluster, models),
+            self.planner or common.planner(cluster, models),
             common.speeds(cluster, models, names, profiles),
             queues=queues,
             journal=journal,

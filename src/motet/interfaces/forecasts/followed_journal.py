@@ -22,6 +22,7 @@ from motet.domain.events import (
     Suspended,
     Updated,
 )
+from motet.domain.model_profile import ModelMeasured
 from motet.domain.units import NEVER_US
 from motet.live.journal.reading import JournalReader
 from motet.live.journal.record import Record
@@ -29,7 +30,7 @@ from motet.live.master.replay import ReplayedCluster, declared_by, events_of
 
 _GIVEN = (
     *(Submitted, Cancelled, Suspended, Resumed, Updated),
-    *(MachineAdded, MachineCame, Drained, MachineLeft, QueueLimited),
+    *(MachineAdded, MachineCame, Drained, MachineLeft, QueueLimited, ModelMeasured),
 )
 """Events that the policy does not cause."""
 _REPORTED = (Submitted, ProgressMeasured, SpeedMeasured, SubtasksMeasured, SizeProposed)

@@ -30,6 +30,7 @@ from motet.domain.events import (
     Suspended,
     Updated,
 )
+from motet.domain.model_profile import SKEW_PROFILES, ModelMeasured
 from motet.domain.policy import JobInput
 from motet.domain.queues.queue_limits import Queues
 from motet.domain.snapshot import UNKNOWN
@@ -40,6 +41,7 @@ from motet.interfaces.forecasts.draws.past_starts import PastStarts
 from motet.interfaces.forecasts.simulation_start import SimulationStart
 from motet.interfaces.forecasts.sizes.sized_trainings import SizedTrainings
 from motet.live.master.policy_choice import policy_of
+from motet.placement.planners import KnownSkewPlanner, SkewPlanner
 from motet.sim.experiment import Experiment
 from motet.sim.replay.outcome import Outcome
 from motet.sim.replay.simulation import Simulation
@@ -164,7 +166,13 @@ class ReplayedPeriod:
         }
         own = policy_of(policy.policy, policy.settings)
         return Experiment(
-            policy.policy, settings, given=own, label=policy.policy, queues=self.queues
+            policy.policy,
+            settings,
+            given=own,
+            label=policy.policy,
+            queues=self.queues,
+            planner=KnownSkewPlanner(SkewPlanner(SKEW_PROFILES)),
+            models=SKEW_PROFILES,
         )
 
 
@@ -218,6 +226,8 @@ def _timeline(
                 yield at_us, Updated(place_of[job], {"priority": columns["priority"]})
             case Updated(job, columns) if job in place_of:
                 yield at_us, Updated(place_of[job], columns)
+            case ModelMeasured(job) if job in place_of:
+                yield at_us, replace(event, job=place_of[job])
             case Cancelled(job) | Suspended(job) | Resumed(job) if job in place_of:
                 yield at_us, type(event)(place_of[job])
             case MachineAdded(machine):

@@ -24,7 +24,7 @@ from motet.live.jobs.array_file import array_spec
 from motet.live.jobs.job_file import job_spec
 from motet.live.journal.store import JournalStore
 from motet.live.master.cluster_changes import DrainMachine, ResumeMachine
-from motet.live.master.facts import ClusterDeclared
+from motet.live.master.facts import ClusterDeclared, ModelSeen
 from motet.live.master.intake import Change, ChoosePolicy, Input
 from motet.live.master.job_updates import UpdateJob
 from motet.live.master.submissions.submission import Submit, SubmitArray
@@ -61,14 +61,14 @@ def asked(
 ) -> dict[str, Any]:
     """The report about a cluster that was left to itself until all jobs had ended."""
     until_s, needed_us = more.pop("until_s", 1e6), more.pop("needed_us", None)
-    start_up_us = more.pop("start_up_us", at_once)
+    start_up_us, cluster = more.pop("start_up_us", at_once), more.pop("cluster", CLUSTER)
     with tempfile.TemporaryDirectory() as home:
         address = f"{home}/journal.db"
         policy = ChoosePolicy(in_force, POLICIES.get(in_force, {}))
         with JournalStore(address) as store:
             timed = seconds_of(rows)
             took = {"needed_us": needed_us, "start_up_us": start_up_us}
-            play(store, CLUSTER, timed, policy, others, at(until_s), **took)
+            play(store, cluster, timed, policy, others, at(until_s), **took)
         question = WhatIfQuestion(wanted, POLICIES.get(wanted, {}), **more)
         return what_if(FollowedJournal(address), question)
 
@@ -167,6 +167,25 @@ def test_limits_of_queues_hold_in_the_replay_as_they_did(policy: str, since_s: i
     report = asked(rows, policy, "fifo", others, **more)
     measured = completions(report, "measured_jct_s")
     assert None not in measured
+    assert completions(report, "in_force_jct_s") == measured
+
+
+def test_jobs_are_placed_by_the_skew_of_their_models_as_they_were() -> None:
+    """Suspended and resumed, the first one is on m2, the only machine with CPUs for the second."""
+    cluster = ClusterDeclared(("m0", "m1", "m2"), (2, 2, 4), cpus=(2, 2, 8))
+    job = {"name": "job", "run": "true", "workdir": "/", "processes": 2, "cpus": 4}
+    others: list[tuple[int, Input]] = [
+        (at(1), ModelSeen(1, 100, 80)),
+        (at(2), Change(1, "suspend", "ann")),
+        (at(3), Change(1, "resume", "ann")),
+        (at(4), Submit(job_spec(job), "ann")),
+    ]
+    needed_us = {number: run_s * SECOND_US for number, run_s in {1: 30, 2: 5}.items()}
+    report = asked(
+        [(0, 30, 4)], "fifo", "best-effort", others, cluster=cluster, needed_us=needed_us
+    )
+    measured = completions(report, "measured_jct_s")
+    assert measured == [31, 31 - 4 + 5]
     assert completions(report, "in_force_jct_s") == measured
 
 
