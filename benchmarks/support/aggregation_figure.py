@@ -16,7 +16,7 @@ def save_case_figure(
     import matplotlib
 
     matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
     at_s, aggregators, serving, servers = np.array(samples).T
     figure, (above, below) = pyplot.subplots(
@@ -31,9 +31,14 @@ def save_case_figure(
     for name, found in curves.items():
         below.plot(found[:, 0], 1e3 * found[:, 1], ".", markersize=2, label=name)
     below.set_yscale("log")
+    below.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
+    below.yaxis.set_minor_locator(ticker.NullLocator())
+    below.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
     below.set_ylabel("iteration (ms)")
     below.set_xlabel("seconds")
-    below.legend(frameon=False, fontsize=8, ncols=4, markerscale=4)
+    below.legend(
+        frameon=False, fontsize=8, ncols=4, markerscale=4, loc="lower left", bbox_to_anchor=(0, 1)
+    )
     for axes in (above, below):
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
