@@ -68,6 +68,7 @@ def test_all_tensors_are_at_the_new_aggregator_afterwards(pool: AggregatorPool) 
         TRAINING.run(pool.table, moving)
         assert moving.future is not None
         moving.future.result(60)
+    replace(TRAINING, steps=TRAINING.steps + 1).run(pool.table)
     assert set(pool.aggregators[1].measurements()[0].tensor_ns) >= set(pool.table.on(0))
     assert none_is_served(pool, 0)
 
