@@ -3,7 +3,8 @@
 A back-test removes the last reports, fits all members to the rest and compares their predictions of
 the report `horizon` later with its value. Weights are the inverse squares of the mean errors of the
 latest back-tests: optimal for independent members without bias; a member that is much better than
-the others dominates the blend.
+the others dominates the blend. The errors of the blend at all shorter horizons come from the same
+fits; together with the disagreement of the members they are the scale of its errors.
 """
 
 from __future__ import annotations
@@ -28,17 +29,20 @@ ROUNDING = 1e-12
 @njit(cache=True)
 def fit_blends(
     iterations: Floats, losses: Floats, ends: Ints, horizon: int
-) -> tuple[Floats, Floats, Floats]:
-    """All jobs: tables `(jobs, members, 4)`, weights `(jobs, members)`, and scalars `(jobs, 5)`.
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """All jobs: tables `(jobs, members, 4)`, weights `(jobs, members)`, errors `(jobs, horizon +
+    1)`, and scalars `(jobs, 5)`.
 
     Job i's reports end before row `ends[i]`. Tables are in a job's own units, x and y, where
-    iteration = latest iteration + spacing x and loss = latest loss + unit y. The scalars: spacing;
-    latest loss; unit, negative where losses rise; mean error of the blend in the back-tests, in
-    losses, and the horizon of the back-tests in iterations.
+    iteration = latest iteration + spacing x and loss = latest loss + unit y. Errors: of the blend
+    in the back-tests, by horizon in reports, in y; they ascend. The scalars: spacing; latest loss;
+    unit, negative where losses rise; mean error of the blend at the horizon of the back-tests, in
+    losses, and that horizon in iterations.
     """
     jobs = len(ends)
     tables = np.zeros((jobs, MEMBERS, PARAMETERS))
     weights = np.zeros((jobs, MEMBERS))
+    errors = np.zeros((jobs, horizon + 1))
     scalars = np.zeros((jobs, 5))
     first = 0
     for job in range(jobs):
@@ -46,22 +50,22 @@ def fit_blends(
         _fit_blend(
             iterations[first:last],
             losses[first:last],
-            horizon,
             tables[job],
             weights[job],
+            errors[job],
             scalars[job],
         )
         first = last
-    return tables, weights, scalars
+    return tables, weights, errors, scalars
 
 
 @njit(cache=True)
 def _fit_blend(
     iterations: Floats,
     losses: Floats,
-    horizon: int,
     table: Floats,
     weights: Floats,
+    errors: Floats,
     scalars: Floats,
 ) -> None:
     """Fit one job and write its rows."""
@@ -73,6 +77,7 @@ def _fit_blend(
     scalars[2] = unit if falls(clean) else -unit
     weights[0] = 1.0
     if len(clean) <= FEWEST_REPORTS:
+        errors[:] = np.inf
         return
     if unit == 0.0:
         scalars[3] = 0.0
@@ -80,10 +85,11 @@ def _fit_blend(
     x = _relative(iterations, len(iterations), spacing)
     y = _relative(clean, len(clean), scalars[2])
     latest = iterations[-1] / spacing
-    steps = min(horizon, max(1, len(y) // SHARE))
+    steps = min(len(errors) - 1, max(1, len(y) // SHARE))
     predicted, true = _back_test(x, y, latest, steps)
-    _weigh(predicted, true, weights)
-    scalars[3] = _mean_error(predicted, true, weights) * unit
+    _weigh(predicted[:, steps], true[:, steps], weights)
+    _put_errors(predicted, true, weights, errors)
+    scalars[3] = _mean_error(predicted[:, steps], true[:, steps], weights) * unit
     scalars[4] = iterations[-1] - iterations[-1 - steps]
     fit_members(x, y, latest, table)
 
@@ -99,18 +105,22 @@ def _relative(values: Floats, count: int, unit: float) -> Floats:
 
 @njit(cache=True)
 def _back_test(x: Floats, y: Floats, latest: float, steps: int) -> tuple[Floats, Floats]:
-    """Predictions `(tests, members)` and actual values `(tests,)`, the latest first."""
+    """Predictions `(tests, steps + 1, members)` of the reports after a cut, and actual values
+    `(tests, steps + 1)`, the latest first.
+    """
     tests = min(BACK_TESTS, len(y) - steps - FEWEST_REPORTS + 1)
-    predicted = np.empty((tests, MEMBERS))
-    true = np.empty(tests)
+    predicted = np.empty((tests, steps + 1, MEMBERS))
+    true = np.empty((tests, steps + 1))
     table = np.zeros((MEMBERS, PARAMETERS))
     for test in range(tests):
         cut = len(y) - steps - test
-        now, then = x[cut - 1], x[cut - 1 + steps]
+        now = x[cut - 1]
         fit_members(_relative(x, cut, 1.0), y[:cut], latest + now, table)
-        true[test] = y[cut - 1 + steps]
-        for member in range(MEMBERS):
-            predicted[test, member] = value_at(table[member], member, then - now)
+        for ahead in range(steps + 1):
+            true[test, ahead] = y[cut - 1 + ahead]
+            for member in range(MEMBERS):
+                then = x[cut - 1 + ahead]
+                predicted[test, ahead, member] = value_at(table[member], member, then - now)
     return predicted, true
 
 
@@ -126,6 +136,17 @@ def _weigh(predicted: Floats, true: Floats, weights: Floats) -> None:
         total += weights[member]
     for member in range(MEMBERS):
         weights[member] /= total
+
+
+@njit(cache=True)
+def _put_errors(predicted: Floats, true: Floats, weights: Floats, errors: Floats) -> None:
+    """The largest mean error of the blend up to every horizon; linear beyond the back-tests'."""
+    steps, largest = true.shape[1] - 1, 0.0
+    for ahead in range(steps + 1):
+        largest = max(largest, _mean_error(predicted[:, ahead], true[:, ahead], weights))
+        errors[ahead] = largest
+    for ahead in range(steps + 1, len(errors)):
+        errors[ahead] = errors[steps] * ahead / steps
 
 
 @njit(cache=True)
@@ -158,6 +179,50 @@ def blends_at(tables: Floats, weights: Floats, x: Floats) -> Floats:
         for i in range(x.shape[1]):
             y[job, i] = blended(tables[job], weights[job], x[job, i])
     return y
+
+
+@njit(cache=True)
+def disagreements(tables: Floats, weights: Floats, x: Floats) -> Floats:
+    """The mean distance of every job's members from its blend at its row of `x: (jobs, n)`."""
+    found = np.empty_like(x)
+    values = np.empty(MEMBERS)
+    for job in range(len(x)):
+        for i in range(x.shape[1]):
+            found[job, i] = _disagreement(tables[job], weights[job], x[job, i], values)
+    return found
+
+
+@njit(cache=True)
+def _disagreement(table: Floats, weights: Floats, x: float, values: Floats) -> float:
+    """`values`: overwritten."""
+    y, distance = 0.0, 0.0
+    for member in range(MEMBERS):
+        if weights[member] > 0.0:
+            values[member] = value_at(table[member], member, x)
+            y += weights[member] * values[member]
+    for member in range(MEMBERS):
+        if weights[member] > 0.0:
+            distance += weights[member] * abs(values[member] - y)
+    return distance
+
+
+@njit(cache=True)
+def errors_at(errors: Floats, x: Floats) -> Floats:
+    """Errors of every job at its row of `x: (jobs, n)`, by linear interpolation; beyond the last
+    horizon they are proportional to x.
+    """
+    found = np.empty_like(x)
+    last = errors.shape[1] - 1
+    for job in range(len(x)):
+        for i in range(x.shape[1]):
+            at = x[job, i]
+            low = min(int(at), last)
+            found[job, i] = errors[job, low]
+            if at > last:
+                found[job, i] *= at / last
+            elif at > low and np.isfinite(errors[job, low]):
+                found[job, i] += (at - low) * (errors[job, low + 1] - errors[job, low])
+    return found
 
 
 @njit(cache=True)

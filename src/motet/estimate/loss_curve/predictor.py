@@ -19,12 +19,24 @@ from numpy.typing import ArrayLike
 
 from motet.domain.arrays import Floats
 from motet.domain.errors import BadInput
-from motet.estimate.loss_curve.blend import blended_limits, blends_at, fit_blends
+from motet.estimate.loss_curve.blend import (
+    blended_limits,
+    blends_at,
+    disagreements,
+    errors_at,
+    fit_blends,
+)
+from motet.estimate.loss_curve.confidence import confidence
 from motet.estimate.loss_curve.crossing import reach, settle
 from motet.estimate.loss_curve.history import joined_histories, largest_changes
 from motet.estimate.loss_curve.members import Member
 
 LossHistory = tuple[ArrayLike, ArrayLike]
+
+COVERAGES = (0.5, 0.8, 0.9, 0.95)
+FACTORS = (0.4, 0.9, 1.4, 2.0)
+"""Quantiles of error / scale, rounded up: one to ten reports ahead, from histories of 20 and more,
+with the same weight for each of the twelve curves that come with Motet."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +61,9 @@ class LossPredictor:
     def fit_many(self, histories: Sequence[LossHistory]) -> LossModels:
         """The models of all jobs from (iterations, losses) of each; see `fit`."""
         whole = joined_histories(histories)
-        tables, weights, scalars = fit_blends(*whole, self.horizon)
+        tables, weights, errors, scalars = fit_blends(*whole, self.horizon)
         latest, largest = whole.iterations[whole.ends - 1], largest_changes(whole)
-        return LossModels(latest, largest, tables, weights, *scalars.T)
+        return LossModels(latest, largest, tables, weights, errors, *scalars.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,16 +71,19 @@ class LossModels:
     """Models of many jobs; every array has a row per job.
 
     `latest`: the last reported iteration. `largest_change`: between two reports, so far. `tables`,
-    `weights`: parameters and weights of the members, in the job's own units. `spacing`: usual
-    distance between reports, in iterations. `loss`: the last one. `unit`: the range of the losses,
-    negative where they rise. `error`: mean error of the latest back-tests, in losses, infinite with
-    fewer than four reports; `error_horizon`: their horizon in iterations.
+    `weights`: parameters and weights of the members, in the job's own units; `errors`: the largest
+    mean error in the back-tests up to 0, 1, ... reports ahead, in the same units, infinite with
+    fewer than four reports. `spacing`: usual distance between reports, in iterations. `loss`: the
+    last one. `unit`: the range of the losses, negative where they rise. `error`: mean error of the
+    latest back-tests, in losses, infinite with fewer than four reports; `error_horizon`: their
+    horizon in iterations.
     """
 
     latest: Floats
     largest_change: Floats
     tables: Floats
     weights: Floats
+    errors: Floats
     spacing: Floats
     loss: Floats
     unit: Floats
@@ -91,6 +106,45 @@ class LossModels:
 
     def predict(self, iterations: ArrayLike) -> Floats:
         """Losses after these iterations, `(jobs,)` or `(jobs, n)`, none before `latest`."""
+        x = self._reports_ahead(iterations)
+        y = blends_at(self.tables, self.weights, x)
+        losses: Floats = self.loss[:, None] + self.unit[:, None] * y
+        return losses.reshape(np.shape(iterations))
+
+    def margin(self, iterations: ArrayLike, coverage: float = 0.9) -> Floats:
+        """The distance from predicted losses within which actual ones lie, in this part of cases.
+
+        `coverage`: 0.5 to 0.95. Shaped as in `predict`; infinite with fewer than four reports.
+        """
+        if not COVERAGES[0] <= coverage <= COVERAGES[-1]:
+            raise BadInput(f"coverage={coverage}: must be within 0.5 and 0.95")
+        x = self._reports_ahead(iterations)
+        scales = disagreements(self.tables, self.weights, x) + errors_at(self.errors, x)
+        size = np.interp(coverage, COVERAGES, FACTORS) * np.abs(self.unit[:, None])
+        found = np.full_like(scales, np.inf)
+        np.multiply(size, scales, out=found, where=np.isfinite(scales))
+        return found.reshape(np.shape(iterations))
+
+    def disagreement(self, iterations: ArrayLike) -> Floats:
+        """The mean distance of the members from predicted losses, shaped as in `predict`.
+
+        The error of the curve, without the noise of single reports.
+        """
+        y = disagreements(self.tables, self.weights, self._reports_ahead(iterations))
+        found: Floats = np.abs(self.unit[:, None]) * y
+        return found.reshape(np.shape(iterations))
+
+    def confidence(self, iterations: ArrayLike) -> Floats:
+        """Of the predicted changes of the losses: see `motet.estimate.loss_curve.confidence`.
+
+        Shaped as in `predict`.
+        """
+        at = np.asarray(iterations, dtype=np.float64)
+        now = self.predict(self.latest).reshape((len(self),) + (1,) * (at.ndim - 1))
+        return confidence(np.abs(self.predict(at) - now), self.disagreement(at))
+
+    def _reports_ahead(self, iterations: ArrayLike) -> Floats:
+        """`(jobs, n)`. Raises BadInput."""
         at = np.asarray(iterations, dtype=np.float64)
         if at.ndim not in (1, 2) or len(at) != len(self):
             raise BadInput(
@@ -99,9 +153,8 @@ class LossModels:
         ahead = (at if at.ndim == 2 else at[:, None]) - self.latest[:, None]
         if not (ahead >= 0).all():
             raise BadInput("iterations: none may lie before the latest report")
-        y = blends_at(self.tables, self.weights, ahead / self.spacing[:, None])
-        losses: Floats = (self.loss[:, None] + self.unit[:, None] * y).reshape(at.shape)
-        return losses
+        found: Floats = ahead / self.spacing[:, None]
+        return found
 
     def normalised_falls(self, iterations: ArrayLike) -> Floats:
         """Decrease of the losses from `latest` until these iterations, shaped as in `predict`.
@@ -158,6 +211,16 @@ class LossModel:
         """Losses after these iterations, of any shape; none may lie before the latest report."""
         at = np.asarray(iterations, dtype=np.float64)
         return self.models.predict(at.reshape(1, -1)).reshape(at.shape)
+
+    def margin(self, iterations: ArrayLike, coverage: float = 0.9) -> Floats:
+        """Actual losses are this close to the predicted ones, in this part of cases."""
+        at = np.asarray(iterations, dtype=np.float64)
+        return self.models.margin(at.reshape(1, -1), coverage).reshape(at.shape)
+
+    def confidence(self, iterations: ArrayLike) -> Floats:
+        """The weight of the predicted changes against the scale of their errors, 0 to 1."""
+        at = np.asarray(iterations, dtype=np.float64)
+        return self.models.confidence(at.reshape(1, -1)).reshape(at.shape)
 
     def iterations_to(self, loss: float) -> float:
         """The first iteration after which the predicted loss is at most this; or infinity."""
