@@ -81,6 +81,15 @@ def test_equal_jobs_are_exchanged_until_each_group_ends_together() -> None:
     assert problem.score(after) == problem.score(mixed)
 
 
+@pytest.mark.parametrize("unknown", [np.nan, np.inf])
+def test_a_job_without_an_end_does_not_keep_the_others_from_being_exchanged(unknown: float) -> None:
+    costs = JobCosts(np.full(6, 8.0), np.zeros(6), np.full(6, 4.0), *np.zeros((3, 6)))
+    problem = GroupingProblem(costs, 6, iterations_left=np.array([100.0, 7, 100, 7, unknown, 50]))
+    mixed = Grouping((JobGroup((0, 1), 2), JobGroup((2, 3), 2), JobGroup((4, 5), 2)))
+    after = with_even_ends(problem, mixed, 0.0)
+    assert sorted(group.jobs for group in after.groups) == [(0, 2), (1, 3), (4, 5)]
+
+
 def test_jobs_without_a_predicted_end_stay() -> None:
     costs = JobCosts(np.full(4, 8.0), np.zeros(4), np.full(4, 4.0), *np.zeros((3, 4)))
     unknown = GroupingProblem(costs, 4, iterations_left=np.array([100.0, np.nan, np.nan, 7.0]))

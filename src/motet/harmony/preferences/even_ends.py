@@ -27,6 +27,7 @@ def with_even_ends(problem: GroupingProblem, grouping: Grouping, tolerance: floa
     left = problem.iterations_left
     if left is None or not grouping.groups or len(problem) > MOST_JOBS:
         return grouping
+    left = np.where(np.isfinite(left), left, np.nan)
     group_of = np.full(len(problem), OUTSIDE)
     for place, group in enumerate(grouping.groups):
         group_of[list(group.jobs)] = place
