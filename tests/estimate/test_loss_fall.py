@@ -21,6 +21,7 @@ class Lines:
 
     start: float
     slope: float
+    apart: float = 0.0
 
     def __len__(self) -> int:
         return 1
@@ -28,11 +29,16 @@ class Lines:
     def predict(self, iterations: Any, /) -> Any:
         return self.start - self.slope * np.asarray(iterations)
 
+    def disagreement(self, iterations: Any, /) -> Any:
+        return np.full(np.shape(iterations), self.apart)
+
     def iterations_to(self, losses: Any, /) -> Any:
         raise NotImplementedError
 
 
-def falls(forecasts: LossForecasts | None = None, **columns: float) -> list[float]:
+def falls(
+    forecasts: LossForecasts | None = None, *, is_weighed: bool = False, **columns: float
+) -> list[float]:
     """Of one job that has done ten steps, its loss from 8 to 4, at most 2 with one of them."""
     usual = {
         "steps_done": 10.0,
@@ -48,7 +54,7 @@ def falls(forecasts: LossForecasts | None = None, **columns: float) -> list[floa
     estimates = Estimates(
         **known, forecasts=forecasts, speed_mode=np.zeros(1, dtype=np.int64), speed=speed
     )
-    found: list[float] = normalised_falls(estimates, STEPS)[0].tolist()
+    found: list[float] = normalised_falls(estimates, STEPS, is_weighed)[0].tolist()
     return found
 
 
@@ -87,3 +93,29 @@ def test_a_reachable_target_changes_nothing() -> None:
 def test_a_target_overrides_a_curve_that_never_reaches_it() -> None:
     found = falls(Lines(4.001, 0.0001), target_loss=0.0, steps_left=np.inf)
     assert found[-1] > 0.3
+
+
+SUBLINEAR = 2 * (1 / 11 - 1 / (11 + STEPS[0]))
+"""The default of a job that has done ten steps."""
+
+
+@pytest.mark.parametrize(("apart", "trust"), [(np.inf, 0.0), (6.0, 0.25), (2.0, 0.5), (0.0, 1.0)])
+def test_a_curve_is_weighed_against_the_default_by_its_confidence(
+    apart: float, trust: float
+) -> None:
+    """The fall in the last of the steps is 2."""
+    found = falls(Lines(8.0, 0.4, apart), is_weighed=True)
+    curve = 0.4 * STEPS[0] / 2.0
+    assert found == pytest.approx((trust * curve + (1 - trust) * SUBLINEAR).tolist())
+
+
+def test_with_a_target_an_uncertain_curve_is_weighed_against_the_way_there() -> None:
+    found = falls(Lines(8.0, 0.4, np.inf), is_weighed=True, target_loss=0.0, steps_left=10.0)
+    assert found == pytest.approx(((4.0 - 4.0 * 0.5 ** (STEPS[0] / 10)) / 2.0).tolist())
+
+
+def test_without_a_prediction_there_is_nothing_to_weigh() -> None:
+    flat, hint = Lines(4.0, 0.0, 0.3), {"target_loss": 0.0, "steps_left": np.inf}
+    assert falls(flat, is_weighed=True) == falls(flat)
+    assert falls(flat, is_weighed=True, **hint) == falls(flat, **hint)
+    assert falls(None, is_weighed=True, loss=NAN) == falls(None, loss=NAN)

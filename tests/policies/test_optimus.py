@@ -30,6 +30,36 @@ def test_an_unpredicted_end_counts_as_the_median(unknown: float) -> None:
     assert Optimus().decide(seen).gpus.tolist() == [3, 3, 3]
 
 
+@pytest.mark.parametrize(("trust", "first"), [(1.0, 0), (0.5, 0), (0.0, 1)])
+def test_an_uncertain_end_counts_as_nearer_to_the_median_the_less_certain_it_is(
+    trust: float, first: int
+) -> None:
+    """5, 17 (the geometric mean) or 60 steps, beside a certain job of 20."""
+    known = {"steps_left": [5, 20, 100, 200], "end_confidence": [trust, 1, 1, 1]}
+    seen = snapshot(ClusterSpec.of([1]), 4, known=known)
+    reasons = Optimus(predictions="weighed").decide(seen).reasons
+    assert reasons.measure is not None
+    assert reasons.measure[0] == pytest.approx(5**trust * 60 ** (1 - trust))
+    assert reasons.measure[1:].tolist() == [20, 100, 200]
+    assert reasons.code.tolist().index(0) == first
+    assert Optimus().decide(seen).gpus.tolist() == [1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("unknown", [float("nan"), float("inf")])
+def test_weighing_changes_nothing_where_no_end_is_predicted_or_all_are_certain(
+    unknown: float,
+) -> None:
+    for known in (
+        {"steps_left": [10, 20, 30, unknown], "end_confidence": [1, 1, 1, 0]},
+        {"steps_left": [10, 20, 30, unknown]},
+    ):
+        seen = snapshot(ClusterSpec.of([2]), 4, known=known)
+        measures = [
+            Optimus(predictions=each).decide(seen).reasons.measure for each in ("paper", "weighed")
+        ]
+        np.testing.assert_allclose(*measures)
+
+
 def test_with_too_few_gpus_the_jobs_with_least_remaining_work_run() -> None:
     seen = snapshot(ClusterSpec.of([2]), 3, known={"steps_left": [30, 10, 20]})
     decision = Optimus().decide(seen)

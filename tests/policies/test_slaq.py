@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +12,7 @@ from hypothesis import given, settings
 
 from elastic_workloads import elastic_workload, linear, rows_on
 from example_count import examples
+from motet.domain.arrays import Floats
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import BadInput, MotetError
 from motet.domain.snapshot import Placement
@@ -50,6 +51,39 @@ def run(rows: Any, policy: Slaq, journal: DecisionLog | None = None) -> Outcome:
 def test_a_new_job_gets_more_gpus_than_a_converged_one() -> None:
     seen = snapshot(ClusterSpec.of([8]), 2, max_workers=8, known={"steps_done": [0, 500]})
     assert Slaq().decide(seen).gpus.tolist() == [7, 1]
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """Losses that fall by as much with every step, with this disagreement of the curves."""
+
+    slope: Floats
+    apart: Floats
+
+    def __len__(self) -> int:
+        return len(self.slope)
+
+    def predict(self, iterations: Any, /) -> Floats:
+        return np.asarray(-self.slope[:, None] * iterations)
+
+    def disagreement(self, iterations: Any, /) -> Floats:
+        return np.broadcast_to(self.apart, np.shape(iterations))
+
+    def iterations_to(self, losses: Any, /) -> Floats:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(("apart", "weighed"), [(0.0, [1, 7]), (1e6, [7, 1])])
+def test_a_young_job_with_an_uncertain_curve_counts_as_a_new_one_if_curves_are_weighed(
+    apart: float, weighed: list[int]
+) -> None:
+    """The curve of the other job is certain, and predicted to fall ten times as fast."""
+    known = {"steps_done": [0, 50], "loss": 1.0, "first_loss": 1.0, "largest_change": 1.0}
+    seen = snapshot(ClusterSpec.of([8]), 2, max_workers=8, known=known)
+    forecasts = Slopes(np.array([0.001, 0.01]), np.array([apart, 0.0]))
+    seen = replace(seen, estimates=replace(seen.wanted_estimates, forecasts=forecasts))
+    assert Slaq(epoch_s=2).decide(seen).gpus.tolist() == [1, 7]
+    assert Slaq(epoch_s=2, predictions="weighed").decide(seen).gpus.tolist() == weighed
 
 
 def test_with_more_jobs_than_gpus_the_largest_loss_reductions_run() -> None:

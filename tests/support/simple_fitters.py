@@ -15,9 +15,10 @@ FEWEST = 3
 
 @dataclass(frozen=True)
 class Hyperbolas:
-    """l(k) = 1 / (b0 k + b1) + b2. `b: (jobs, 3)`."""
+    """l(k) = 1 / (b0 k + b1) + b2. `b: (jobs, 3)`; `apart: (jobs,)`, what `disagreement` is."""
 
     b: Floats
+    apart: Floats
 
     def __len__(self) -> int:
         return len(self.b)
@@ -25,6 +26,9 @@ class Hyperbolas:
     def predict(self, iterations: Any, /) -> Floats:
         b0, b1, b2 = self.b.T
         return np.asarray(1 / (b0 * iterations + b1) + b2)
+
+    def disagreement(self, iterations: Any, /) -> Floats:
+        return np.broadcast_to(self.apart, np.shape(iterations))
 
     def iterations_to(self, losses: Any, /) -> Floats:
         b0, b1, b2 = self.b.T
@@ -36,12 +40,23 @@ class Hyperbolas:
 class ThreePointFitter:
     """A `CurveFitter`, exact for such losses. Counts its fits."""
 
+    apart = 0.0
+
     def __init__(self) -> None:
         self.fits = 0
 
     def fit_many(self, histories: Sequence[tuple[Floats, Floats]], /) -> Hyperbolas:
         self.fits += len(histories)
-        return Hyperbolas(np.array([_hyperbola(*history) for history in histories]))
+        b = np.array([_hyperbola(*history) for history in histories])
+        return Hyperbolas(b, np.full(len(b), self.apart))
+
+
+class DisagreeingFitter(ThreePointFitter):
+    """The same curves, this far apart from others."""
+
+    def __init__(self, apart: float) -> None:
+        super().__init__()
+        self.apart = apart
 
 
 def _hyperbola(steps: Floats, losses: Floats) -> Floats:

@@ -20,6 +20,11 @@ class LossForecasts(Protocol):
         """Losses after these steps, `(jobs,)` or `(jobs, n)`; steps from the last report on."""
         ...
 
+    def disagreement(self, iterations: ArrayLike, /) -> Floats:
+        """The scale of the errors of the curves, without the noise of reports, shaped as in
+        `predict`."""
+        ...
+
     def iterations_to(self, losses: ArrayLike, /) -> Floats:
         """The first steps after which losses are at most these, `(jobs,)`; infinity: never."""
         ...
@@ -73,6 +78,8 @@ class Estimates:
     order (None: there is no fitter); `steps_left` to the end, infinite if the loss never reaches
     its target; steps per second by `speed_mode` (0: unknown) with `speed`, `(jobs, 6)`: see
     `motet.estimate.speed_function`. `subtasks`: COMP and COMM (None: no job reports them).
+    `end_confidence`: of the predicted fall within `steps_left`, 0 to 1; 1 for planned steps (None:
+    1 for all).
     """
 
     steps_done: Floats
@@ -86,9 +93,22 @@ class Estimates:
     speed_mode: Ints
     speed: Floats
     subtasks: SubtaskEstimates | None = None
+    end_confidence: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.steps_done)
+
+    @property
+    def certain_steps_left(self) -> Floats:
+        """`steps_left`; NaN where infinite, or with a confidence below one half."""
+        is_certain = np.isfinite(self.steps_left)
+        if self.end_confidence is not None:
+            is_certain &= self.end_confidence >= LEAST_CONFIDENCE
+        return np.where(is_certain, self.steps_left, np.nan)
+
+
+LEAST_CONFIDENCE = 0.5
+"""With less the predicted curves are further apart than the loss is from its target."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -9,6 +9,8 @@ If the fitted curves are flat, or none exist yet:
   step, the average factor so far; also if the curves never reach the target;
 - without a target, the job is assumed to converge as 1/(1 + k), SLAQ's slower class, so that a new
   job is tried and the priority of a stagnating job decreases.
+
+Optionally these defaults replace every curve in the measure in which its predictions are uncertain.
 """
 
 from __future__ import annotations
@@ -17,23 +19,41 @@ import numpy as np
 
 from motet.domain.arrays import Bools, Floats
 from motet.domain.estimates import Estimates
+from motet.estimate.loss_curve.confidence import confidence
 
 
-def normalised_falls(estimates: Estimates, ahead: Floats) -> Floats:
+def normalised_falls(estimates: Estimates, ahead: Floats, is_weighed: bool = False) -> Floats:
     """Loss reductions within these numbers of steps from now, `(jobs, n)`; they ascend by row.
 
     In units of each job's largest change of a step so far; never below 0, never less for more
-    steps, and constant after the last of the planned steps.
+    steps, and constant after the last of the planned steps. `is_weighed`: of a curve and of the
+    default without it, by the confidence in the curve at the last of the steps.
     """
     done = np.nan_to_num(estimates.steps_done)[:, None]
     planned = np.nan_to_num(estimates.planned_steps, nan=np.inf)[:, None]
     steps = np.minimum(ahead, np.maximum(planned - done, 0.0))
-    falls = _forecast(estimates, steps)
+    falls, default = _forecast(estimates, steps), _like_sublinear(done, steps)
     is_flat = ~(falls[:, -1] > 0)
-    by_target = _has_target(estimates) & (is_flat | np.isinf(estimates.steps_left))
-    falls[is_flat] = _like_sublinear(done[is_flat], steps[is_flat])
-    falls[by_target] = _towards_target(estimates, by_target, steps[by_target])
+    has_target = _has_target(estimates)
+    default[has_target] = _towards_target(estimates, has_target, steps[has_target])
+    by_default = is_flat | (has_target & np.isinf(estimates.steps_left))
+    falls[by_default] = default[by_default]
+    if is_weighed:
+        weight = np.where(by_default, 1.0, _confidence(estimates, falls, steps))[:, None]
+        falls *= weight
+        default *= 1 - weight
+        falls += default
     return falls
+
+
+def _confidence(estimates: Estimates, falls: Floats, steps: Floats) -> Floats:
+    """In the curves at the last of the steps, `(jobs,)`."""
+    found = np.zeros(len(falls))
+    if estimates.forecasts is not None:
+        known = ~np.isnan(estimates.loss)
+        apart = estimates.forecasts.disagreement(estimates.steps_done[known] + steps[known, -1])
+        found[known] = confidence(falls[known, -1] * estimates.largest_change[known], apart)
+    return found
 
 
 def _forecast(estimates: Estimates, steps: Floats) -> Floats:

@@ -111,7 +111,8 @@ class Harmony(Policy):
         if self.objective == "work" and self.search == "best":
             scene = scene.counting_work()
         if self.even_ends:
-            scene = replace(scene, iterations_left=snapshot.wanted_estimates.steps_left[rows])
+            left = snapshot.wanted_estimates.certain_steps_left[rows]
+            scene = replace(scene, iterations_left=left)
         schedule = self._schedule(scene, snapshot.jobs.number[rows])
         places = chosen_machines(schedule.groups, scene.held, machines)
         made = _Made(snapshot, rows, lone)

@@ -15,7 +15,7 @@ of a slow machine stay idle unless a job would otherwise wait.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -47,6 +47,8 @@ class Optimus(Policy):
     settings require it. `straggler_ratio`: a machine on which computing takes this many times as
     long as on others is avoided, and left if the saving exceeds `rescale_s` (inf: never);
     `straggler_memory_s`: validity of a machine's measurement after the last job on it.
+    `predictions`: remaining steps are those until the predicted loss reaches its target (`paper`),
+    or nearer to the others' median the less certain this is (`weighed`).
     """
 
     interval_s: float = 600.0
@@ -54,6 +56,7 @@ class Optimus(Policy):
     spread_evenly: bool = True
     straggler_ratio: float = 2.0
     straggler_memory_s: float = 600.0
+    predictions: Literal["paper", "weighed"] = "paper"
 
     wants_estimates: ClassVar[bool] = True
     may_overtake: ClassVar[bool] = True
@@ -77,7 +80,9 @@ class Optimus(Policy):
         speeds = Speeds.of(snapshot.wanted_estimates)
         slowest = speeds_with(speeds, jobs.min_workers, jobs.min_servers)
         is_known = np.isfinite(snapshot.wanted_estimates.steps_left)
-        steps_left = _steps_left(snapshot.wanted_estimates, slowest)
+        steps_left = _steps_left(
+            snapshot.wanted_estimates, slowest, is_weighed=self.predictions == "weighed"
+        )
         utility = Worth.of_time(speeds, steps_left)
         least_gpus = jobs.min_workers * jobs.worker_gpus + jobs.min_servers * jobs.server_gpus
         gpu_s = steps_left / slowest * least_gpus
@@ -130,14 +135,19 @@ class Optimus(Policy):
         return np.where(slow_machines.leaves, -1.0, self.rescale_s)
 
 
-def _steps_left(estimates: Estimates, slowest: Floats) -> Floats:
+def _steps_left(estimates: Estimates, slowest: Floats, is_weighed: bool) -> Floats:
     """Remaining steps, at least 1; jobs without a predicted end get the median time of the others,
-    at the speed of their minimum.
+    at the speed of their minimum. `is_weighed`: the geometric mean of both, by the confidence.
     """
     left = np.maximum(estimates.steps_left, 1.0)
     is_known = np.isfinite(left)
     usual_s = float(np.median(left[is_known] / slowest[is_known])) if is_known.any() else 1.0
-    return np.where(is_known, left, usual_s * slowest)
+    if not is_weighed or estimates.end_confidence is None:
+        return np.where(is_known, left, usual_s * slowest)
+    weight = np.where(is_known, estimates.end_confidence, 0.0)
+    known = np.where(is_known, left, 1.0)
+    found: Floats = known**weight * (usual_s * slowest) ** (1 - weight)
+    return found
 
 
 def _reasons(allocation: RoleAllocation, gpu_s: Floats, is_known: Bools) -> Reasons:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -43,12 +43,14 @@ class Slaq(Policy):
     """`epoch_s`: prediction horizon; decisions happen at its multiples. `starve_s`: a job that has
     waited this long for an epoch on GPUs precedes all others, longest wait first. `rescale_s`: cost
     of resuming a job or changing its numbers of workers and servers; a smaller gain changes
-    nothing.
+    nothing. `predictions`: the reductions of the fitted curves (`paper`), or nearer to those of
+    jobs without a curve the less certain a curve is (`weighed`).
     """
 
     epoch_s: float = 10.0
     starve_s: float = 600.0
     rescale_s: float = 0.0
+    predictions: Literal["paper", "weighed"] = "paper"
 
     memory_columns: ClassVar[dict[str, int]] = {"served_us": UNKNOWN, "executed_then_us": 0}
     wants_estimates: ClassVar[bool] = True
@@ -132,7 +134,7 @@ class Slaq(Policy):
         most = self.epoch_s * fastest(speeds, demand, snapshot.gpu_count)
         most = np.minimum(most, _MOST_STEPS)
         steps = most[:, None] * _SPACING
-        falls = normalised_falls(estimates, steps)
+        falls = normalised_falls(estimates, steps, is_weighed=self.predictions == "weighed")
         return Worth.of_points(speeds, self.epoch_s, steps, falls)
 
 

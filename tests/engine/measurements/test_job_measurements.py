@@ -21,7 +21,7 @@ from motet.estimate.speed_fit import NonNegativeFitter
 from motet.placement.planners import ConsolidatingPlanner
 from motet.sim.replay.simulation import Simulation
 from motet.sim.speeds.speed_model import SameEverywhere
-from simple_fitters import Hyperbolas, ThreePointFitter
+from simple_fitters import DisagreeingFitter, Hyperbolas, ThreePointFitter
 
 
 def jobs(*numbers: int) -> JobTable:
@@ -97,6 +97,22 @@ def test_the_end_is_predicted_where_the_curve_comes_to_the_target() -> None:
     found = book.estimates(jobs(0))
     assert fitted(found) == pytest.approx([0.1, 0.5, 2.0], rel=1e-6)
     assert found.steps_left[0] == pytest.approx(45 - 10.5, rel=1e-6)
+
+
+def test_an_end_is_as_certain_as_the_curves_agree_at_it() -> None:
+    """Losses of 8 to 4 and a target of 3: the distance is 1, as far as the curves are apart."""
+    book = Measurements(DisagreeingFitter(1.0))
+    book.arrived(0, target_loss=3.0)
+    book.arrived(1, target_loss=1.0)
+    book.arrived(2, planned_steps=40.0)
+    book.arrived(3, target_loss=2.0)
+    for job in (0, 1, 2):
+        book.trained(job, 2.0, [(0, 8.0), (1, 5.0), (2, 4.0)])
+    found = book.estimates(jobs(0, 1, 2, 3, 7))
+    assert np.isinf(found.steps_left[1])
+    assert found.end_confidence is not None
+    assert found.end_confidence.tolist() == [0.5, 0, 1, 1, 1]
+    assert Measurements().estimates(jobs(0)).end_confidence is None
 
 
 def test_a_curve_is_fitted_again_only_when_a_tenth_is_new() -> None:

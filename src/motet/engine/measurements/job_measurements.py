@@ -20,6 +20,7 @@ from motet.engine.measurements.subtask_rows import MeasuredSubtasks, subtask_est
 from motet.engine.ports import CurveFitter, SpeedFitter
 from motet.estimate.colocation.group_time import SubtaskTimes
 from motet.estimate.colocation.memory_curve import MachineBytes
+from motet.estimate.loss_curve.confidence import confidence
 from motet.estimate.speed_function import PARAMETERS
 
 MOST_POINTS = 512
@@ -154,12 +155,14 @@ class Measurements:
         known = [row for row in rows if row is not None]
         self._fit_speeds(known)
         table, forecasts = _Table(rows), self._forecasts([job for job in known if job.losses])
+        steps_left, end_confidence = _steps_left(table, forecasts)
         return _read_only(
             Estimates(
                 **{name: table.column(name) for name in _MEASURED},
                 loss=table.last_loss(),
                 forecasts=forecasts,
-                steps_left=_steps_left(table, forecasts),
+                steps_left=steps_left,
+                end_confidence=end_confidence,
                 speed_mode=table.column("speed_mode", 0).astype(np.int64),
                 speed=table.speeds(),
                 subtasks=table.subtasks() if self._has_subtasks else None,
@@ -246,19 +249,25 @@ class _Table:
         return column
 
 
-def _steps_left(table: _Table, forecasts: LossForecasts | None) -> Floats:
-    """Remaining planned steps; else the steps until the predicted loss reaches the target."""
+def _steps_left(table: _Table, forecasts: LossForecasts | None) -> tuple[Floats, Floats | None]:
+    """Remaining planned steps; else the steps until the predicted loss reaches the target. And the
+    confidence in them."""
     done = table.column("steps_done")
     left = table.column("planned_steps") - done
     if forecasts is None:
-        return left
-    has_loss = ~np.isnan(table.last_loss())
-    target = table.column("target_loss")[has_loss]
-    wanted = np.where(np.isnan(target), np.inf, target)
-    predicted = np.full(len(left), _NAN)
-    predicted[has_loss] = np.maximum(forecasts.iterations_to(wanted) - done[has_loss], 0.0)
-    predicted[np.isnan(table.column("target_loss"))] = _NAN
-    return np.where(np.isnan(left), predicted, left)
+        return left, None
+    loss, targets = table.last_loss(), table.column("target_loss")
+    has_loss = ~np.isnan(loss)
+    target = targets[has_loss]
+    ends = forecasts.iterations_to(np.where(np.isnan(target), np.inf, target))
+    predicted, trust = np.full(len(left), _NAN), np.ones(len(left))
+    predicted[has_loss] = np.maximum(ends - done[has_loss], 0.0)
+    predicted[np.isnan(targets)] = _NAN
+    apart = forecasts.disagreement(np.where(np.isinf(ends), done[has_loss], ends))
+    trust[has_loss] = np.where(np.isinf(ends), 0.0, confidence(loss[has_loss] - target, apart))
+    is_planned = ~np.isnan(left)
+    trust[is_planned] = 1.0
+    return np.where(is_planned, left, predicted), trust
 
 
 def _history(job: _Measured) -> tuple[Floats, Floats]:
