@@ -1,11 +1,11 @@
 """Evidence for the schedulers: SLAQ, Optimus, Themis and the others on the same workloads.
 
-    python benchmarks/schedulers.py [--only slaq|optimus|themis|side] [--seeds N] [--again]
+    python benchmarks/schedulers.py [--only PART] [--seeds N] [--again]
     python benchmarks/schedulers.py --report
 
 Every simulation leaves its figures in results/schedulers; what has a file is not run again without
---again. `--report` writes tables and figures of what is there into docs/systems; `make evidence`
-does both.
+--again. PARTs: slaq, optimus, themis, side, predictions. `--report` writes tables and figures of
+what is there into docs; `make evidence` does both.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 from types import ModuleType
 
-from support import optimus_page, side_page, slaq_page, themis_page
+from support import optimus_page, predictions_page, side_page, slaq_page, themis_page
 from support.figures import RESULTS
 
 FOLDER = RESULTS / "schedulers"
@@ -24,6 +24,7 @@ PARTS: dict[str, tuple[ModuleType, str]] = {
     "optimus": (optimus_page, CLAIMS),
     "themis": (themis_page, CLAIMS),
     "side": (side_page, "## Notes on the tables"),
+    "predictions": (predictions_page, "## What it cannot do"),
 }
 """With the line before which the section comes if the page has none yet."""
 

@@ -16,7 +16,7 @@ from motet.estimate.loss_curve.predictor import LossPredictor
 
 AHEAD = 10
 SHORTEST = 10
-NOT_CONVEX = ("charlm", "mf_", "mlp", "digits_nmf", "digits_network")
+NOT_CONVEX = ("charlm", "mf_", "mlp", "digits_nmf", "digits_network", "network_")
 
 
 def shared_curves() -> dict[str, Floats]:
@@ -85,8 +85,13 @@ class CurveScore:
 
     @property
     def is_convex(self) -> bool:
-        """Convex, EM-like or boosting."""
-        return not self.name.startswith(NOT_CONVEX)
+        """See `is_convex`."""
+        return is_convex(self.name)
+
+
+def is_convex(name: str) -> bool:
+    """Whether it is the curve of a convex, an EM-like or a boosting algorithm."""
+    return not name.startswith(NOT_CONVEX)
 
 
 def scored(name: str, losses: Floats, predictor: LossPredictor | None = None) -> CurveScore:

@@ -24,6 +24,7 @@ NAMES = (
     "remote_memory_faults",
     "remote_memory_failures",
     "slaq_decisions",
+    "loss_curves",
     "live_fidelity",
     "live_fidelity_testbed",
 )
@@ -57,6 +58,7 @@ def recorded_claims(records: Mapping[str, Record]) -> dict[str, Sequence[Claim]]
         "Decisions of [SLAQ](systems/slaq.md) and [Optimus](systems/optimus.md)": _decisions(
             records["slaq_decisions"]
         ),
+        "[Predictions of losses](reference/loss-curves.md)": _losses(records["loss_curves"]),
         "[Live cluster](fidelity.md)": _fidelity(
             records["live_fidelity"], records["live_fidelity_testbed"]
         ),
@@ -291,6 +293,29 @@ def _decisions(record: Record) -> list[Claim]:
             f"{optimus}, 112,000 tasks, median of 5",
             record.made["command"],
             "The greedy loop and the placement are compiled.",
+        ),
+    ]
+
+
+def _losses(record: Record) -> list[Claim]:
+    worst = [record.ratio(f"{group}: p95 / loss, worst convex") for group in ("shared", "digits")]
+    networks = span([record.ratio("networks: p95 / loss, worst")], percent=True)
+    covered = record.ratios("margins of 90 %")
+    return [
+        Claim(
+            "SLAQ: losses ten iterations ahead are within 5 %",
+            f"the worst convex, EM-like or boosting curve at the 95th percentile: "
+            f"{span(worst, percent=True, digits=1)} off, two sets of curves; of seven small "
+            f"networks {networks}",
+            record.made["command"],
+            "The paper leaves losses that are not convex to hints of the user; here uncertain "
+            "predictions are known to be so.",
+        ),
+        Claim(
+            "our own: margins of 90 % contain nine of ten losses",
+            f"{span(covered, percent=True)}, four kinds of curves, two of them not used for tuning",
+            record.made["command"],
+            "No difference on average; single curves are covered less often, as the page says.",
         ),
     ]
 

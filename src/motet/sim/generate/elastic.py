@@ -24,7 +24,7 @@ import numpy as np
 from motet.domain.arrays import Floats
 from motet.domain.errors import BadInput
 from motet.estimate.speed_function import SpeedMode
-from motet.sim.curves import bundled_curve
+from motet.sim.curves import LossCurve, bundled_curve
 from motet.sim.generate.arrivals import Arrivals, Poisson
 from motet.sim.generate.mix import whole_shares
 from motet.sim.generate.workload import MOST_JOBS, whole_milliseconds
@@ -107,17 +107,20 @@ class SlaqJobs:
     """Equally many jobs per algorithm; a step is an iteration of its curve.
 
     `median_core_s`, `sigma`: work of a job on one core, log-normal; `serial`: part of a step that
-    further cores do not shorten.
+    further cores do not shorten. `curves`: a curve of each algorithm (empty: `SLAQ_CURVES`).
     """
 
     median_core_s: float = 6000.0
     sigma: float = 0.8
     serial: float = 2e-3
+    curves: tuple[LossCurve, ...] = ()
 
     def __call__(self, count: int, rng: np.random.Generator) -> tuple[list[str], WorkModels]:
         """Names of the algorithms, and work models."""
-        names = _shuffled(SLAQ_CURVES, count, rng)
-        curves = [bundled_curve(name) for name in names]
+        known = self.curves or tuple(bundled_curve(name) for name in SLAQ_CURVES)
+        by_name = {curve.name: curve for curve in known}
+        names = _shuffled(tuple(by_name), count, rng)
+        curves = [by_name[name] for name in names]
         steps = np.array([len(curve.losses) - 1 for curve in curves])
         core_s = self.median_core_s * rng.lognormal(0.0, self.sigma, count) / steps
         zero, one = np.zeros(count), np.ones(count)
