@@ -9,9 +9,10 @@ import pytest
 
 from motet.domain.errors import BadInput
 from motet.estimate.speed_function import SpeedMode
-from motet.sim.curves import bundled_curve, bundled_names
+from motet.sim.curves import LossCurve, bundled_curve, bundled_names
 from motet.sim.generate import draw, parse_recipe
-from motet.sim.generate.elastic import SLAQ_CURVES
+from motet.sim.generate.arrivals import Poisson
+from motet.sim.generate.elastic import SLAQ_CURVES, ElasticRecipe, SlaqJobs
 from motet.sim.traces.writing import motet_csv
 from motet.sim.workload.workload import Workload
 
@@ -28,6 +29,15 @@ def test_slaqs_jobs_train_every_algorithm_equally_often() -> None:
     assert names == dict.fromkeys(SLAQ_CURVES, 16)
     assert np.diff(jobs.submit_us).mean() / 1e6 == pytest.approx(15, rel=0.25)
     assert set(jobs.work.max_workers.tolist()) == {64}
+
+
+def test_slaqs_jobs_can_have_other_curves() -> None:
+    curves = (LossCurve("line", np.linspace(1, 0, 41)), LossCurve("step", np.array([1.0, 0.0])))
+    recipe = ElasticRecipe(20, Poisson(15.0), SlaqJobs(curves=curves))
+    work = draw(recipe, np.random.default_rng(0)).work
+    assert work is not None
+    found = Counter((work.curve_of(job), int(work.steps[job])) for job in range(20))
+    assert found == {(curves[0], 40): 10, (curves[1], 1): 10}
 
 
 def test_optimus_jobs_end_when_one_to_six_percent_of_the_reduction_are_left() -> None:
