@@ -152,7 +152,9 @@ class MasterLoop:
         self._beside = beside or NoProcesses()
         self._inbox: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         self._ready: Future[None] = Future()
-        self._is_closing = False
+        self._is_closing = self._has_ended = False
+        self._failure: BaseException | None = None
+        self._ending = threading.Lock()
         self._launcher: LauncherProcess | None = None
         self._launch_at_s = 0.0
         self._waiting: list[_AwaitFinal] = []
@@ -168,13 +170,13 @@ class MasterLoop:
     def ask(self, given: Input) -> Future[Any]:
         """The answer to a request, when it is durable; or the error that it met."""
         reply: Future[Any] = Future()
-        self._inbox.put(_Request(given, reply))
+        self._hand_over(_Request(given, reply))
         return reply
 
     def read(self, function: Callable[[LiveState], T]) -> Future[T]:
         """The result of a function of the state between two steps; it must not change the state."""
         reply: Future[T] = Future()
-        self._inbox.put(_Read(function, reply))
+        self._hand_over(_Read(function, reply))
         return reply
 
     def send(self, requests: Sequence[LauncherRequest]) -> None:
@@ -184,7 +186,7 @@ class MasterLoop:
     def until_final(self, job: int) -> Future[None]:
         """Completes when the job has reached a final state; it may be cancelled."""
         reply: Future[None] = Future()
-        self._inbox.put(_AwaitFinal(job, reply))
+        self._hand_over(_AwaitFinal(job, reply))
         return reply
 
     @property
@@ -199,6 +201,14 @@ class MasterLoop:
         self._inbox.put(_Wake())
         self._thread.join()
 
+    def _hand_over(self, item: _Item) -> None:
+        """To the thread; after its end nothing would answer."""
+        with self._ending:
+            if not self._has_ended:
+                self._inbox.put(item)
+                return
+        _refuse([item], self._failure)
+
     # -- the thread --------------------------------------------------------------------------------
 
     def _run(self, policy: ChoosePolicy | None) -> None:
@@ -206,12 +216,15 @@ class MasterLoop:
             with JournalStore(self._address) as store:
                 self._serve(store, policy)
         except BaseException as error:
+            self._failure = error
             if not self._ready.done():
                 self._ready.set_exception(error)
             else:
                 self._on_failure(error)
         finally:
             self._is_closing = True
+            with self._ending:
+                self._has_ended = True
             self._refuse_rest()
 
     def _serve(self, store: JournalStore, policy: ChoosePolicy | None) -> None:
@@ -317,7 +330,7 @@ class MasterLoop:
         for waiting in self._waiting:
             waiting.reply.cancel()
         while not self._inbox.empty():
-            _refuse([self._inbox.get()])
+            _refuse([self._inbox.get()], self._failure)
 
 
 def _refuse(items: Sequence[_Item], error: BaseException | None = None) -> None:

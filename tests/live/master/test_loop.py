@@ -1,0 +1,65 @@
+"""The thread of the master: whoever asks gets an answer, after its end, too."""
+
+from __future__ import annotations
+
+import errno
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job_file import job_spec
+from motet.live.master.loop import MasterLoop, MasterStopped
+from motet.live.master.requests import Workplace
+from motet.live.master.state import LiveState
+from motet.live.master.submissions.submission import Submit
+from scripted_cluster import CLUSTER
+
+SILENT_LAUNCHER = (sys.executable, "-c", "import sys; sys.stdin.read()")
+JOB = Submit(job_spec({"name": "job", "run": "true", "workdir": "/"}), "ann", "")
+
+
+def started_loop(
+    folder: Path, follow: Callable[[Sequence[LiveJob]], None]
+) -> tuple[MasterLoop, list[BaseException]]:
+    """A loop and the failures that ended it."""
+    failures: list[BaseException] = []
+    workplace = Workplace(folder, {"PATH": "/bin"}, ("unused",))
+    address, end = str(folder / "journal.db"), failures.append
+    loop = MasterLoop(address, CLUSTER, None, workplace, SILENT_LAUNCHER, end, follow=follow)
+    loop.start()
+    return loop, failures
+
+
+def jobs_of(state: LiveState) -> int:
+    return len(state.jobs)
+
+
+def test_requests_after_the_end_are_refused(tmp_path: Path) -> None:
+    loop, failures = started_loop(tmp_path, lambda jobs: None)
+    assert loop.read(jobs_of).result() == 0
+    loop.close()
+
+    for late in (loop.ask(JOB), loop.read(jobs_of), loop.until_final(1)):
+        with pytest.raises(MasterStopped, match="the server is stopping"):
+            late.result(timeout=60)
+    assert failures == []
+
+
+def test_requests_after_a_failure_are_told_of_it(tmp_path: Path) -> None:
+    def fail(jobs: Sequence[LiveJob]) -> None:
+        if jobs:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    loop, failures = started_loop(tmp_path, fail)
+    first = loop.ask(JOB)
+    with pytest.raises(MasterStopped, match="the journal cannot be written"):
+        first.result(timeout=60)
+    loop.close()
+
+    for late in (loop.ask(JOB), loop.read(jobs_of)):
+        with pytest.raises(MasterStopped, match="the journal cannot be written"):
+            late.result(timeout=60)
+    assert [getattr(each, "errno", None) for each in failures] == [errno.ENOSPC]
