@@ -73,6 +73,22 @@ def test_progress_becomes_events_of_the_engine_once(cluster: ScriptedCluster) ->
     ]
 
 
+def test_losses_that_a_recovery_reports_again_are_taken_once_and_in_order(
+    cluster: ScriptedCluster,
+) -> None:
+    """Ten steps, a recovery to the eighth and the ninth were reported before the launcher looked:
+    the loss of the tenth comes again."""
+    cluster.train(workers=2, servers=1, epochs=20)
+    cluster.ask(cluster.launcher.started("1.1"))
+    losses = [(float(step), 1.0 / step) for step in range(1, 11)]
+    cluster.ask(AttemptProgressed("1.1", 5.0, tuple(losses[:5]), 0.0))
+    cluster.ask(AttemptProgressed("1.1", 9.0, (*losses[5:], losses[8]), 0.0))
+    cluster.ask(AttemptProgressed("1.1", 10.0, (losses[9],), 0.0))
+    assert cluster.job(1).progress == ReportedProgress(10.0, 0.1)
+    measured = recorded(cluster, ProgressMeasured)
+    assert [point for each in measured for point in each.points] == losses
+
+
 def test_a_training_that_finishes_while_it_is_stopped_does_not_begin_again(
     cluster: ScriptedCluster,
 ) -> None:

@@ -278,7 +278,7 @@ def _progressed(state: LiveState, report: AttemptProgressed) -> Intake:
     job, number = attempt_of(state, report.attempt)
     attempt = job.attempts[number - 1]
     known = 0.0 if job.progress is None else job.progress.steps_done
-    points = tuple(point for point in report.points if point[0] > known)
+    points = _new_points(report, known)
     if attempt.has_ended or job.state.is_final or report.steps_done <= known:
         return Intake()
     fact = JobProgressed(job.number, report.steps_done, points[-1][1] if points else None)
@@ -294,6 +294,17 @@ def _progressed(state: LiveState, report: AttemptProgressed) -> Intake:
         times_and_memory = *times, *memory, outside_s
         events.append(SubtasksMeasured(job.number, took.machine_count, *times_and_memory))
     return Intake((fact,), tuple(events))
+
+
+def _new_points(report: AttemptProgressed, known: float) -> tuple[tuple[float, float], ...]:
+    """Those after the known steps, in their order. Epochs that a recovery repeats are reported
+    twice, and the last ones of before are ahead of `steps_done`: they come again."""
+    found, last = list[tuple[float, float]](), known
+    for step, loss in report.points:
+        if last < step <= report.steps_done:
+            found.append((step, loss))
+            last = step
+    return tuple(found)
 
 
 def _has_one_cpu(state: LiveState, attempt: Attempt) -> bool:
