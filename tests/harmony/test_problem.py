@@ -16,6 +16,7 @@ from motet.harmony.problem import (
     GroupingProblem,
     JobGroup,
     grouping_of,
+    machine_worth,
     work_column,
 )
 
@@ -53,6 +54,20 @@ def test_work_counts_communication_on_the_machines_that_memory_needs() -> None:
     problem = GroupingProblem.of(PROFILES, 4, memory_bytes=[60.0, 999.0], machine_memory_bytes=30.0)
     work_s = work_column(problem.costs, 4, 30.0, 0.5)
     assert work_s.tolist() == [0.5 * 12.0 + 0.5 * 2 * 1.0, 0.5 * 4.0 + 0.5 * 4 * 3.0]
+
+
+def test_a_group_that_has_outgrown_the_memory_of_its_machines_is_worth_no_more_than_they_are() -> (
+    None
+):
+    """Two jobs that need three machines each, together on one."""
+    profile = SubtaskProfile.of(1, 1.0, 10.0)
+    problem = GroupingProblem.of([profile] * 2, 10, memory_bytes=[30.0, 30.0])
+    work_s = work_column(problem.costs, 10, 10.0, 0.5)
+    working = replace(problem, costs=problem.costs._replace(work_s=work_s))
+    both = JobGroup((0, 1), 1)
+    assert work_s.sum() / 20.0 > 1
+    assert working.worth(both) == 1.0
+    assert machine_worth(2.0, 20.0, 11.0, 1, 0.5, float(work_s.sum())) == 1.0
 
 
 def test_what_each_machine_of_a_group_needs_counts_on_all_of_them() -> None:

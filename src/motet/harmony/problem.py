@@ -162,12 +162,16 @@ class GroupingProblem:
         return sum(self.worth(group) for group in grouping.groups) / self.machines
 
     def worth(self, group: JobGroup) -> float:
-        """Machines times the scalar use of a group."""
+        """Machines times the scalar use of a group, or its work per second: at most its machines.
+
+        A group whose jobs have come to need more memory than its machines have would count more.
+        """
         times = [self.times(job, group.machines) for job in group.jobs]
         if not len(self.costs.work_s):
             return group.machines * utilisation_of(times).scalar(self.cpu_weight)
         group_s = group_iteration_s(times)
-        return float(self.costs.work_s[list(group.jobs)].sum()) / group_s if group_s else 0.0
+        work_s = float(self.costs.work_s[list(group.jobs)].sum())
+        return min(work_s / group_s, float(group.machines)) if group_s else 0.0
 
     def fits(self, grouping: Grouping) -> bool:
         """Whether all groups fit on the cluster and into the memory of their machines."""
@@ -187,13 +191,13 @@ def machine_worth(
     cpu_weight: float,
     work_s: float,
 ) -> float:
-    """Machines of a group times its scalar utilisation, from the three terms of eq. 4.1; or, where
-    it is above 0, the work of its jobs' iterations per second."""
+    """Machines of a group times its scalar utilisation, from the three terms of eq. 4.1; or, with a
+    `work_s` above 0, its jobs' work per second. At most `machines`: see GroupingProblem.worth."""
     group_s = longest_term_s(cpu_sum_s, comm_sum_s, longest_s)
     used_s = machines * (cpu_weight * cpu_sum_s + (1 - cpu_weight) * comm_sum_s)
     if work_s > 0:
         used_s = work_s
-    return used_s / group_s if group_s > 0 else 0.0
+    return min(used_s / group_s, float(machines)) if group_s > 0 else 0.0
 
 
 def work_column(

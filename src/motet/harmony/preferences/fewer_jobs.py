@@ -88,14 +88,14 @@ def _worth_without_each(
     np.add.at(comm_sum, group_of, comm_s * kept)
     np.add.at(done_sum, group_of, done_s * kept)
 
-    def worth(cpu: Floats, comm: Floats, longest: Floats, done: Floats) -> Floats:
+    def worth(cpu: Floats, comm: Floats, longest: Floats, done: Floats, most: Floats) -> Floats:
         group_s = np.maximum(np.maximum(cpu, comm), longest)
         found: Floats = np.where(group_s > 0, done / np.maximum(group_s, 1e-300), 0.0)
-        return found
+        return np.minimum(found, most)
 
-    present = worth(cpu_sum, comm_sum, first, done_sum)
+    present = worth(cpu_sum, comm_sum, first, done_sum, machines)
     longest = np.where(is_longest, second[group_of], first[group_of])
     left = cpu_sum[group_of] - cpu_s, comm_sum[group_of] - comm_s
-    without = worth(*left, longest, done_sum[group_of] - done_s)
+    without = worth(*left, longest, done_sum[group_of] - done_s, machines[group_of])
     total: Floats = present.sum() - present[group_of] + without
     return total
