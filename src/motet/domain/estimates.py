@@ -21,8 +21,8 @@ class LossForecasts(Protocol):
         ...
 
     def disagreement(self, iterations: ArrayLike, /) -> Floats:
-        """The scale of the errors of the curves, without the noise of reports, shaped as in
-        `predict`."""
+        """How far fitted curves lie from their blend, which the noise of single reports does not
+        widen; shaped as in `predict`."""
         ...
 
     def iterations_to(self, losses: ArrayLike, /) -> Floats:

@@ -17,6 +17,7 @@ from motet.domain.snapshot import JobTable, Snapshot
 from motet.domain.units import SECOND_US
 from motet.engine.measurements.job_measurements import MOST_POINTS, Measurements
 from motet.engine.state.table import JOB_COLUMNS
+from motet.estimate.loss_curve.predictor import LossPredictor
 from motet.estimate.speed_fit import NonNegativeFitter
 from motet.placement.planners import ConsolidatingPlanner
 from motet.sim.replay.simulation import Simulation
@@ -113,6 +114,23 @@ def test_an_end_is_as_certain_as_the_curves_agree_at_it() -> None:
     assert found.end_confidence is not None
     assert found.end_confidence.tolist() == [0.5, 0, 1, 1, 1]
     assert Measurements().estimates(jobs(0)).end_confidence is None
+
+
+def test_a_job_that_has_come_to_its_target_ends_for_certain() -> None:
+    book = Measurements(DisagreeingFitter(1.0))
+    book.arrived(0, target_loss=4.5)
+    book.trained(0, 2.0, [(0, 8.0), (1, 5.0), (2, 4.0)])
+    found = book.estimates(jobs(0))
+    assert (found.steps_left[0], found.end_confidence) == (0.0, 1.0)
+
+
+def test_the_confidence_in_an_end_is_asked_for_at_no_step_before_the_last_report() -> None:
+    """A recovery has taken the job back to its first step."""
+    book = Measurements(LossPredictor())
+    book.arrived(0, target_loss=-100.0)
+    book.trained(0, 1.0, [(step, 1 / step) for step in range(1, 9)])
+    found = book.estimates(jobs(0))
+    assert (found.steps_left[0], found.end_confidence) == (np.inf, 0.0)
 
 
 def test_a_curve_is_fitted_again_only_when_a_tenth_is_new() -> None:

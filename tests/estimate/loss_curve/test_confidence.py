@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from motet.domain.arrays import Floats
 from motet.domain.errors import BadInput
+from motet.estimate.loss_curve.blend import errors_at
+from motet.estimate.loss_curve.confidence import confidence as confidence_of
 from motet.estimate.loss_curve.predictor import COVERAGES, LossModel, LossPredictor
 from support.loss_coverage import covered
 from support.network_curves import network_curves
@@ -100,6 +102,19 @@ def test_margins_grow_with_the_noise_and_with_the_distance() -> None:
     )
     assert (loud > 3 * quiet).all()
     assert (np.diff(quiet) > 0).all()
+
+
+def test_margins_far_beyond_all_reports_are_in_proportion_to_the_distance() -> None:
+    models = LossPredictor().fit_many(
+        [([k + 1 for k in range(40)], noisy(seed)) for seed in (0, 1)]
+    )
+    assert (models.errors[0] > 0).any()
+    near, far = (errors_at(models.errors, np.full((2, 1), x)) for x in (1e6, 1e30))
+    np.testing.assert_allclose(far / near, 1e24)
+
+
+def test_an_infinite_change_is_not_certain() -> None:
+    assert confidence_of(np.array([np.inf, 1.0]), np.array([0.1, 1.0])).tolist() == [0.0, 0.5]
 
 
 def test_a_constant_loss_has_no_margin_and_no_predicted_change() -> None:

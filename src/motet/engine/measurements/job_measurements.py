@@ -159,7 +159,7 @@ class Measurements:
         return _read_only(
             Estimates(
                 **{name: table.column(name) for name in _MEASURED},
-                loss=table.last_loss(),
+                loss=table.last_report()[1],
                 forecasts=forecasts,
                 steps_left=steps_left,
                 end_confidence=end_confidence,
@@ -231,8 +231,10 @@ class _Table:
     def column(self, name: str, unknown: float = _NAN) -> Floats:
         return self._filled([getattr(row, name) for _, row in self._known], unknown)
 
-    def last_loss(self) -> Floats:
-        return self._filled([row.losses[-1][1] if row.losses else _NAN for _, row in self._known])
+    def last_report(self) -> tuple[Floats, Floats]:
+        """Steps and loss."""
+        last = [row.losses[-1] if row.losses else (_NAN, _NAN) for _, row in self._known]
+        return self._filled([step for step, _ in last]), self._filled([loss for _, loss in last])
 
     def subtasks(self) -> SubtaskEstimates:
         return subtask_estimates([None if row is None else row.subtasks for row in self._rows])
@@ -256,15 +258,16 @@ def _steps_left(table: _Table, forecasts: LossForecasts | None) -> tuple[Floats,
     left = table.column("planned_steps") - done
     if forecasts is None:
         return left, None
-    loss, targets = table.last_loss(), table.column("target_loss")
+    (step, loss), targets = table.last_report(), table.column("target_loss")
     has_loss = ~np.isnan(loss)
     target = targets[has_loss]
     ends = forecasts.iterations_to(np.where(np.isnan(target), np.inf, target))
     predicted, trust = np.full(len(left), _NAN), np.ones(len(left))
     predicted[has_loss] = np.maximum(ends - done[has_loss], 0.0)
     predicted[np.isnan(targets)] = _NAN
-    apart = forecasts.disagreement(np.where(np.isinf(ends), done[has_loss], ends))
-    trust[has_loss] = np.where(np.isinf(ends), 0.0, confidence(loss[has_loss] - target, apart))
+    apart = forecasts.disagreement(np.where(np.isinf(ends), step[has_loss], ends))
+    certain = np.where(np.isinf(ends), 0.0, confidence(loss[has_loss] - target, apart))
+    trust[has_loss] = np.where(loss[has_loss] <= target, 1.0, certain)
     is_planned = ~np.isnan(left)
     trust[is_planned] = 1.0
     return np.where(is_planned, left, predicted), trust

@@ -216,7 +216,7 @@ def errors_at(errors: Floats, x: Floats) -> Floats:
     for job in range(len(x)):
         for i in range(x.shape[1]):
             at = x[job, i]
-            low = min(int(at), last)
+            low = last if at >= last else int(at)
             found[job, i] = errors[job, low]
             if at > last:
                 found[job, i] *= at / last

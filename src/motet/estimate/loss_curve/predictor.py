@@ -218,7 +218,7 @@ class LossModel:
         return self.models.margin(at.reshape(1, -1), coverage).reshape(at.shape)
 
     def confidence(self, iterations: ArrayLike) -> Floats:
-        """The weight of the predicted changes against the scale of their errors, 0 to 1."""
+        """The predicted changes against the disagreement of the fitted curves, 0 to 1."""
         at = np.asarray(iterations, dtype=np.float64)
         return self.models.confidence(at.reshape(1, -1)).reshape(at.shape)
 

@@ -160,8 +160,8 @@ class Recorder:
     def _copy(self, number: int, state: ClusterState) -> None:
         table, row = state.table, self._data[number]
         row[_FIRST_COPIED:] = table.of_job(number, _COLUMNS_COPIED)
-        if table.has("promotions"):
-            row[_PROMOTIONS] = table.column("promotions")[table.row_of(number)]
+        has_promotions = table.has("promotions")
+        row[_PROMOTIONS] = table.column("promotions")[table.row_of(number)] if has_promotions else 0
 
     def _keep(self, number: int, row: Mapping[str, int]) -> None:
         """As `_copy`, for a suspended job."""
