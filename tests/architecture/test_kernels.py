@@ -7,6 +7,7 @@ from pathlib import Path
 
 SRC = Path(__file__).resolve().parents[2] / "src" / "motet"
 WITH_SORTS_OF_WHOLE_NUMBERS = ("allocation", "engine", "placement", "policies", "sim")
+COMPILERS = ("njit", "numba.njit", "uncounted")
 
 
 def test_kernels_of_whole_numbers_leave_argsort_to_numpy() -> None:
@@ -29,5 +30,25 @@ def _kernels(path: Path) -> list[ast.FunctionDef]:
         node
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef)
-        and any("njit" in ast.unparse(decorator) for decorator in node.decorator_list)
+        and any(ast.unparse(each).startswith(COMPILERS) for each in node.decorator_list)
     ]
+
+
+def test_functions_without_reference_counts_call_only_such() -> None:
+    """Numba would compile any other one without reference counts, too, and keep it so on disk."""
+    kernels = [function for path in sorted(SRC.rglob("*.py")) for function in _kernels(path)]
+    uncounted = {
+        function.name
+        for function in kernels
+        if any(ast.unparse(each) == "uncounted" for each in function.decorator_list)
+    }
+    assert uncounted
+    counted = {function.name for function in kernels} - uncounted
+    called = {
+        (function.name, call.func.id)
+        for function in kernels
+        if function.name in uncounted
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+    }
+    assert not {names for names in called if names[1] in counted}
