@@ -65,6 +65,8 @@ class Lending:
         endpoint.write_text(lender.server.endpoint.encode(), encoding="utf-8")
 
     def tell(self, job: str) -> bool:
+        """Also those that have answered since the last time."""
+        self.lenders.status()
         return self.lenders.tell(lambda _: LendingTerms({}, (job,)))
 
     def answering(self) -> list[int]:

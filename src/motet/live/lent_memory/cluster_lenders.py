@@ -102,6 +102,7 @@ class ClusterLenders:
         self._ports: dict[str, int] = {}
         self._written = ""
         self._asked: dict[int, Future[None]] = {}
+        self._read = frozenset[int]()
         self._threads = ThreadPoolExecutor(_TOLD_AT_ONCE, "motet-lender-line")
         # Lenders that were silent before: they take a thread for seconds.
         self._retries = ThreadPoolExecutor(_TOLD_AT_ONCE, "motet-silent-lender")
@@ -124,11 +125,12 @@ class ClusterLenders:
         """Tell all lenders their terms, by machine; whether all have answered, or do not answer.
 
         False: some are waited for no longer, or were still to answer earlier terms. Those hear of
-        the terms of a later call, once they have answered or were given up.
+        the terms of a later call, once they have answered or were given up, and `status` has told
+        their answer: a lender forgets accounts that it has told once it hears the next terms.
         """
         machines = self.processes.machines()
         self._use_lines(machines)
-        late = {number: each for number, each in self._asked.items() if not each.done()}
+        late = {n: each for n, each in self._asked.items() if n not in self._read}
         asked, awaited = dict[int, Future[None]](), list[Future[None]]()
         for number, line in self._lines.items():
             if number in late:
@@ -139,11 +141,13 @@ class ClusterLenders:
             if threads is self._threads:
                 awaited.append(asked[number])
         wait(awaited, _ANSWERS_FOR_S)
-        self._asked = late | asked
+        self._asked, self._read = late | asked, frozenset()
         return not late and all(each.done() for each in asked.values())
 
     def status(self) -> list[LenderStatus]:
         """Of all that have not ended, by number."""
+        # Before the views are read: an answer that comes meanwhile is read the next time.
+        self._read = frozenset(n for n, each in self._asked.items() if each.done())
         found = []
         for number, machine in self.processes.machines().items():
             line = self._lines.get(number)

@@ -65,6 +65,7 @@ class ClusterMemory:
         self._requests = JobRequests(workplace)
         self._machines: Sequence[str] | None = None
         self._status = MemoryStatus((), {})
+        self._is_current = True
         self._thread = LookThread("memory", self._run)
 
     def start(self) -> None:
@@ -124,7 +125,10 @@ class ClusterMemory:
             machines, terms = self._machines, self._requests.terms()
         if machines is not None:
             self._lenders.use_machines(machines)
-        is_current = self._lenders.tell(terms.of)
+        if not self._is_current:
+            # Late answers: lenders forget the accounts of ended jobs once they hear the next terms.
+            self._log.seen(self._lenders.status(), terms.attempts, is_current=False)
+        self._is_current = self._lenders.tell(terms.of)
         self._status = MemoryStatus(self._lenders.status(), terms.attempts)
-        self._log.seen(self._status.lenders, terms.attempts, is_current=is_current)
+        self._log.seen(self._status.lenders, terms.attempts, is_current=self._is_current)
         self._on_status(self._status)
