@@ -107,10 +107,12 @@ def test_a_silent_lender_delays_no_other_one_and_hears_the_latest_terms_later(
         lending.add(silent)
         lending.add(lender)
         for job in ("a", "b", "c"):
-            assert not lending.tell(job)
-            wait_until(lambda job=job: (job,) in lender.told)
-        assert lending.answering() == [1]
+            # Once more while the answer to the job before is on its way.
+            wait_until(lambda job=job: lending.tell(job) or (job,) in lender.told)
+        wait_until(lambda: lending.answering() == [1])
+        wait_until(lambda: silent.told)
         assert silent.told == [("a",)]
+        assert not lending.tell("c")
         silent.speak()
         wait_until(lambda: lending.tell("d"))
         assert lending.answering() == [0, 1]
