@@ -159,17 +159,16 @@ class ClusterLenders:
     def close(self) -> None:
         """The lenders run on."""
         for line in self._lines.values():  # Ends what is waited for.
-            line.close()
+            line.end()
         self._threads.shutdown(cancel_futures=True)
         self._retries.shutdown(cancel_futures=True)
-        for line in self._lines.values():
-            line.close()
 
     def _use_lines(self, machines: Mapping[int, str]) -> None:
         endpoints = self.processes.endpoints()
         for number in [*self._lines]:
             if number not in endpoints:
-                self._end_line(number)
+                self._lines.pop(number).end()
+                self._asked.pop(number, None)
         for number, text in endpoints.items():
             if number not in self._lines:
                 self._lines[number] = LenderLine(Endpoint.decode(text), self._secret)
@@ -177,12 +176,6 @@ class ClusterLenders:
                     self._ports[machine] = self._lines[number].endpoint.port
         stopping = self.processes.stopping()
         self._write([it.endpoint for n, it in self._lines.items() if n not in stopping])
-
-    def _end_line(self, number: int) -> None:
-        line, asked = self._lines.pop(number), self._asked.pop(number, None)
-        line.close()
-        if asked is not None:  # It may have connected again meanwhile.
-            asked.add_done_callback(lambda _: line.close())
 
     def _write(self, endpoints: Sequence[Endpoint]) -> None:
         """For the jobs, in one step."""

@@ -17,7 +17,7 @@ _REST_S = 5.0
 
 
 class LenderLine:
-    """Used by one thread at a time, but for `close`, and for what the lender has said last: `view`,
+    """Used by one thread at a time, but for `end`, and for what the lender has said last: `view`,
     None: it does not answer, and `failure` says why."""
 
     def __init__(self, endpoint: Endpoint, secret: bytes) -> None:
@@ -25,6 +25,7 @@ class LenderLine:
         self.endpoint, self._secret = endpoint, secret
         self._connection: Connection | None = None
         self._not_before_s = 0.0
+        self._has_ended = False
         self.view: LenderView | None = None
         self.failure = ""
 
@@ -40,8 +41,13 @@ class LenderLine:
             _LOG.exception("lender_failed", extra={"fields": {"lender": str(self.endpoint)}})
             self._fail(repr(error))
 
-    def close(self) -> None:
-        """The lender keeps its terms. A `tell` in progress on another thread fails."""
+    def end(self) -> None:
+        """The lender keeps its terms. A `tell` that begins later or is in progress on another
+        thread fails, also while it connects: another lender may have the port by then."""
+        self._has_ended = True
+        self._close()
+
+    def _close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(OSError):
@@ -50,15 +56,17 @@ class LenderLine:
     def _fail(self, reason: str) -> None:
         self.failure, self.view = reason, None
         self._not_before_s = time.monotonic() + _REST_S
-        self.close()
+        self._close()
 
     def _ask(self, terms: LendingTerms) -> LenderView:
+        self._require_use()
         connection = self._connection
         if connection is None:
             name = f"server/{os.urandom(4).hex()}"
             connection = self._connection = Connection(
                 self.endpoint, self._secret, client_id=name, retry_for_s=0.0
             )
+            self._require_use()
         try:
             reply = connection.request(
                 MemoryCommand.USE_TERMS, terms.encode(), timeout_s=_ANSWER_WITHIN_S
@@ -66,3 +74,7 @@ class LenderLine:
         except TimeoutError as error:
             raise Unreachable(f"no answer within {_ANSWER_WITHIN_S:g} s") from error
         return LenderView.decode(reply.meta)
+
+    def _require_use(self) -> None:
+        if self._has_ended:
+            raise Unreachable("the line has ended")
