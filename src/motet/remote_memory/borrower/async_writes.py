@@ -57,6 +57,7 @@ class AsyncWrites:
         self._call.restype = ctypes.c_long
         self._events = np.zeros(MOST_DEPTH, _EVENT)
         self._depth = LEAST_DEPTH
+        self._in_flight = 0
         context = ctypes.c_ulong(0)
         self._system_call(_SETUP, MOST_DEPTH, ctypes.addressof(context))
         self._context = context.value
@@ -84,40 +85,54 @@ class AsyncWrites:
         return bool((results == requests.pages * PAGE_BYTES).all())
 
     def close(self) -> None:
-        """No write is in progress."""
-        self._system_call(_DESTROY, self._context)
+        """No write is in progress; later ones fail."""
+        # A later context of the process may have the same number.
+        context, self._context = self._context, 0
+        self._system_call(_DESTROY, context)
 
     def _transfer(self, blocks: Array) -> Ints:
         """Bytes of each, or the number of its error. `blocks`, and what they point to, are in use
-        until the end. Raises OSError: they cannot be submitted."""
+        until the end, also after an error. Raises OSError: they cannot be submitted."""
         addresses = blocks.ctypes.data + np.arange(len(blocks)) * _CONTROL_BLOCK.itemsize
         results = np.zeros(len(blocks), np.int64)
-        submitted = done = 0
-        failure: OSError | None = None
-        while done < (len(blocks) if failure is None else submitted):
-            count = min(self._depth - (submitted - done), len(blocks) - submitted)
-            if count > 0 and failure is None:
+        submitted = 0
+        try:
+            while submitted < len(blocks):
+                count = min(self._depth - self._in_flight, len(blocks) - submitted)
                 place = addresses.ctypes.data + submitted * addresses.itemsize
-                try:
-                    submitted += self._system_call(_SUBMIT, self._context, count, place)
-                except OSError as error:
-                    failure = error
-                    continue
-            done += self._await_some(results)
-        if failure is not None:
-            raise failure
+                accepted = self._system_call(_SUBMIT, self._context, count, place)
+                self._in_flight += accepted
+                submitted += accepted
+                self._await_some(results)
+            while self._in_flight:
+                self._await_some(results)
+        finally:
+            self._drain()
         return results
 
-    def _await_some(self, results: Ints) -> int:
-        """How many have ended."""
+    def _await_some(self, results: Ints) -> None:
+        count = self._await_events()
         events = self._events
-        count = 0
+        results[events["data"][:count].astype(np.int64)] = events["result"][:count]
+
+    def _await_events(self) -> int:
+        """How many requests have ended."""
+        count, place = 0, self._events.ctypes.data
         while not count:
             with suppress(InterruptedError):
-                place = events.ctypes.data
                 count = self._system_call(_GET_EVENTS, self._context, 1, MOST_DEPTH, place, 0)
-        results[events["data"][:count].astype(np.int64)] = events["result"][:count]
+        self._in_flight -= count
         return count
+
+    def _drain(self) -> None:
+        """Nothing is in flight from now on."""
+        try:
+            while self._in_flight:
+                self._await_events()
+        except OSError:  # The end of the context waits, too; later writes fail.
+            self._in_flight = 0
+            self.close()
+            raise
 
     def _system_call(self, which: int, *arguments: int) -> int:
         """Raises OSError."""

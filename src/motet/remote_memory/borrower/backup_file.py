@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
+import logging
 import mmap
 import os
 import threading
@@ -17,8 +18,11 @@ from motet.remote_memory.borrower.async_writes import AsyncWrites
 from motet.remote_memory.core.device_geometry import PAGE_BYTES
 from motet.remote_memory.core.pending_writes import DiskRequests, PageBatch, disk_requests
 
+_LOG = logging.getLogger(__name__)
 _BOUNCE_BYTES = 1 << 20
 _MOST_PIECES = 512
+_REFUSED = frozenset({errno.ENOSYS, errno.EINVAL, errno.EPERM})
+"""Asynchronous I/O as such, if other writes succeed."""
 
 
 class BackupFile:
@@ -43,8 +47,11 @@ class BackupFile:
             raise
         self._local = threading.local()
         self._writes: AsyncWrites | None = None
-        with suppress(OSError):
+        self._failure: OSError | None = None
+        try:
             self._writes = AsyncWrites()
+        except OSError as error:
+            self._warn(error)
 
     def extend(self, size_bytes: int) -> None:
         """Make the file larger. Raises OSError: there is no room."""
@@ -60,8 +67,9 @@ class BackupFile:
             return
         requests = disk_requests(batch.pages, batch.slots, _MOST_PIECES)
         address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-        if self._writes is None or not self._writes.write(self._file, address, requests):
+        if not self._write_at_once(address, requests):
             self._write_in_order(memory, requests)
+            self._drop_refused()
         if not self._is_direct:
             os.fdatasync(self._file)  # Only pages that the disk has can be dropped.
             os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -85,7 +93,8 @@ class BackupFile:
     def close(self) -> None:
         """The file stays."""
         if self._writes is not None:
-            self._writes.close()
+            with suppress(OSError):
+                self._writes.close()
         os.close(self._file)
 
     def __enter__(self) -> Self:
@@ -120,6 +129,29 @@ class BackupFile:
             fcntl.fcntl(self._file, fcntl.F_SETFL, flags)
             return False
         return True
+
+    def _write_at_once(self, address: int, requests: DiskRequests) -> bool:
+        """False: some pages are not written."""
+        self._failure = None
+        if self._writes is None:
+            return False
+        try:
+            return self._writes.write(self._file, address, requests)
+        except OSError as error:  # Of the disk, or of the kernel's asynchronous I/O.
+            self._failure = error
+            return False
+
+    def _drop_refused(self) -> None:
+        """Other writes have succeeded."""
+        if self._writes is None or self._failure is None or self._failure.errno not in _REFUSED:
+            return
+        self._warn(self._failure)
+        with suppress(OSError):
+            self._writes.close()
+        self._writes = None
+
+    def _warn(self, error: OSError) -> None:
+        _LOG.warning("%s: no asynchronous I/O, writes take more CPU time: %s", self.path, error)
 
     def _write_in_order(self, memory: memoryview, requests: DiskRequests) -> None:
         first, last = requests.first_piece, requests.first_piece + requests.pieces
