@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -20,18 +21,21 @@ PAGES, ARENA_PAGES = 16, 4
 
 
 class HeldFile(BackupFile):
-    """`is_open`: writes wait until it is set. `is_full`: they fail."""
+    """`is_open`: writes wait until it is set. `is_full`: they fail. `raises`: they fail by it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, PAGES * PAGE)
         self.is_open = threading.Event()
         self.is_open.set()
         self.is_full = False
+        self.raises: Exception | None = None
 
     def write(self, memory: memoryview, batch: PageBatch) -> None:
         self.is_open.wait()
         if self.is_full:
             raise OSError(errno.ENOSPC, "No space left on device")
+        if self.raises is not None:
+            raise self.raises
         super().write(memory, batch)
 
 
@@ -46,7 +50,7 @@ def queue(file: HeldFile) -> Iterator[WriteBehind]:
     found = WriteBehind(file, PAGES, ARENA_PAGES * PAGE)
     yield found
     file.is_open.set()
-    file.is_full = False
+    file.is_full, file.raises = False, None
     found.close()
 
 
@@ -120,6 +124,30 @@ def test_a_disk_error_reaches_those_that_wait_and_loses_nothing(
         queue.flush()
     assert read(queue, 0) == content(1)
     file.is_full = False
+    wait_until(lambda: queue.disk_error is None)
+    queue.flush()
+    assert file.path.read_bytes()[:PAGE] == content(1)
+
+
+@pytest.mark.parametrize("place", ["the write", "its preparation"])
+def test_any_other_error_of_a_write_reaches_those_that_wait_and_loses_nothing(
+    file: HeldFile,
+    queue: WriteBehind,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+) -> None:
+    error, batch = MemoryError("no room for a batch"), queue._pending.batch
+    if place == "the write":
+        file.raises = error
+    else:
+        monkeypatch.setattr(queue._pending, "batch", Mock(side_effect=error))
+    ticket = put(queue, 0, content(1))
+    with pytest.raises(OSError, match="no room for a batch"):
+        queue.wait(ticket)
+    assert [each.exc_info is not None for each in caplog.records] == [True]
+    file.raises = None
+    monkeypatch.setattr(queue._pending, "batch", batch)
     wait_until(lambda: queue.disk_error is None)
     queue.flush()
     assert file.path.read_bytes()[:PAGE] == content(1)

@@ -163,11 +163,18 @@ class WriteBehind:
             return None if is_over else self._pending.batch(_BATCH_PAGES)
 
     def _run(self) -> None:
-        while batch := self._next_batch():
-            error = self._write(batch)
+        while True:
+            error = batch = None
+            try:
+                batch = self._next_batch()
+                if batch is None:
+                    return
+                self._file.write(self._arena, batch)
+            except Exception as failure:  # All that wait for writes need this thread.
+                error = self._error_of(failure)
             with self._lock:
                 self._error = error
-                if error is None:
+                if batch is not None and error is None:
                     self._pending.finish(batch.end)
                 self._done.notify_all()
                 if error is not None:
@@ -175,14 +182,14 @@ class WriteBehind:
                         return
                     self._work.wait(_RETRY_S)
 
-    def _write(self, batch: PageBatch) -> OSError | None:
-        try:
-            self._file.write(self._arena, batch)
-        except OSError as error:
-            if self._error is None:
-                _LOG.warning("%s: writing fails: %s", self._file.path, error)
-            return error
-        return None
+    def _error_of(self, failure: Exception) -> OSError:
+        """For those that wait; logged once while writing fails."""
+        error, trace = failure, None
+        if not isinstance(error, OSError):
+            error, trace = OSError(errno.EIO, repr(failure)), failure
+        if self._error is None:
+            _LOG.warning("%s: writing fails: %s", self._file.path, failure, exc_info=trace)
+        return error
 
 
 def _again(error: OSError) -> OSError:
