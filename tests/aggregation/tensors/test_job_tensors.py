@@ -185,6 +185,22 @@ def test_a_tensor_that_is_to_leave_stays_until_its_step_ends() -> None:
     assert events == ["left", "pulled"]
 
 
+def test_a_pull_waits_until_a_tensor_that_arrives_is_served() -> None:
+    """Other events of the job happen while its copy is read, or before optimizer state is."""
+    job = Computed(1)
+    slot = TensorSlot(0, SPEC, SGD)
+    slot.is_busy = slot.is_arriving = True
+    job.tensors.slots[0] = slot
+    events: list[str] = []
+    job.carry_out(job.tensors.await_versions([0], 1, lambda: events.append("pulled")))
+    slot.put(np.zeros(2, np.float32), 1)
+    job.carry_out(job.tensors.set_workers([0, 1], 5))
+    assert events == []
+    slot.is_arriving = False
+    job.carry_out(job.tensors.adopt(slot))
+    assert events == ["pulled"]
+
+
 def test_a_tensor_of_an_idle_job_can_leave_at_once() -> None:
     job = Computed(1)
     events: list[int] = []

@@ -247,7 +247,7 @@ class JobTensors:
             step = slot.version + 1
             if step != ranks_step:
                 ranks_step, ranks = step, self._ranks(step)
-            if number in self._version_waits:
+            if number in self._version_waits and not slot.is_arriving:  # See `adopt`.
                 effects.calls += self._version_waits.wake(number, slot.version)
             if number in self._holds:
                 self._begin_hold(slot, effects)
