@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Iterator, Sequence
+from unittest.mock import Mock
 
 import pytest
 
@@ -64,6 +65,16 @@ def test_the_end_of_an_aggregator_is_no_failure_of_what_was_under_way(
     lines.lines.remove(ended)
     assert lines.run(move(1)) == OperationFailed(1, f"Aggregator {ended} has ended")
     assert caplog.messages == []
+
+
+def test_a_defect_is_logged_with_its_traceback_and_ends_the_operation(
+    lines: Lines, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lines.launcher.controls[0], "move", Mock(side_effect=KeyError(1)))
+    assert [lines.run(move(n)) for n in (1, 2)] == [
+        OperationFailed(n, "KeyError(1)") for n in (1, 2)
+    ]
+    assert [each.exc_info is not None for each in caplog.records] == [True]
 
 
 def test_what_is_not_there_yet_is_told_when_it_does_not_come(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from motet.aggregation.master.service.ports import ClosableControl, Connect
 from motet.aggregation.master.state.events import (
@@ -28,9 +29,14 @@ from motet.aggregation.master.state.instructions import (
 from motet.aggregation.wire.aggregator_control import JobAccess
 from motet.domain.errors import MotetError, NotFound
 
+T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 USUAL_REPETITIONS = 60
 """So often an operation may find that something is not there yet: for about a minute."""
+
+
+class _HasEnded(Exception):
+    """An Aggregator of the operation is gone."""
 
 
 class AggregatorLines:
@@ -75,19 +81,20 @@ class AggregatorLines:
     def _run(self, operation: PoolOperation, access: JobAccess | None) -> None:
         try:
             self._call(operation, access)
-        except KeyError as error:
-            self._report(OperationFailed(operation.operation, f"Aggregator {error} has ended"))
-        except MotetError as error:
-            self._warn(operation, error)
+        except _HasEnded as error:
             self._report(OperationFailed(operation.operation, str(error)))
+        except Exception as error:  # A defect, too: the pool waits for the end of each operation.
+            reason = str(error) if isinstance(error, MotetError) else repr(error)
+            self._warn(operation, error, reason)
+            self._report(OperationFailed(operation.operation, reason))
         else:
             self._failures.pop(described(operation), None)
             self._report(OperationDone(operation.operation))
 
-    def _warn(self, operation: PoolOperation, error: MotetError) -> None:
+    def _warn(self, operation: PoolOperation, error: Exception, reason: str) -> None:
         """Once for all repetitions; not of Aggregators that have ended, whose ends are known."""
         names = {operation.aggregator, getattr(operation, "target", operation.aggregator)}
-        what, reason = described(operation), str(error)
+        what = described(operation)
         if not names <= self._controls.keys():
             return
         known, count = self._failures.get(what, ("", 0))
@@ -95,11 +102,12 @@ class AggregatorLines:
         self._failures[what] = reason, count
         # A job's tensors are there once its workers have started.
         if count == (USUAL_REPETITIONS if isinstance(error, NotFound) else 1):
-            _LOG.warning("%s failed: %s", what, reason)
+            trace = None if isinstance(error, MotetError) else error
+            _LOG.warning("%s failed: %s", what, reason, exc_info=trace)
 
     def _call(self, operation: PoolOperation, access: JobAccess | None) -> None:
-        """Raises MotetError; KeyError: the Aggregator is gone."""
-        control = self._controls[operation.aggregator]
+        """Raises MotetError, _HasEnded."""
+        control = self._present(self._controls, operation.aggregator)
         match operation:
             case OpenOn():
                 assert access is not None, "a job is opened before it has ended"
@@ -111,15 +119,21 @@ class AggregatorLines:
             case SetCycleOn():
                 control.set_cycle(operation.cycle_ns, operation.shares)
             case MoveTo():
-                peer = self._endpoints[operation.target]
+                peer = self._present(self._endpoints, operation.target)
                 control.move(operation.job, operation.tensors, peer)
             case ReplicateTo():
-                peer = self._endpoints[operation.target]
+                peer = self._present(self._endpoints, operation.target)
                 control.replicate(operation.job, operation.tensors, peer)
             case PromoteOn():
                 control.promote(operation.job, operation.tensors)
             case ForgetOn():
                 control.forget_replicas(operation.job, operation.peer)
+
+    def _present(self, known: Mapping[int, T], number: int) -> T:
+        with self._lock:
+            if number not in known:
+                raise _HasEnded(f"Aggregator {number} has ended")
+            return known[number]
 
     def _measure(self, number: int, control: ClosableControl) -> None:
         while not self._closing.wait(self._measured_every_s):
