@@ -26,6 +26,23 @@ class RecentCosts:
         return self._costs_ns.get(what, 0)
 
 
+class CostsBySize(RecentCosts):
+    """Of copies, by their bytes: an unknown size costs as much as the next larger one, or its share
+    of the largest."""
+
+    def expected_ns(self, what: int) -> int:
+        """0: none is known."""
+        if what in self._costs_ns:
+            return self._costs_ns[what]
+        known = self._costs_ns.copy()  # Threads that answer add to it.
+        if not known:
+            return 0
+        largest = max(known)
+        if what > largest:
+            return known[largest] * what // max(largest, 1)
+        return known[min(size for size in known if size > what)]
+
+
 class JobMeter:
     """Durations of a job's iterations, CPU time of its tensors, and skew of its workers.
 
@@ -37,7 +54,7 @@ class JobMeter:
         self.steps = 0
         self.late = 0
         self.work_costs = RecentCosts()
-        self.answer_costs = RecentCosts()
+        self.answer_costs = CostsBySize()
         self._last_end_ns: int | None = None
         self._durations_ns: deque[int] = deque(maxlen=LATEST)
         self._ends_ns: dict[int, dict[int, int]] = {}

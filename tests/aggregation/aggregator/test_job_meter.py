@@ -1,0 +1,20 @@
+"""What the next answer of a job is expected to cost."""
+
+from __future__ import annotations
+
+import pytest
+
+from motet.aggregation.aggregator.job_meter import JobMeter
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "expected_ns"), [(100, 10), (60, 10), (200, 30), (101, 30), (400, 60)]
+)
+def test_an_answer_of_an_unknown_size_costs_about_as_much_as_others(
+    size_bytes: int, expected_ns: int
+) -> None:
+    costs = JobMeter().answer_costs
+    assert costs.expected_ns(size_bytes) == 0
+    costs.took(100, 10)
+    costs.took(200, 30)
+    assert costs.expected_ns(size_bytes) == expected_ns
