@@ -109,6 +109,11 @@ def test_nans_of_one_job_stay_in_it(pool: AggregatorPool) -> None:
             bytes(16),
             "is too early",
         ),
+        (
+            PushGradients(0, 1, (0,), (1,), ends_step=True, groups=({}, {})).encode(),
+            bytes(16),
+            "options of 2 parameter groups, not 1",
+        ),
         (b"?", b"", "too short"),
         (PushGradients(0, 1, (0,), (1,)).encode()[:-1], bytes(16), "for 1 tensors"),
     ],
@@ -120,6 +125,7 @@ def test_bad_requests_are_answered_and_change_nothing(
     other.begin()
     with other.connection() as connection, pytest.raises(BadMessage, match=text):
         connection.request(AggregatorRequest.PUSH, head, [payload])
+    assert pool.aggregators[0].tenant(OTHER)._held_bytes == 0
     other.agent.push(0, np.ones(4, np.float32))
     other.agent.finish_step([{"lr": 1.0}])
     other.agent.pull(0, other.values[0]).wait(30)

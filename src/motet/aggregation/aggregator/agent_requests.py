@@ -109,6 +109,7 @@ def _push(services: Services, tenant: Tenant, request: Request) -> None:
             )
         for slot in slots:
             slot.require_open(message.step)
+        tenant.tensors.require_groups(message.groups)  # Before the gradients have effects.
         tenant.hold(size_bytes)
         release = after_all(len(slots), lambda: _consumed(tenant, request, size_bytes))
         batch = PushedBatch(payload, message.tensors, specs)

@@ -129,11 +129,16 @@ class JobTensors:
             effects.calls += self.slots[number].push(rank, step, gradient)
         return self._progress(self._complete(numbers, step), effects)
 
+    def require_groups(self, options: Sequence[object] | None) -> int:
+        """How many parameter groups there are. Raises BadMessage: the options are of others."""
+        groups = 0 if self.optimizer is None else len(self.optimizer.groups)
+        if options is not None and len(options) != groups:
+            raise BadMessage(f"options of {len(options)} parameter groups, not {groups}")
+        return groups
+
     def finish(self, request: FinishStep) -> Effects:
         """The end of a worker's step for some tensors. Raises BadMessage."""
-        groups = 0 if self.optimizer is None else len(self.optimizer.groups)
-        if request.groups is not None and len(request.groups) != groups:
-            raise BadMessage(f"options of {len(request.groups)} parameter groups, not {groups}")
+        groups = self.require_groups(request.groups)
         rank, step = request.rank, request.step
         if rank not in self._ranks(step):
             return Effects()
