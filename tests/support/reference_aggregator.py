@@ -5,6 +5,7 @@ It adds gradients in the order of ranks and runs torch.optim on each tensor.
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -233,7 +234,8 @@ class ReferenceAgent:
         self._connection.send((job, rank, workers))
         self._step, self._number, self._gathers = 1, 0, 0
         self._waiting: dict[int, _Answer] = {}
-        threading.Thread(target=self._receive, daemon=True).start()
+        self._receiver = threading.Thread(target=self._receive, daemon=True)
+        self._receiver.start()
 
     def initialise(
         self,
@@ -282,6 +284,13 @@ class ReferenceAgent:
             own[...] = found
 
     def close(self) -> None:
+        if self._connection.closed:
+            return
+        family, kind = socket.AF_UNIX, socket.SOCK_STREAM
+        with socket.fromfd(self._connection.fileno(), family, kind) as same:
+            same.shutdown(socket.SHUT_RDWR)
+        # It would read answers of the next connection, which gets this one's number.
+        self._receiver.join()
         self._connection.close()
 
     def _gather(self, kind: str, given: Any) -> Any:
