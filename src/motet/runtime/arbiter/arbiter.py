@@ -56,24 +56,21 @@ class Arbiter:
 
     def serve(self, idle_s: float) -> None:
         """Return when there has been no connection for so long."""
-        listening = self._listener.fileno()
         while True:
             events = self._poll.poll(self._timeout_s(idle_s))
             if not events and not self._connections:
                 return
             for descriptor, _ in events:
-                if descriptor == listening:
+                if descriptor == self._listener.fileno():
                     self._accept()
                 else:
                     self._receive(descriptor)
-            if self._table.is_awaited:
+            if self._table.next_expiry_us() is not None:
                 self._tell(self._table.expire(_now_us()))
 
     def _timeout_s(self, idle_s: float) -> float:
         if not self._connections:
             return idle_s
-        if not self._table.is_awaited:
-            return -1
         expiry_us = self._table.next_expiry_us()
         return -1 if expiry_us is None else max(expiry_us - _now_us(), 0) / 1e6
 

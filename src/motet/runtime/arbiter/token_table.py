@@ -95,11 +95,6 @@ class TokenTable:
                     granted += self.release(holder, now_us)
         return granted
 
-    @property
-    def is_awaited(self) -> bool:
-        """Whether a holder waits for a token."""
-        return any(line.waiting for line in self._lines.values())
-
     def next_expiry_us(self) -> int | None:
         """When `expire` has something to do; None while nobody waits."""
         began_us = [min(line.since_us.values()) for line in self._lines.values() if line.waiting]
