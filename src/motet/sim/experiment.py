@@ -46,7 +46,8 @@ class Experiment:
     `given`: a policy's class, or an object that keeps all its parameters (its seed, too), instead
     of the one that `policy` names. `queues`: those of the workload with limits that are in force
     already, instead of those of the settings. `label`: of the run in tables; None: `policy`.
-    `planner`, `models`: that place jobs, instead of `placement`, and what its jobs' models are.
+    `planner`: places jobs, instead of that of `placement`. `models`: profiles of the workload's
+    models, instead of those of the settings.
     """
 
     policy: str
