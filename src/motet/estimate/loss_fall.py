@@ -32,17 +32,14 @@ def normalised_falls(estimates: Estimates, ahead: Floats, is_weighed: bool = Fal
     done = np.nan_to_num(estimates.steps_done)[:, None]
     planned = np.nan_to_num(estimates.planned_steps, nan=np.inf)[:, None]
     steps = np.minimum(ahead, np.maximum(planned - done, 0.0))
-    falls, default = _forecast(estimates, steps), _like_sublinear(done, steps)
-    is_flat = ~(falls[:, -1] > 0)
-    has_target = _has_target(estimates)
-    default[has_target] = _towards_target(estimates, has_target, steps[has_target])
-    by_default = is_flat | (has_target & np.isinf(estimates.steps_left))
-    falls[by_default] = default[by_default]
+    falls, has_target = _forecast(estimates, steps), _has_target(estimates)
+    by_default = ~(falls[:, -1] > 0) | (has_target & np.isinf(estimates.steps_left))
+    falls[by_default] = _without_curve(estimates, by_default, has_target, steps)
     if is_weighed:
-        weight = np.where(by_default, 1.0, _confidence(estimates, falls, steps))[:, None]
-        falls *= weight
-        default *= 1 - weight
-        falls += default
+        by_curve = ~by_default
+        weight = _confidence(estimates, falls, steps)[by_curve, None]
+        default = _without_curve(estimates, by_curve, has_target, steps)
+        falls[by_curve] = weight * falls[by_curve] + (1 - weight) * default
     return falls
 
 
@@ -76,6 +73,14 @@ def _has_target(estimates: Estimates) -> Bools:
     fell = (estimates.loss < estimates.first_loss) & (estimates.largest_change > 0)
     found: Bools = fell & (estimates.target_loss < estimates.loss) & (estimates.steps_done > 0)
     return found
+
+
+def _without_curve(estimates: Estimates, rows: Bools, has_target: Bools, steps: Floats) -> Floats:
+    """The defaults of these rows."""
+    falls = _like_sublinear(np.nan_to_num(estimates.steps_done)[rows, None], steps[rows])
+    both = rows & has_target
+    falls[has_target[rows]] = _towards_target(estimates, both, steps[both])
+    return falls
 
 
 def _towards_target(estimates: Estimates, rows: Bools, steps: Floats) -> Floats:
