@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import psutil
-
-from executor_processes import executor_processes
+from executor_processes import await_ends_of_executors
 
 if TYPE_CHECKING:
     from motet.runtime.backends.ray.cluster import RayCluster
 
 MACHINES = 5
-_END_TIMEOUT_S = 120
 
 
 class SharedRay:
@@ -27,7 +24,7 @@ class SharedRay:
             from motet.runtime.backends.ray.cluster import RayCluster
 
             self._cluster = RayCluster.embedded(machines=MACHINES)
-        assert psutil.wait_procs(executor_processes(), timeout=_END_TIMEOUT_S)[1] == []
+        await_ends_of_executors()
         return self._cluster
 
     def end(self) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from executor_processes import executor_processes
+from executor_processes import await_ends_of_executors, executor_processes
 from motet.domain.errors import BadInput, JobFailed
 from motet.runtime.backends.gang.cluster import GangCluster
 from motet.runtime.backends.gang.member import ENDED
@@ -64,7 +64,7 @@ def train(
 def cluster(request: pytest.FixtureRequest) -> Cluster:
     """A cluster of five machines without executors of the test before."""
     cluster: Cluster = request.getfixturevalue(f"{request.param}_cluster")
-    assert psutil.wait_procs(executor_processes(), timeout=30)[1] == []
+    await_ends_of_executors()
     return cluster
 
 
@@ -273,7 +273,7 @@ def test_executors_killed_before_training_do_not_change_the_model(
     options = TrainOptions(machines=3, workers=2, servers=2, epochs=5, checkpoint_every=2)
     expected = undisturbed(options, 20)
     assassin = EarlyAssassin(seed, phase)
-    psutil.wait_procs(executor_processes(), timeout=20)  # those of the job before
+    await_ends_of_executors()  # those of the job before
     result = train(cluster, options, assassin)
     assassin.join()
     assert assassin.killed == 1
@@ -304,7 +304,7 @@ def test_a_bug_in_the_application_fails_the_job_and_leaves_no_process(
     options = TrainOptions(machines=4, workers=2, servers=1, epochs=3)
     with pytest.raises(JobFailed, match="the application's own bug"):
         Job(app, app.prepare(None, seed=1), options, cluster).run()
-    assert psutil.wait_procs(executor_processes(), timeout=20)[1] == []
+    await_ends_of_executors()
 
 
 @LOCAL

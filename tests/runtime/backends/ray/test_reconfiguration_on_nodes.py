@@ -17,7 +17,7 @@ import pytest
 
 import motet.runtime.backends.ray.environment  # noqa: F401
 import ray_driver
-from executor_processes import executor_processes
+from executor_processes import await_ends_of_executors, executor_processes
 from local_toy import trained_locally
 from motet.domain.reconfiguration import Add, Delete, Plan
 from motet.runtime.backends.local.cluster import LocalCluster
@@ -140,6 +140,7 @@ class KillsOnce(TrainObserver):
 def test_an_executor_that_is_started_anew_takes_the_place_of_the_lost_one(address: str) -> None:
     options = TrainOptions(machines=3, workers=2, servers=2, epochs=4, checkpoint_every=2)
     app = ToyRegression(batch_size=5)
+    await_ends_of_executors()  # One of the test before would be killed without an effect.
     with RayCluster.join(address, machines=3) as cluster:
         observer = KillsOnce(batch=1)
         result = Job(app, app.prepare(None, seed=1), options, cluster, observer).run()
@@ -158,7 +159,7 @@ def test_executors_end_with_their_controller_and_a_resumed_job_goes_on(
     arguments = [sys.executable, ray_driver.__file__, address, str(tmp_path), "12"]
     with subprocess.Popen(arguments, env={**os.environ, "PYTHONPATH": path}) as driver:
         assert driver.wait(timeout=200) == -signal.SIGKILL
-    assert psutil.wait_procs(executor_processes(), timeout=30)[1] == []
+    await_ends_of_executors()
     result = ray_driver.train(address, tmp_path, TrainObserver(), resume=True)
     assert result.resumed_from_epoch == 10
     assert result.model_sha256 == expected.model_sha256
