@@ -179,6 +179,42 @@ def test_jobs_that_end_together_share_machines_if_ends_count(long: tuple[int, in
     assert holds.partner[first] == long[1]
 
 
+SHORT_JOBS = [
+    SubtaskRow(0, 3 + (7 * job) % 11, 10.0 + (13 * job) % 40, 1.0 + (5 * job) % 9)
+    for job in range(12)
+]
+START_US = 100 * SECOND_US
+"""As long as several iterations of the jobs."""
+
+
+def restarts_and_makespan_us(policy: Harmony) -> tuple[int, int]:
+    outcome = run(SHORT_JOBS, policy, START_US)
+    return int(outcome.columns["overhead_us"].sum()) // START_US, int(
+        outcome.columns["end_us"].max()
+    )
+
+
+def test_short_jobs_do_not_move_where_starts_take_long() -> None:
+    restarts, makespan_us = restarts_and_makespan_us(Harmony())
+    free_restarts, free_makespan_us = restarts_and_makespan_us(Harmony(move_weight=0.0))
+    assert restarts < free_restarts
+    assert makespan_us < free_makespan_us
+
+
+def test_moves_cost_nothing_in_the_algorithms_of_the_source() -> None:
+    found = [
+        restarts_and_makespan_us(Harmony(search="paper", move_weight=weight))
+        for weight in (0.0, 9.0)
+    ]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("weight", [-1.0, float("inf"), float("nan")])
+def test_a_move_counts_a_finite_number_of_times(weight: float) -> None:
+    with pytest.raises(BadInput, match="move_weight=.*: give a number, 0 or more"):
+        Harmony(move_weight=weight)
+
+
 @pytest.mark.parametrize("part", [-0.1, 1.0])
 @pytest.mark.parametrize("name", ["fewer_jobs", "even_ends"])
 def test_parts_of_the_use_are_below_1(name: str, part: float) -> None:

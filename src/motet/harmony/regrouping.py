@@ -28,6 +28,14 @@ LEAST_BENEFIT = 0.05
 _MOST_GROUPS_IN_ALL_SETS = 4
 
 Search: TypeAlias = Callable[[GroupingProblem], Grouping]
+IsWorth: TypeAlias = Callable[[GroupingProblem, Grouping, Grouping], bool]
+"""Whether a grouping (the second one) is worth the moves from another one (the first)."""
+
+
+def always_worth(problem: GroupingProblem, kept: Grouping, new: Grouping) -> bool:
+    """As in the source: moves cost nothing."""
+    del problem, kept, new
+    return True
 
 
 class RegroupReason(Enum):
@@ -75,6 +83,7 @@ def after_end(
     job: int,
     waiting: Sequence[int],
     search: Search = best_grouping,
+    is_worth: IsWorth = always_worth,
 ) -> Regrouping:
     """The groups after a job of them has ended. `waiting`: profiled, then paused jobs."""
     group = next(each for each in grouping.groups if job in each.jobs)
@@ -85,7 +94,7 @@ def after_end(
     score = problem.score(repaired)
     if found:
         return Regrouping(repaired, reason, score)
-    return _regrouped(problem, repaired, group, waiting, score, search)
+    return _regrouped(problem, repaired, group, waiting, search, is_worth)
 
 
 def after_release(
@@ -93,6 +102,7 @@ def after_release(
     grouping: Grouping,
     waiting: Sequence[int],
     search: Search = best_grouping,
+    is_worth: IsWorth = always_worth,
 ) -> Regrouping:
     """The groups after machines have become idle. `waiting`: profiled, then paused jobs."""
     idle = problem.machines - grouping.machines
@@ -100,7 +110,7 @@ def after_release(
     wider = Grouping((*grouping.groups, *started.groups))
     left = [job for job in waiting if job not in started.jobs]
     score = problem.score(wider)
-    found = _regrouped(problem, wider, JobGroup((), idle), left, score, search)
+    found = _regrouped(problem, wider, JobGroup((), idle), left, search, is_worth)
     is_started = found.reason is RegroupReason.KEPT and started.groups
     return Regrouping(found.grouping, RegroupReason.JOINED, score) if is_started else found
 
@@ -123,11 +133,12 @@ def _regrouped(
     grouping: Grouping,
     group: JobGroup,
     waiting: Sequence[int],
-    score: float,
     search: Search,
+    is_worth: IsWorth,
 ) -> Regrouping:
     """The group without its job, the waiting jobs and more and more other groups anew."""
-    best, least = Regrouping(grouping, RegroupReason.KEPT, score), score
+    least = problem.score(grouping)
+    best = Regrouping(grouping, RegroupReason.KEPT, least)
     left = [each for each in grouping.groups if set(each.jobs) <= set(group.jobs)]
     others = [each for each in grouping.groups if each not in left]
     for chosen in sorted(_sets_of(others), key=_job_count):
@@ -140,8 +151,10 @@ def _regrouped(
         running = sorted(job for each in part for job in each.jobs)
         anew = regroup_part(problem, [*waiting, *running], machines, search)
         found = Grouping((*kept, *anew.groups))
-        if problem.score(found) > max(0.0, least * (1 + LEAST_BENEFIT)):
-            least = problem.score(found)
+        score = problem.score(found)
+        is_better = score > max(0.0, least * (1 + LEAST_BENEFIT))
+        if is_better and is_worth(problem, grouping, found):
+            least = score
             best = Regrouping(found, RegroupReason.REGROUPED, least)
     return best
 

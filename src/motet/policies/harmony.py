@@ -40,7 +40,10 @@ from motet.harmony.schedule.from_snapshot import (
     group_memory,
     groupable_rows,
     scene_of,
+    seconds_left,
     spillable_jobs,
+    start_ups_us,
+    usual_move_s,
     usual_slots,
 )
 from motet.harmony.schedule.held_groups import GroupPlan, Scene
@@ -65,7 +68,10 @@ class Harmony(Policy):
     `cpu_weight`: of the CPU in the use of machines. `fewer_jobs`: the part of that use, or work,
     that is given up for fewer jobs at a time. `even_ends`: the part that is given up for groups
     whose jobs end together, by the iterations that they have left (0: ends do not count).
-    `check_s`: while jobs are profiled, decide at multiples of this interval.
+    `move_weight`: running jobs get other machines if that gains more work by the time at which they
+    would end than they miss in so many times the measured time of a start (0: moves cost nothing,
+    as with `search=paper`). `check_s`: while jobs are profiled, decide at multiples of this
+    interval.
     """
 
     grouping: Literal["harmony", "isolated", "naive"] = "harmony"
@@ -76,6 +82,7 @@ class Harmony(Policy):
     cpu_weight: float = CPU_WEIGHT
     fewer_jobs: float = 0.02
     even_ends: float = 0.0
+    move_weight: float = 1.0
     check_s: float = 60.0
     naive_groups: int = 10
     naive_deal: int = 0
@@ -95,6 +102,8 @@ class Harmony(Policy):
         for name in ("fewer_jobs", "even_ends"):
             if not 0 <= getattr(self, name) < 1:
                 raise BadInput(f"{name}={getattr(self, name)}: give a part, from 0 to below 1")
+        if not 0 <= self.move_weight < float("inf"):
+            raise BadInput(f"move_weight={self.move_weight}: give a number, 0 or more")
         if self.naive_groups < 1:
             raise BadInput(f"naive_groups={self.naive_groups}: give at least 1")
 
@@ -110,6 +119,9 @@ class Harmony(Policy):
         scene = scene_of(snapshot, rows, subtasks, machines, slots, rules, self.cpu_weight)
         if self.objective == "work" and self.search == "best":
             scene = scene.counting_work()
+        if self.move_weight and self.search == "best":
+            move_s = self.move_weight * usual_move_s(start_ups_us(snapshot))
+            scene = replace(scene, seconds_left=seconds_left(snapshot, rows), move_s=move_s)
         if self.even_ends:
             left = snapshot.wanted_estimates.certain_steps_left[rows]
             scene = replace(scene, iterations_left=left)

@@ -37,7 +37,8 @@ class Scene:
     """`costs`: of all jobs; without a profile they count as no work. `order`: all jobs, first
     submitted first. `is_profiled`: measured; `is_settled`: profiled, and taken into account by an
     earlier decision. `machines`: numbers of equal machines that groups may have.
-    `iterations_left`: see GroupingProblem.
+    `iterations_left`: see GroupingProblem. `seconds_left`: of each job at its speed so far, NaN
+    where unknown; None: of none. `move_s`: for which a job that moves does not train.
     """
 
     costs: JobCosts
@@ -49,6 +50,8 @@ class Scene:
     machine_memory_bytes: float = float("inf")
     cpu_weight: float = CPU_WEIGHT
     iterations_left: Floats | None = None
+    seconds_left: Floats | None = None
+    move_s: float = 0.0
 
     def __len__(self) -> int:
         return len(self.order)

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from motet.harmony.baselines import isolated_grouping
 from motet.harmony.problem import Grouping, GroupingProblem, JobGroup
 from motet.harmony.regrouping import (
+    IsWorth,
     Search,
     after_arrival,
     after_end,
@@ -23,6 +24,7 @@ from motet.harmony.regrouping import (
     regroup_part,
 )
 from motet.harmony.schedule.held_groups import GroupPlan, HeldGroup, Scene
+from motet.harmony.schedule.moves import MoveCost
 from motet.harmony.schedule.profiling_turn import beside_former_mates, with_new_jobs
 
 
@@ -35,7 +37,7 @@ def interleaved_schedule(scene: Scene, search: Search, repair: Search) -> GroupP
             return starting
     reserved = _only_profiling(scene)
     machines = len(scene.machines) - sum(group.machines for group in reserved)
-    grouping = _settled_groups(scene, machines, repair)
+    grouping = _settled_groups(scene, machines, repair, MoveCost(scene).is_worth)
     strays = [job for job in _running_in_order(scene, new) if _is_beside_profiled(scene, job)]
     grouping = Grouping((*grouping.groups, *reserved))
     grouping, homeless = beside_former_mates(scene, grouping, strays)
@@ -64,7 +66,7 @@ def _first_schedule(scene: Scene, new: Sequence[int], search: Search) -> GroupPl
     return GroupPlan(grouping.groups, scene.is_profiled)
 
 
-def _settled_groups(scene: Scene, machines: int, search: Search) -> Grouping:
+def _settled_groups(scene: Scene, machines: int, search: Search, is_worth: IsWorth) -> Grouping:
     """Groups of profiled jobs after all ends and arrivals since the last decision."""
     if not machines:  # All of them measure jobs.
         return Grouping()
@@ -92,14 +94,15 @@ def _settled_groups(scene: Scene, machines: int, search: Search) -> Grouping:
     for job in virtual.values():
         if job not in grouping.jobs:  # The repair of another group dropped it.
             continue
-        grouping = after_end(problem, grouping, job, _waiting(scene, grouping), search).grouping
+        waiting = _waiting(scene, grouping)
+        grouping = after_end(problem, grouping, job, waiting, search, is_worth).grouping
     for job in scene.order:
         if scene.is_profiled[job] and not scene.is_settled[job]:
             others = [each for each in _waiting(scene, grouping) if each != job]
             grouping = after_arrival(problem, grouping, job, others, search).grouping
     if problem.machines > grouping.machines:
         waiting = _waiting(scene, grouping, also_new=True)
-        grouping = after_release(problem, grouping, waiting, search).grouping
+        grouping = after_release(problem, grouping, waiting, search, is_worth).grouping
     return _never_nothing(problem, _waiting(scene, grouping, also_new=True), grouping)
 
 
