@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -133,25 +134,31 @@ class Stage:
             ground = TestbedGround(
                 self.hosts,
                 kinds,
+                jobs,
                 Path(folder),
                 interleaves=schedule.interleaves,
                 spills=schedule.spills,
             )
             try:
                 with trace.recorded():
+                    used_s = time.process_time()
                     log = run_schedule(ground, Running(jobs, self.pairs, room), schedule.choose)
                     cpu, network = usage.fractions(log.makespan_s)
+                    controllers = (time.process_time() - used_s) / log.makespan_s
             finally:
                 ground.end_all()
         start_s = mean(ground.start_ups_s())
         measured = _as_measured(jobs, ground.measured(self.cpus))
 
-        def simulated(of: Sequence[ProfiledJob]) -> Prediction:
-            stay_s = start_s + mean(ground.wind_downs_s())
-            found = predicted(of, self.pairs, room, schedule.choose, stay_s)
+        def simulated(
+            of: Sequence[ProfiledJob], stay_s: float, hosts: int | None
+        ) -> Prediction | None:
+            if not (schedule.interleaves or schedule.name == "isolated"):
+                return None
+            found = predicted(of, self.pairs, room, schedule.choose, stay_s, hosts)
             return Prediction(found.jct_s, found.makespan_s)
 
-        has_model = schedule.interleaves or schedule.name == "isolated"
+        stay_s = start_s + mean(ground.wind_downs_s())
         return Outcome(
             schedule.name,
             log.ends_s,
@@ -164,8 +171,12 @@ class Stage:
             mean(ground.waited_for_data_s()),
             [each // MEGABYTE for each in trace.most_bytes],
             ground.models(),
-            simulated(jobs) if has_model else None,
-            simulated(measured) if has_model else None,
+            ground.losses(),
+            ground.pairs(),
+            controllers,
+            simulated(jobs, 0.0, None),
+            simulated(jobs, stay_s, PAIR),
+            simulated(measured, stay_s, PAIR),
             [[round(p.at_s, 1), round(p.cpu, 3), round(p.network, 3)] for p in trace.points],
             ", ".join(f"{load:.1f}" for load in os.getloadavg()),
         )

@@ -40,7 +40,8 @@ class ProfiledJob:
 @dataclass
 class Running:
     """What is known at a decision. `places`: of the jobs that run; `waiting`: the others that have
-    not ended; `ended`: those that have since the last decision, with their places."""
+    not ended; `ended`: those that have since the last decision, with their places.
+    `iterations_left`: of each job; `move_s`: for which one that moves does not train."""
 
     jobs: Sequence[ProfiledJob]
     machines: int
@@ -49,11 +50,18 @@ class Running:
     waiting: list[int] = field(default_factory=list)
     ended: dict[int, Place] = field(default_factory=dict)
     is_first: bool = True
+    iterations_left: Sequence[float] = ()
+    move_s: float = 0.0
 
     def idle(self) -> list[int]:
         """Machines without a job."""
         used = {machine for place in self.places.values() for machine in place}
         return [machine for machine in range(self.machines) if machine not in used]
+
+    def seconds_left(self) -> list[float]:
+        """Of each job alone on one machine; in a group it takes longer."""
+        pairs = zip(self.iterations_left, self.jobs, strict=True)
+        return [left * job.times.iteration_s for left, job in pairs]
 
     def costs(self) -> JobCosts:
         """Of all jobs."""
@@ -118,6 +126,8 @@ def grouped(now: Running) -> dict[int, Place]:
         tuple(_held(now, row_of)),
         tuple(range(now.machines)),
         now.memory_bytes,
+        seconds_left=np.array(now.seconds_left())[active],
+        move_s=now.move_s,
     ).counting_work()
     search, repair = (
         preferring_fewer_jobs(each, FEWER_JOBS) for each in (best_grouping, quick_grouping)

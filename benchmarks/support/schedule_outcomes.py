@@ -22,7 +22,7 @@ PAPER = {
     "reloading": (2.11, 1.60),
 }
 """JCT and makespan as times of `isolated` (W.-Y. Lee 2020, sections 4.4.2 and 4.4.3)."""
-MOST_REGROUPING, MOST_SIMULATION_ERROR = 0.02, 0.10
+MOST_REGROUPING, MOST_SIMULATION_ERROR, MOST_LOSS_DIFFERENCE = 0.02, 0.10, 1e-6
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Of the simulator's model, with the steps of each job alone, or with those in this run."""
+    """Of the simulator's model."""
 
     jct_s: float
     makespan_s: float
@@ -52,8 +52,15 @@ class Outcome:
     """Of one schedule of all jobs. `ends_s`: of each job; `cpu`, `network`: fractions of what the
     hosts have, until the makespan; `start_up_s`: of a stay, the mean; `stopped_s`: because jobs
     moved, the sum over jobs; `beside`: jobs at a time on a pair in use. `load_s`: for which COMP
-    waited for spilled data, the mean over jobs. `most_mb`: of memory, of each host. `trace`:
-    (seconds, CPU, network). `load`: averages of the machine at the end."""
+    waited for spilled data, the mean over jobs. `most_mb`: of memory, of each host. `losses`,
+    `pairs`: of each job, the last one, and on how many pairs it was, stay by stay. `controllers`:
+    CPUs that all controllers used. `trace`: (seconds, CPU, network). `load`: averages of the
+    machine at the end.
+
+    Simulated, None for schedules without a model: `model`, eq. 4.1, by which groups are chosen, and
+    starts that take no time; with the measured start and COMM of as many hosts as a job has:
+    `alone`, with the steps of each job alone, and `in_group`, with those on a pair in this run.
+    """
 
     name: str
     ends_s: list[float]
@@ -66,6 +73,10 @@ class Outcome:
     load_s: float
     most_mb: list[int]
     models: list[str]
+    losses: list[float]
+    pairs: list[list[int]]
+    controllers: float
+    model: Prediction | None
     alone: Prediction | None
     in_group: Prediction | None
     trace: list[list[float]]
@@ -81,6 +92,21 @@ class Outcome:
         """Of all jobs."""
         return max(self.ends_s)
 
+    def same_models(self, other: Outcome) -> tuple[int, int, float]:
+        """Of the jobs that were always on one pair in both: how many models are equal to the bit,
+        and how many there are. Of the others the largest relative difference of their losses: with
+        other numbers of workers, sums are made in another order."""
+        same = count = 0
+        difference = 0.0
+        for job, pairs in enumerate(zip(self.pairs, other.pairs, strict=True)):
+            if {each for stays in pairs for each in stays} == {1}:
+                count += 1
+                same += self.models[job] == other.models[job]
+                continue
+            loss = other.losses[job]
+            difference = max(difference, abs(self.losses[job] - loss) / abs(loss))
+        return same, count, difference
+
     @property
     def regrouping(self) -> float:
         """The part of the makespan for which a job was stopped by moves, the mean over jobs."""
@@ -95,7 +121,7 @@ class Outcome:
     def read(cls, path: Path) -> Self:
         """As written."""
         fields = json.loads(path.read_text())
-        for name in ("alone", "in_group"):
+        for name in ("model", "alone", "in_group"):
             fields[name] = None if fields[name] is None else Prediction(**fields[name])
         return cls(**fields)
 
@@ -127,7 +153,7 @@ def outcome_figures(found: Mapping[str, Outcome]) -> list[Figure]:
             if predicted is not None:
                 figures += _error_figures(name, where, predicted, one)
         if ISOLATED in found and name != ISOLATED:
-            figures.append(_model_figure(one, found[ISOLATED]))
+            figures += _model_figures(one, found[ISOLATED])
     return figures
 
 
@@ -149,6 +175,7 @@ def _use_figures(one: Outcome) -> list[Figure]:
     return [
         Figure(f"{one.name}: CPU", f"{one.cpu:.0%}", f"load {one.load}", one.cpu),
         Figure(f"{one.name}: network", f"{one.network:.0%}", "", one.network),
+        Figure(f"{one.name}: controllers", f"{one.controllers:.2f} CPUs", "", one.controllers),
         Figure(f"{one.name}: start of a stay", f"{one.start_up_s:.1f} s"),
         Figure(f"{one.name}: jobs on a pair", f"{one.beside:.1f}"),
         Figure(f"{one.name}: COMP waited for data", f"{one.load_s:.1f} s"),
@@ -182,10 +209,23 @@ def _error_figures(name: str, where: str, predicted: Prediction, measured: Outco
     ]
 
 
-def _model_figure(one: Outcome, isolated: Outcome) -> Figure:
-    same = sum(ours == theirs for ours, theirs in zip(one.models, isolated.models, strict=True))
-    count = len(one.models)
-    return Figure(f"{one.name}: models as isolated, to the bit", f"{same} of {count}")
+def _model_figures(one: Outcome, isolated: Outcome) -> list[Figure]:
+    same, count, difference = one.same_models(isolated)
+    figures = [
+        Figure(
+            f"{one.name}: models as isolated, to the bit",
+            f"{same} of {count}",
+            "always a pair",
+            same / count if count else None,
+            1.0,
+        )
+    ]
+    if count < len(one.models):
+        others = f"{len(one.models) - count} on more pairs"
+        name = f"{one.name}: losses as isolated, relative"
+        limit = MOST_LOSS_DIFFERENCE
+        figures.append(Figure(name, f"{difference:.1g}", others, difference, limit, False))
+    return figures
 
 
 def draw_traces(found: Mapping[str, Outcome], path: Path) -> None:

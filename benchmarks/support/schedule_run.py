@@ -24,6 +24,14 @@ class Ground(Protocol):
         """From where it was paused, if it was."""
         ...
 
+    def iterations_left(self) -> list[float]:
+        """Of each job."""
+        ...
+
+    def move_s(self) -> float:
+        """For how long a job that moves does not train, as far as that is known."""
+        ...
+
     def pause(self, jobs: Sequence[int]) -> list[int]:
         """Returns when these jobs have stopped after a PUSH; those of them that have ended."""
         ...
@@ -100,6 +108,7 @@ def run_schedule(ground: Ground, now: Running, choose: Choose) -> ScheduleLog:
 
     now.waiting = list(range(len(now.jobs)))
     while now.places or now.waiting:
+        now.iterations_left, now.move_s = ground.iterations_left(), ground.move_s()
         wanted = choose(now)
         if not wanted:
             raise ValueError(f"no job of {now.waiting} runs")
@@ -122,11 +131,16 @@ class SimulatedGround:
     """By eq. 4.1, the code of the simulator: all jobs of a group end an iteration in its time.
 
     A job that has started takes `start_s` before it trains, and no turns in the meantime.
+    `hosts_per_machine`: COMM is longer on more machines as far as its hosts hold less of the model
+    (`comm_growth`); None: it is not, as in eq. 4.1.
     """
 
-    def __init__(self, jobs: Sequence[ProfiledJob], start_s: float) -> None:
+    def __init__(
+        self, jobs: Sequence[ProfiledJob], start_s: float, hosts_per_machine: int | None = None
+    ) -> None:
         self._jobs, self._start_s, self._now_s = jobs, start_s, 0.0
-        self._left = [job.iterations for job in jobs]
+        self._hosts_per_machine = hosts_per_machine
+        self._left = [float(job.iterations) for job in jobs]
         self._trains_at_s: dict[int, float] = {}
         self._places: dict[int, Place] = {}
 
@@ -137,6 +151,14 @@ class SimulatedGround:
     def start(self, job: int, place: Place) -> None:
         """See Ground."""
         self._places[job], self._trains_at_s[job] = place, self._now_s + self._start_s
+
+    def iterations_left(self) -> list[float]:
+        """See Ground."""
+        return list(self._left)
+
+    def move_s(self) -> float:
+        """See Ground."""
+        return self._start_s
 
     def pause(self, jobs: Sequence[int]) -> list[int]:
         """Takes no time."""
@@ -165,13 +187,25 @@ class SimulatedGround:
                 return ended
 
     def _iteration_s(self, place: Place) -> float:
+        hosts, machines = self._hosts_per_machine, len(place)
+        growth = 1.0 if hosts is None else comm_growth(machines, hosts)
         return group_iteration_s(
             [
-                self._jobs[job].times._replace(comp_s=self._jobs[job].times.comp_s / len(place))
+                times._replace(comp_s=times.comp_s / machines, comm_s=times.comm_s * growth)
                 for job, of in self._places.items()
                 if of == place and self._trains_at_s[job] <= self._now_s
+                for times in [self._jobs[job].times]
             ]
         )
+
+
+def comm_growth(machines: int, hosts_per_machine: int) -> float:
+    """COMM on so many machines as times of that on one, of at least two hosts.
+
+    Each host has a server with an equal part of the model, so its worker gets all but that part
+    from others: 1/2 of it on two hosts, 3/4 on four.
+    """
+    return (1 - 1 / (machines * hosts_per_machine)) / (1 - 1 / hosts_per_machine)
 
 
 def predicted(
@@ -180,11 +214,11 @@ def predicted(
     memory_bytes: float,
     choose: Choose,
     start_s: float,
+    hosts_per_machine: int | None = None,
 ) -> ScheduleLog:
-    """The same schedule, simulated."""
-    return run_schedule(
-        SimulatedGround(jobs, start_s), Running(jobs, machines, memory_bytes), choose
-    )
+    """The same schedule, simulated; see SimulatedGround."""
+    ground = SimulatedGround(jobs, start_s, hosts_per_machine)
+    return run_schedule(ground, Running(jobs, machines, memory_bytes), choose)
 
 
 def _covered_s(spans: Sequence[tuple[float, float]]) -> float:

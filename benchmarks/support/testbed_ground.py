@@ -6,10 +6,11 @@ import queue
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import mean
 
 from motet.runtime.core.options import SpillOptions
 from support.host_cluster import HostMachines
-from support.schedule_choices import Place
+from support.schedule_choices import Place, ProfiledJob
 from support.testbed_jobs import JobKind, KeptState, Measured, RunningJob, begin
 
 PAIR = 2
@@ -28,12 +29,13 @@ class TestbedGround:
         self,
         hosts: HostMachines,
         kinds: Sequence[JobKind],
+        jobs: Sequence[ProfiledJob],
         folder: Path,
         *,
         interleaves: bool,
         spills: bool,
     ) -> None:
-        self._hosts, self._kinds, self._interleaves = hosts, kinds, interleaves
+        self._hosts, self._kinds, self._jobs, self._interleaves = hosts, kinds, jobs, interleaves
         self._kept = [
             KeptState(
                 folder / f"job{job}",
@@ -44,6 +46,7 @@ class TestbedGround:
         for job in range(len(kinds) if spills else 0):
             (folder / f"spill{job}").mkdir(parents=True)
         self._runs: list[list[RunningJob]] = [[] for _ in kinds]
+        self._places: list[list[Place]] = [[] for _ in kinds]
         self._pauses_s: list[float] = []
         self._ended: queue.Queue[int] = queue.Queue()
         self._told: set[int] = set()
@@ -65,6 +68,19 @@ class TestbedGround:
             ended=lambda: self._ended.put(job),
         )
         self._runs[job].append(started)
+        self._places[job].append(place)
+
+    def iterations_left(self) -> list[float]:
+        """See Ground; by whole epochs."""
+        return [
+            job.iterations * (1 - min(len(kept.observer.epochs) / kind.epochs, 1.0))
+            for job, kind, kept in zip(self._jobs, self._kinds, self._kept, strict=True)
+        ]
+
+    def move_s(self) -> float:
+        """See Ground: a pause and a start, the means so far."""
+        starts_s, pauses_s = self.start_ups_s(), self._pauses_s
+        return sum(mean(each) for each in (starts_s, pauses_s) if each)
 
     def pause(self, jobs: Sequence[int]) -> list[int]:
         """See Ground. Raises what a job raised."""
@@ -109,8 +125,27 @@ class TestbedGround:
         return sum(self._pauses_s) + sum(each for each in again if each is not None)
 
     def measured(self, cpus: float) -> list[Measured | None]:
-        """Of all epochs of each job. `cpus`: of a host."""
-        return [kept.observer.between(0.0, time.monotonic(), cpus) for kept in self._kept]
+        """Of each job, its longest stay on one pair; None: it trained no epoch on one. `cpus`: of
+        a host."""
+        return [self._measured(job, cpus) for job in range(len(self._kinds))]
+
+    def _measured(self, job: int, cpus: float) -> Measured | None:
+        log = self._kept[job].observer
+        stays = zip(self._runs[job], self._places[job], strict=True)
+        found = [
+            log.between(run.begun_s, run.ended_s, cpus) for run, place in stays if len(place) == 1
+        ]
+        known = [each for each in found if each is not None]
+        return max(known, key=lambda each: each.batches) if known else None
+
+    def pairs(self) -> list[list[int]]:
+        """Of each job: on how many pairs it was, stay by stay."""
+        return [[len(place) for place in places] for places in self._places]
+
+    def losses(self) -> list[float]:
+        """The last one of each job."""
+        results = [runs[-1].result for runs in self._runs]
+        return [float("nan") if one is None else one.losses[-1] for one in results]
 
     def waited_for_data_s(self) -> list[float]:
         """Of each job: for how long COMP waited for spilled data."""

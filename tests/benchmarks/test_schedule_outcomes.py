@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,18 @@ PROFILE = Profile("nmf 1", 0.4, 0.2, 0.1, 0.7, 2, 50 << 20)
 
 
 def outcome(name: str, ends_s: list[float], stopped_s: float = 0.0) -> Outcome:
+    """Of two jobs; under all schedules but `isolated` the second one was on two pairs, too."""
     trace = [[2.0, 0.5, 0.25], [4.0, 0.7, 0.35]]
     predicted = Prediction(10.0, 22.0)
     common = (0.6, 0.3, 3.0, 2, stopped_s, 1.5, 0.0, [100, 120], ["a", name])
-    return Outcome(name, ends_s, *common, predicted, None, trace, "0.1, 0.1, 0.1")
+    is_isolated = name == "isolated"
+    pairs, losses = (
+        [[1], [1] if is_isolated else [1, 2]],
+        [0.5, 0.25 if is_isolated else 0.25 + 1e-9],
+    )
+    models = losses, pairs, 0.25
+    simulated = Prediction(5.0, 11.0 if is_isolated else 5.5), predicted, None
+    return Outcome(name, ends_s, *common, *models, *simulated, trace, "0.1, 0.1, 0.1")
 
 
 def test_schedules_that_have_ended_are_read_back(tmp_path: Path) -> None:
@@ -46,7 +55,8 @@ def test_times_are_as_against_isolated() -> None:
     assert found["grouping: makespan"].ratio == pytest.approx(2.0)
     assert found["grouping: makespan"].target == 1.35
     assert found["grouping: regrouping"].ratio == pytest.approx(1.0 / 2 / 10.0)
-    assert found["grouping: models as isolated, to the bit"].measured == "1 of 2"
+    assert found["grouping: models as isolated, to the bit"].measured == "1 of 1"
+    assert found["grouping: losses as isolated, relative"].ratio == pytest.approx(4e-9)
     assert found["isolated: simulated makespan, steps alone"].ratio == pytest.approx(0.1)
 
 
@@ -66,4 +76,14 @@ def test_the_page_has_ratios_beside_those_of_the_paper() -> None:
     text = section({name: outcome(name, ends) for name, ends in names.items()}, [PROFILE], "hosts")
     row = next(line for line in text.splitlines() if line.startswith("| grouping | 2.14"))
     assert row.startswith("| grouping | 2.14 | 2.00 | 1.72 | 1.35 | 60% | 30% | 1.5 |")
-    assert "| grouping | 2 | 0.0% | 3.0 s | 0.0 s | +43% | +120% |  |  | 1 of 2 |" in text
+    assert "| grouping | 1.00 | 2.00 | 1.00 | 1.00 | 2.14 | 2.00 | 1.72 | 1.35 |" in text
+    assert "| grouping | 2 | 0.0% | 3.0 s | 0.0 s | +43% | +120% |  |  | 0.25 |" in text
+    assert "| grouping | 1 | 1 | 1 | 4e-09 |" in text
+
+
+def test_a_model_that_differs_with_the_same_workers_is_told() -> None:
+    isolated = outcome("isolated", [1.0, 1.0])
+    lost = replace(isolated, name="subtasks", models=["b", "isolated"])
+    assert lost.same_models(isolated) == (1, 2, 0.0)
+    found = {each.name: each for each in outcome_figures({"isolated": isolated, "subtasks": lost})}
+    assert found["subtasks: models as isolated, to the bit"].verdict == "MISS"

@@ -16,7 +16,14 @@ from support.schedule_choices import (
     grouped,
     isolated,
 )
-from support.schedule_run import ScheduleLog, SimulatedGround, Stay, predicted, run_schedule
+from support.schedule_run import (
+    ScheduleLog,
+    SimulatedGround,
+    Stay,
+    comm_growth,
+    predicted,
+    run_schedule,
+)
 
 COMPUTES, SENDS = SubtaskTimes(3.0, 1.0), SubtaskTimes(1.0, 3.0)
 NO_LIMIT = float("inf")
@@ -127,3 +134,28 @@ def test_a_job_may_end_while_it_is_paused() -> None:
 def test_jobs_beside_each_other_are_counted_while_machines_are_in_use() -> None:
     stays = (Stay(0, (0,), 0.0, 10.0, True), Stay(1, (0, 1), 5.0, 15.0, True))
     assert ScheduleLog(stays).most_beside() == pytest.approx((10 + 20) / (15 + 10))
+
+
+def test_comm_grows_with_the_part_of_the_model_that_other_hosts_have() -> None:
+    """A machine of two hosts: 1/2 of the model is elsewhere; of two such machines 3/4."""
+    assert comm_growth(1, hosts_per_machine=2) == 1.0
+    assert comm_growth(2, hosts_per_machine=2) == pytest.approx(0.75 / 0.5)
+    job = ProfiledJob("sends", SubtaskTimes(2.0, 4.0), 10)
+    for hosts, iteration_s in ((None, 1.0 + 4.0), (2, 1.0 + 6.0)):
+        log = predicted([job], 2, NO_LIMIT, isolated, 0.0, hosts)
+        assert log.makespan_s == pytest.approx(10 * iteration_s)
+
+
+def test_what_is_left_and_the_time_of_a_move_are_known_at_each_decision() -> None:
+    two = jobs(COMPUTES, COMPUTES)
+    two[1] = ProfiledJob("short", COMPUTES, 5)
+    seen = []
+
+    def watching(now: Running) -> Mapping[int, Place]:
+        seen.append(([round(each, 6) for each in now.iterations_left], now.move_s))
+        return ScriptedChoice()(now)
+
+    run_schedule(SimulatedGround(two, start_s=2.0), Running(two, 2), watching)
+    first, second = seen[:2]
+    assert first == ([10.0, 5.0], 2.0)
+    assert second == ([5.0, 0.0], 2.0)

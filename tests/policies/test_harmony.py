@@ -211,7 +211,7 @@ def test_moves_cost_nothing_in_the_algorithms_of_the_source() -> None:
 
 @pytest.mark.parametrize("weight", [-1.0, float("inf"), float("nan")])
 def test_a_move_counts_a_finite_number_of_times(weight: float) -> None:
-    with pytest.raises(BadInput, match="move_weight=.*: give a number, 0 or more"):
+    with pytest.raises(BadInput, match=r"move_weight=.*: give a number, 0 or more"):
         Harmony(move_weight=weight)
 
 

@@ -97,6 +97,19 @@ def test_state_and_model_continue_on_other_numbers_of_executors(tmp_path: Path) 
     assert again.model_sha256 == alone(app).model_sha256
 
 
+def test_other_numbers_of_workers_change_only_the_order_of_sums(tmp_path: Path) -> None:
+    """A move loses and repeats no update: the loss is that of the job alone to rounding, and the
+    model to the bit that of another job with the same moves."""
+    found = []
+    for name in ("once", "again"):
+        suspend_at(ToyRegression(), TOY_BATCHES + 3, tmp_path / name)
+        found.append(resumed(ToyRegression(), tmp_path / name, workers=2, servers=1))
+    assert found[0].model_sha256 == found[1].model_sha256
+    whole = alone(ToyRegression())
+    assert found[0].app.visits_.tolist() == [float(EPOCHS)] * 203
+    assert found[0].losses == pytest.approx(whole.losses, rel=1e-12)
+
+
 def test_a_job_can_be_suspended_again_in_the_same_epoch(tmp_path: Path) -> None:
     app = ToyRegression()
     suspend_at(app, 2, tmp_path)
