@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grouping_cases import random_problem
+from grouping_cases import counting_work, random_problem
 from motet.harmony.prefixes import paper_grouping
 from motet.harmony.problem import Grouping, GroupingProblem, JobCosts, JobGroup
 from motet.harmony.regrouping import (
@@ -15,9 +15,10 @@ from motet.harmony.regrouping import (
     after_arrival,
     after_end,
     after_release,
+    most_worth,
     regroup_part,
 )
-from motet.harmony.search import best_grouping
+from motet.harmony.search import best_grouping, quick_grouping
 
 
 def problem_of(*times: tuple[float, float], machines: int) -> GroupingProblem:
@@ -106,6 +107,33 @@ def test_a_part_is_grouped_on_its_own_machines() -> None:
     part = regroup_part(problem, [7, 3, 9], 5, best_grouping)
     assert set(part.jobs) <= {3, 7, 9}
     assert part.machines <= 5
+
+
+@pytest.mark.parametrize("with_outside", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_no_groups_are_worth_more_than_the_bound(seed: int, with_outside: bool) -> None:
+    jobs, machines = 2 + seed % 7, 1 + seed % 9
+    problem = counting_work(random_problem(seed, jobs, machines, with_outside=with_outside))
+    found = best_grouping(problem)
+    worth = problem.score(found) * machines
+    assert worth <= most_worth(problem, range(jobs), machines) * (1 + 1e-9)
+
+
+def test_few_groups_are_searched_where_jobs_gain_nothing_from_machines() -> None:
+    """100 jobs alone on machines of their own; an end leaves idle ones."""
+    problem = counting_work(problem_of(*([(0.5, 30.0)] * 100), machines=300))
+    searches = list[int]()
+
+    def counted(part: GroupingProblem) -> Grouping:
+        searches.append(len(part))
+        return quick_grouping(part)
+
+    present = Grouping(tuple(JobGroup((job,), 2) for job in range(100)))
+    assert after_end(problem, present, 0, [], counted).reason is RegroupReason.KEPT
+    assert not searches
+    mixed = counting_work(random_problem(0, 100, 400, balanced_machines=5.0))
+    after_end(mixed, Grouping(tuple(JobGroup((job,), 4) for job in range(100))), 0, [], counted)
+    assert len(searches) < 100 + 10
 
 
 @pytest.mark.parametrize("search", [best_grouping, paper_grouping])

@@ -8,7 +8,8 @@ jobs first, a set with more of them only for 5 % more U, and none for less than 
 
 Departures: an arriving job may also take machines that are idle, and waiting jobs get idle machines
 however little that helps, since no running job moves. Where the source tries all sets of
-groups, more than 4 other groups are tried alone and added one after the other, the smallest first.
+groups, more than 4 other groups are tried alone and added one after the other, the smallest first;
+beyond 32, twice as many of the smallest ones each time.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ from enum import Enum
 from itertools import chain, combinations
 from typing import TypeAlias
 
+import numpy as np
+
 from motet.harmony.problem import Grouping, GroupingProblem, JobGroup
 from motet.harmony.search import best_grouping
 from motet.harmony.similarity import best_match, matching_set
 
 LEAST_BENEFIT = 0.05
 """Relative rise of U below which running jobs stay, or fewer of them are moved."""
-_MOST_GROUPS_IN_ALL_SETS = 4
+_MOST_GROUPS_IN_ALL_SETS, _MOST_GROUPS_ONE_BY_ONE = 4, 32
 
 Search: TypeAlias = Callable[[GroupingProblem], Grouping]
 IsWorth: TypeAlias = Callable[[GroupingProblem, Grouping, Grouping], bool]
@@ -145,10 +148,11 @@ def _regrouped(
         part = [*left, *chosen]
         kept = [each for each in others if each not in chosen]
         machines = problem.machines - sum(each.machines for each in kept)
-        most = problem.score(Grouping(tuple(kept))) + machines / problem.machines
-        if most <= max(0.0, least * (1 + LEAST_BENEFIT)):
-            continue  # Even machines in full use would not be worth it.
         running = sorted(job for each in part for job in each.jobs)
+        most = most_worth(problem, [*waiting, *running], machines) / problem.machines
+        most += problem.score(Grouping(tuple(kept)))
+        if most <= max(0.0, least * (1 + LEAST_BENEFIT)):
+            continue  # Even the best groups would not be worth it.
         anew = regroup_part(problem, [*waiting, *running], machines, search)
         found = Grouping((*kept, *anew.groups))
         score = problem.score(found)
@@ -157,6 +161,18 @@ def _regrouped(
             least = score
             best = Regrouping(found, RegroupReason.REGROUPED, least)
     return best
+
+
+def most_worth(problem: GroupingProblem, jobs: Sequence[int], machines: int) -> float:
+    """At least what any groups of these jobs are worth on so many machines: no use above them, no
+    job faster than alone on all of them."""
+    if not len(problem.costs.work_s) or not machines:
+        return float(machines)
+    costs = problem.costs.rows(jobs)
+    comp_s = costs.divided_s / machines + costs.constant_s
+    shortest_s = comp_s + np.maximum(costs.comm_s, costs.outside_s)
+    rates = np.divide(1.0, shortest_s, out=np.zeros(len(jobs)), where=shortest_s > 0)
+    return min(float(costs.work_s @ rates), float(machines))
 
 
 def regroup_part(
@@ -181,7 +197,10 @@ def _sets_of(groups: Sequence[JobGroup]) -> Iterator[tuple[JobGroup, ...]]:
     smallest_first = sorted(groups, key=lambda group: len(group.jobs))
     yield ()
     yield from ((group,) for group in groups)
-    yield from (tuple(smallest_first[:size]) for size in range(2, len(groups) + 1))
+    sizes = list(range(2, len(groups) + 1))
+    if len(groups) > _MOST_GROUPS_ONE_BY_ONE:
+        sizes = [*(1 << power for power in range(1, len(groups).bit_length())), len(groups)]
+    yield from (tuple(smallest_first[:size]) for size in sizes)
 
 
 def _job_count(groups: Sequence[JobGroup]) -> int:
