@@ -191,8 +191,8 @@ def regroup_part(
 def _sets_of(groups: Sequence[JobGroup]) -> Iterator[tuple[JobGroup, ...]]:
     """All sets of few groups; of many, each alone and the smallest ones together."""
     if len(groups) <= _MOST_GROUPS_IN_ALL_SETS:
-        sizes = range(len(groups) + 1)
-        yield from chain.from_iterable(combinations(groups, size) for size in sizes)
+        counts = range(len(groups) + 1)
+        yield from chain.from_iterable(combinations(groups, size) for size in counts)
         return
     smallest_first = sorted(groups, key=lambda group: len(group.jobs))
     yield ()
