@@ -187,11 +187,43 @@ def test_pages_of_a_slab_are_read_while_a_write_to_it_waits_for_the_disk(
     assert read(store, 0, SLAB_PAGES) == content(2, SLAB_PAGES)
 
 
+def test_a_new_lender_is_given_what_waits_for_the_disk(
+    memory: BorrowedMemory, two_lenders: tuple[Lender, Lender], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reads of these pages would wait behind the disk's queue."""
+    goes_on, write_file = threading.Event(), BackupFile.write
+
+    def held(file: BackupFile, memory: memoryview, batch: PageBatch) -> None:
+        goes_on.wait()
+        write_file(file, memory, batch)
+
+    store, on_disk, pending = memory.store, content(1, SLAB_PAGES), content(2, 3)
+    write(store, 0, on_disk)
+    store.flush()
+    monkeypatch.setattr(BackupFile, "write", held)
+    try:
+        write(store, 0, content(3))
+        write(store, 0, pending[:PAGE])
+        write(store, 4, pending[PAGE:])
+        for lender in two_lenders:
+            store.detach_all(str(lender.endpoint))
+        before = store.remote_pages()
+        assert memory.map_slab(0)
+        assert store.remote_pages() == before + 3
+        assert read(store, 0) + read(store, 4, 2) == pending
+        assert store.counters.read_local == 0
+    finally:
+        goes_on.set()
+    expected = pending[:PAGE] + on_disk[PAGE : 4 * PAGE] + pending[PAGE:] + on_disk[6 * PAGE :]
+    assert read(store, 0, SLAB_PAGES) == expected
+
+
 def test_a_new_lender_is_given_what_was_read_and_not_what_it_has(
     memory: BorrowedMemory, two_lenders: tuple[Lender, Lender]
 ) -> None:
     store, data = memory.store, content(8, SLAB_PAGES)
     write(store, 0, data)
+    store.flush()  # Nothing is pending, which the new lender would get.
     (lender,) = (name for name in store.mapped_by_lender() if is_slab_of(memory, name))
     store.detach_all(lender)
     assert memory.map_slab(0)
@@ -215,6 +247,7 @@ def test_a_lender_that_is_lost_before_it_is_given_pages_changes_nothing(tmp_path
     with lending() as lender, borrowing(tmp_path, [lender.endpoint]) as memory:
         write(memory.store, 0, data[:PAGE])
         write(memory.store, 1, data[PAGE:])
+        memory.store.flush()
         memory.store.detach_all(str(lender.endpoint))
         assert memory.map_slab(0)
         lender.close()

@@ -6,7 +6,8 @@ have it, or else the disk. A read is a lender's if it has all of the pages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Protocol
 
 from motet.domain.errors import MotetError
@@ -19,7 +20,7 @@ from motet.remote_memory.borrower.remote_operations import (
     error_of,
     without_frames,
 )
-from motet.remote_memory.borrower.slab_map import SlabMap
+from motet.remote_memory.borrower.slab_map import FindLender, SlabMap, SlabPlacement
 from motet.remote_memory.borrower.store_operation import StoreOperation, joined
 from motet.remote_memory.borrower.write_behind import WriteBehind
 from motet.remote_memory.core.device_geometry import PAGE_BYTES, DeviceGeometry, SlabRange
@@ -55,6 +56,8 @@ class StoreCounters:
         self.read_local = self.read_remote = self.written = self.repaired = 0
 
 
+_GIVEN_PAGES = MAX_TRANSFER_BYTES // PAGE_BYTES
+"""So many pages of a slab are given to a new lender while its other requests wait."""
 _WRITTEN = 0
 """The ticket of a write that the backup has already."""
 
@@ -75,6 +78,14 @@ class SlabStore(SlabMap):
         self.counters = StoreCounters()
         self._backup = backup
         self._lenders = lenders
+
+    def place(self, number: int, find: FindLender) -> SlabPlacement:
+        """See SlabMap. A slab's only lender gets what waits for the disk: a read from there would
+        wait behind it. A second one gets its pages by a repair."""
+        found = super().place(number, find)
+        if found is SlabPlacement.PLACED and len(self._slabs[number].mappings) == 1:
+            self._give_pending(number)
+        return found
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -183,26 +194,32 @@ class SlabStore(SlabMap):
         """None: the pages need no transfer, or the lenders were lost."""
         sent = self._send_fills(
             part.slab,
-            lambda slab: slab.begin_fill(part.first_page, part.pages),
-            data,
-            part.first_page,
+            lambda slab: ((it, data) for it in slab.begin_fill(part.first_page, part.pages)),
         )
         return ReplicatedWrite(self, sent) if sent else None
 
+    def _give_pending(self, number: int) -> None:
+        """Give the lender of a slab what the disk does not have yet."""
+        slab_pages = self.geometry.slab_pages
+
+        def fills(slab: SlabCopies, first: int) -> Iterator[tuple[CopyFill, memoryview]]:
+            place, most = number * slab_pages + first, min(_GIVEN_PAGES, slab_pages - first)
+            for start, content in self._backup.pending_runs(place, most):
+                for fill in slab.begin_fill(first + start, len(content) // PAGE_BYTES):
+                    yield fill, content
+
+        for first in range(0, slab_pages, _GIVEN_PAGES):
+            for sent in self._send_fills(number, partial(fills, first=first)):
+                sent.end()
+
     def _send_fills(
-        self,
-        number: int,
-        begin: Callable[[SlabCopies], list[CopyFill]],
-        content: memoryview,
-        first_page: int,
+        self, number: int, begin: Callable[[SlabCopies], Iterable[tuple[CopyFill, memoryview]]]
     ) -> list[RemoteWrite]:
-        """What was sent, of the fills that `begin` finds. `content`: from this page of the slab."""
+        """What was sent, of the fills that `begin` finds, with their content."""
         sent = list[RemoteWrite]()
         failures = list[tuple[LenderPort, MotetError]]()
         with self._locks[number]:
-            for request, page, pages in begin(self._slabs[number]):
-                start = (page - first_page) * PAGE_BYTES
-                data = content[start : start + pages * PAGE_BYTES]
+            for (request, page, pages), data in begin(self._slabs[number]):
                 lender = self._lenders[request.mapping.lender]
                 call = _attempt(lender.submit_write, request.mapping, page, data)
                 if isinstance(call, MotetError):
@@ -267,10 +284,20 @@ class SlabStore(SlabMap):
             with lock:
                 slab.abandon_repair()
             return True
-        for fill in self._send_fills(number, SlabCopies.begin_fills, content, pages.start):
-            if fill.end():
-                self.counters.repaired += fill.pages
+        fills = partial(_fills_of, content=content, first_page=pages.start)
+        for sent in self._send_fills(number, fills):
+            if sent.end():
+                self.counters.repaired += sent.pages
         return True
+
+
+def _fills_of(
+    slab: SlabCopies, content: memoryview, first_page: int
+) -> Iterator[tuple[CopyFill, memoryview]]:
+    """The end of a repair. `content`: from this page of the slab."""
+    for fill in slab.begin_fills():
+        start = (fill.first_page - first_page) * PAGE_BYTES
+        yield fill, content[start : start + fill.pages * PAGE_BYTES]
 
 
 def _attempt(

@@ -115,6 +115,19 @@ class WriteBehind:
         for place, content in pending:
             into[place * PAGE_BYTES : (place + 1) * PAGE_BYTES] = content
 
+    def pending_runs(self, first_page: int, pages: int) -> list[tuple[int, memoryview]]:
+        """Pages that are not on the disk yet: where each run of them begins, counted from the
+        first page, and its newest content."""
+        runs = list[tuple[int, bytearray]]()
+        end = -1
+        for place, content in self._pending_pages(first_page, pages):
+            if place == end:
+                runs[-1][1].extend(content)
+            else:
+                runs.append((place, bytearray(content)))
+            end = place + 1
+        return [(place, memoryview(content)) for place, content in runs]
+
     def close(self, *, keeps: bool = True) -> None:
         """Write what is pending, as far as the disk lets it, or drop it. The file stays open.
 
