@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
+_LOAD_AT_START = os.getloadavg()[0]
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def made_here() -> dict[str, str]:
         "command": shlex.join(["python", f"benchmarks/{script}", *sys.argv[1:]]),
         "date": datetime.now(UTC).date().isoformat(),
         "commit": commit or "unknown",
-        "load": f"{loads} on {os.cpu_count()} cores",
+        "load": f"{loads} on {os.cpu_count()} cores ({_LOAD_AT_START:.1f} at the start)",
     }
 
 

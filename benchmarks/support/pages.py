@@ -14,12 +14,13 @@ def table(head: Row, rows: Iterable[Row]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def put_into(page: Path, section: str, script: str, heading: str) -> None:
+def put_into(page: Path, section: str, script: str, heading: str, part: str = "") -> None:
     """Replace what `script` wrote into the page before, or put it before the line `heading`.
 
-    Raises ValueError where the page has neither.
+    `part`: of several sections that the script writes into the page. Raises ValueError where the
+    page has neither.
     """
-    begin, end = begin_of(script), "<!-- evidence: ends -->"
+    begin, end = begin_of(script, part), "<!-- evidence: ends -->"
     text, marked = page.read_text(encoding="utf-8"), f"{begin}\n{section.strip()}\n{end}"
     if begin in text:
         head, _, rest = text.partition(begin)
@@ -32,6 +33,7 @@ def put_into(page: Path, section: str, script: str, heading: str) -> None:
     page.write_text(text, encoding="utf-8")
 
 
-def begin_of(script: str) -> str:
+def begin_of(script: str, part: str = "") -> str:
     """The mark before such a section."""
-    return f"<!-- evidence: begins (benchmarks/{script} --report) -->"
+    words = f"{script} --report {part}".rstrip()
+    return f"<!-- evidence: begins (benchmarks/{words}) -->"

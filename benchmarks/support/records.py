@@ -56,6 +56,14 @@ class Record:
         """As a number."""
         return float(self._figure(figure)["ratio"])
 
+    def judged(self, figure: str, digits: int = 2) -> str:
+        """The ratio; with its aim, if it has one, and whether that was missed."""
+        found = self._figure(figure)
+        text = f"{self.ratio(figure):.{digits}f}"
+        if found.get("target") is None:
+            return text
+        return f"{text}, aim {found['target']:g}{': missed' if found['verdict'] == 'MISS' else ''}"
+
     def ratios(self, beginning: str) -> list[float]:
         """Those of all figures whose names begin so. Raises RecordMissing if there are none."""
         found = [float(it["ratio"]) for n, it in self.figures.items() if n.startswith(beginning)]

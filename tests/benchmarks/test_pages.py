@@ -34,6 +34,17 @@ def test_sections_of_two_scripts_stand_side_by_side(tmp_path: Path) -> None:
     assert "of one\n" not in text
 
 
+def test_a_script_writes_each_of_its_parts_where_it_was(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"# Page\n\n{HEADING}\n")
+    put_into(page, "speed", "one.py", HEADING, "speed")
+    put_into(page, "faults", "one.py", HEADING, "faults")
+    put_into(page, "speed again", "one.py", HEADING, "speed")
+    text = page.read_text()
+    assert "speed\n" not in text
+    assert text.index("speed again") < text.index("faults") < text.index(HEADING)
+
+
 def test_a_page_without_a_place_for_it_is_left_alone(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# Page\n")

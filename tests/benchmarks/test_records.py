@@ -44,6 +44,15 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         record.ratios("third")
 
 
+@pytest.mark.parametrize(
+    ("target", "verdict", "text"),
+    [(None, "", "0.38"), (0.4, "MISS", "0.38, aim 0.4: missed"), (0.3, "ok", "0.38, aim 0.3")],
+)
+def test_a_ratio_is_told_with_its_aim(target: float | None, verdict: str, text: str) -> None:
+    figure = {"ratio": 0.381, "target": target, "verdict": verdict}
+    assert Record("one", {}, {"speed": figure}).judged("speed") == text
+
+
 def test_every_record_tells_how_it_was_made_and_belongs_to_the_page() -> None:
     found = {path.stem: Record.read(path.stem) for path in RECORDS.glob("*.json")}
     assert set(found) == set(NAMES)
