@@ -1,12 +1,12 @@
 """The block device of remote memory beside nbdkit, under fio, in one run.
 
-    python benchmarks/remote_memory.py [--seconds 3] [--repeat 3] [--dir /dev/shm]
+    python benchmarks/remote_memory.py [--seconds 1.5] [--repeat 3] [--dir .]
 
 nbdkit's memory plugin is one hop. Motet is measured with its pages in this process (`local`: the
-NBD server alone) and with a lender in another process (`remote`: two hops), with the backup file
-in --dir: the current folder, or /dev/shm to leave the disk out. Prints the best of the
-repetitions: IOPS and CPU microseconds per request of the serving processes. With `remote` and
-`nbdkit` the results are kept in results/remote_memory.json.
+NBD server alone) and with a lender in another process, two hops: `remote` with the backup file in
+/dev/shm, which leaves the disk out, and afterwards `disk` with the backup file in --dir. Prints the
+best of the repetitions: IOPS and CPU microseconds per request of the serving processes. A run of
+all cases and servers takes four minutes; its results are in results/remote_memory.json.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
+from typing import TypeAlias
 
 import psutil
 
@@ -34,6 +35,7 @@ from motet.remote_memory.lender.lender import Lender, LenderSettings
 from motet.remote_memory.nbd.nbd_server import NbdServer
 from motet.transport import Endpoint, new_secret, use_short_switch_interval
 from support.figures import Figure, report
+from support.hosts import unwind_when_terminated
 
 SIZE, SLAB = 256 << 20, 64 << 20
 CASES = {
@@ -44,8 +46,19 @@ CASES = {
     "128K read, depth 8": ("128k", "randread", 8),
     "128K write, depth 8": ("128k", "randwrite", 8),
 }
-AIMS = {"4K read, depth 1": 0.4, "4K write, depth 1": 0.4}
-AIMS |= {"128K read, depth 8": 0.5, "128K write, depth 8": 0.5}
+AIMS: dict[str, dict[str, float]] = {
+    "local": {"4K read, depth 1": 1.0, "4K write, depth 1": 1.0},
+    "remote": {
+        "4K read, depth 1": 0.4,
+        "4K write, depth 1": 0.4,
+        "128K read, depth 8": 0.5,
+        "128K write, depth 8": 0.5,
+    },
+    "disk": {},
+}
+MEMORY = Path("/dev/shm")
+Rate: TypeAlias = tuple[float, float]
+"""Requests per second, and CPU microseconds of the servers per request."""
 TITLE = (
     "The block device of Infiniswap (measured) beside nbdkit's memory (peer), requests per second"
 )
@@ -166,10 +179,16 @@ def remote(folder: Path) -> Iterator[Served]:
         yield Served(f"nbd+unix:///?socket={folder}/remote.sock", processes)
 
 
-def fio(
-    served: Served, block: str, pattern: str, depth: int, seconds: float
-) -> tuple[float, float]:
-    """IOPS, and CPU microseconds of the servers per request."""
+SERVERS: dict[str, Callable[[Path], AbstractContextManager[Served]]] = {
+    "nbdkit": nbdkit,
+    "local": local,
+    "remote": remote,
+    "disk": remote,
+}
+
+
+def fio(served: Served, block: str, pattern: str, depth: int, seconds: float) -> Rate:
+    """Of one client."""
     before_s = served.cpu_s()
     done = subprocess.run(
         [
@@ -188,46 +207,62 @@ def fio(
 
 
 def main() -> None:
+    unwind_when_terminated()
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--seconds", type=float, default=1.5)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--dir", type=Path, default=Path())
-    parser.add_argument("--only", nargs="*", choices=["nbdkit", "local", "remote"])
+    parser.add_argument("--only", nargs="*", choices=["nbdkit", "local", "remote", "disk"])
     parser.add_argument("--case", nargs="*", choices=[*CASES])
     given = parser.parse_args()
     missing = [name for name in ("fio", "nbdkit") if shutil.which(name) is None]
     if missing:
         sys.exit(f"needs {' and '.join(missing)}: tools/test_packages.sh")
-    servers = {"nbdkit": nbdkit, "local": local, "remote": remote}
-    chosen = {name: servers[name] for name in given.only or servers}
-    print(f"{'':22}" + "".join(f"{name:>22}" for name in chosen))
-    with tempfile.TemporaryDirectory(dir=given.dir) as name, ExitStack() as stack:
-        folder = Path(name)
-        opened = {each: stack.enter_context(make(folder)) for each, make in chosen.items()}
-        for served in opened.values():  # Every page is written once.
-            fio(served, "1m", "write", 4, given.seconds)
-        figures = []
-        for case in given.case or CASES:
-            best = dict.fromkeys(opened, (0.0, 0.0))
-            for _ in range(given.repeat):
-                for each, served in opened.items():
-                    best[each] = max(best[each], fio(served, *CASES[case], given.seconds))
-            cells = "".join(f"{iops:>13,.0f} {cpu_us:>5.1f} us" for iops, cpu_us in best.values())
-            print(f"{case:22}{cells}", flush=True)
-            if {"nbdkit", "remote"} <= best.keys():
-                figures.append(_figure(case, best["remote"], best["nbdkit"]))
-    if len(figures) == len(CASES):
+    only = given.only or ["nbdkit", "local", "remote", "disk"]
+    passes = [[each for each in only if each != "disk"]]
+    if "disk" in only:
+        passes.append([each for each in only if each in ("nbdkit", "disk")])
+    cases, figures = given.case or [*CASES], list[Figure]()
+    for names in filter(None, passes):
+        backup = given.dir if "disk" in names else MEMORY
+        found = _measured(names, backup, cases, given.seconds, given.repeat)
+        figures += [
+            _figure(each, case, best) for each in names if each != "nbdkit" for case, best in found
+        ]
+    if not given.only and not given.case:
         report("remote_memory", TITLE, figures, plot=False)
 
 
-def _figure(case: str, ours: tuple[float, float], theirs: tuple[float, float]) -> Figure:
+def _measured(
+    names: list[str], backup: Path, cases: list[str], seconds: float, repeat: int
+) -> list[tuple[str, dict[str, Rate]]]:
+    """The best of the repetitions, by case and server; the servers take turns."""
+    print(f"{'':22}" + "".join(f"{name:>22}" for name in names))
+    found = []
+    with tempfile.TemporaryDirectory(dir=backup) as name, ExitStack() as stack:
+        opened = {each: stack.enter_context(SERVERS[each](Path(name))) for each in names}
+        for served in opened.values():  # Every page is written once.
+            fio(served, "1m", "write", 4, seconds)
+        for case in cases:
+            best = dict.fromkeys(opened, (0.0, 0.0))
+            for _ in range(repeat):
+                for each, served in opened.items():
+                    best[each] = max(best[each], fio(served, *CASES[case], seconds))
+            cells = "".join(f"{iops:>13,.0f} {cpu_us:>5.1f} us" for iops, cpu_us in best.values())
+            print(f"{case:22}{cells}", flush=True)
+            found.append((case, best))
+    return found
+
+
+def _figure(server: str, case: str, best: dict[str, Rate]) -> Figure:
     """Requests per second, with the CPU time of each."""
+    ours, theirs = best[server], best.get("nbdkit", (0.0, 0.0))
     return Figure(
-        case,
-        f"{ours[0]:,.0f}/s, {ours[1]:.1f} us",
-        f"{theirs[0]:,.0f}/s, {theirs[1]:.1f} us",
-        round(ours[0] / theirs[0], 3),
-        AIMS.get(case),
+        f"{server}: {case}",
+        f"{ours[0]:,.0f}/s, {ours[1]:.1f} µs",
+        f"{theirs[0]:,.0f}/s, {theirs[1]:.1f} µs",
+        round(ours[0] / max(theirs[0], 1.0), 3),
+        AIMS[server].get(case),
     )
 
 

@@ -1,11 +1,12 @@
 """NumPy programs with 100, 75 and 50 % of their data in memory: remote memory against disks.
 
-    python benchmarks/remote_memory_arrays.py [--mb 192] [--passes 3] [--dir .]
+    python benchmarks/remote_memory_arrays.py [--mb 96] [--passes 3] [--dir .]
 
 The data are in a `motet.RemoteBuffer`. What is not in memory is at a lender on this machine (with
 the backup on the throttled disk), on that disk alone, or on the disk of --dir alone. Prints
 seconds per pass over all data (median), and how often each disk can be read, measured in this run.
-Needs Linux, root, fio and control groups of version 1 (for the throttle).
+Takes three minutes; the results are in results/remote_memory_arrays.json. Needs Linux, root, fio
+and control groups of version 1 (for the throttle).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import numpy as np
 
 import motet
 from motet.domain.arrays import Array
+from support.figures import Figure, report
 from support.hosts import unwind_when_terminated
 from support.memory_processes import LenderProcess, lender_processes, load
 from support.throttled_disk import Disk, is_measurable, throttled_disk
@@ -32,6 +34,10 @@ COLUMNS = 64
 BATCH_ROWS = 4096
 EDGES_PER_BLOCK = 1 << 18
 FILLS = 4
+TITLE = (
+    "NumPy programs whose data are at a lender (measured) or on a limited disk (peer): seconds per "
+    "pass, and how many times as fast"
+)
 Pass = Callable[[motet.RemoteBuffer], object]
 
 
@@ -130,7 +136,7 @@ def main() -> None:
     """See the module."""
     unwind_when_terminated()
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--mb", type=int, default=192)
+    parser.add_argument("--mb", type=int, default=96)
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--dir", type=Path, default=Path())
     given = parser.parse_args()
@@ -151,8 +157,11 @@ def main() -> None:
         here = Disk("this disk", Path(name))
         secret = Path(name) / "secret" / "secret"
         print(f"{given.mb} MB; {load()}")
+        figures = list[Figure]()
         for disk in (slow, here):
-            print(f"{disk.name}: {disk.iops():,.0f} random reads of 4 KiB per second")
+            iops = disk.iops()
+            print(f"{disk.name}: {iops:,.0f} random reads of 4 KiB per second")
+            figures.append(Figure(f"reads per second: {disk.name}", f"{iops:,.0f}"))
         print(f"{'seconds per pass':24}{'share':>7}{'remote':>10}{slow.name:>18}{here.name:>12}")
         for title, run, shape, dtype in programs:
             for share in SHARES:
@@ -164,6 +173,18 @@ def main() -> None:
                     f"{title:24}{share:>5} %{cells[0]:>10.2f}{cells[1]:>18.2f}{cells[2]:>12.2f}",
                     flush=True,
                 )
+                figures += _figures(f"{title}, {share} %", cells, 1.0 if share < 100 else None)
+    report("remote_memory_arrays", TITLE, figures, plot=False)
+
+
+def _figures(name: str, cells: list[float], aim: float | None) -> list[Figure]:
+    """Seconds per pass; the peer is the throttled disk."""
+    remote, slow, here = cells
+    limited = f"{slow:.3g} s"
+    return [
+        Figure(f"remote: {name}", f"{remote:.3g} s", limited, round(slow / remote, 3), aim),
+        Figure(f"this disk: {name}", f"{here:.3g} s", limited, round(slow / here, 3)),
+    ]
 
 
 if __name__ == "__main__":

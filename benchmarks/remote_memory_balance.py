@@ -5,7 +5,8 @@
 Half of the containers have all their data in memory, 30 % have 75 % and 20 % have 50 % of them;
 they are placed at random. What does not fit is at lenders of the other hosts, or else on a disk
 with 4,000 IOPS and 800 MB/s, 500 and 100 per host. Memory is what hosts use beyond the
-interpreters. Needs Linux, root, fio and control groups of version 1.
+interpreters. Takes two minutes; the results are in results/remote_memory_balance.json. Needs
+Linux, root, fio and control groups of version 1.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from motet.testbed.hosts import Blueprint, Host, Limits, equal_machines
 from motet.testbed.layout import HostLayout
 from motet.testbed.machine import require_testbed_machine
 from motet.testbed.testbed import Testbed
+from support.figures import Figure, report
 from support.hosts import unwind_when_terminated
 from support.memory_processes import lender_processes, load
 from support.swap_space import MemoryGroup
@@ -39,6 +41,7 @@ SECONDS = 5
 IOPS, MB_S = 4000, 800
 """Of the disks of all hosts together."""
 SHARES = ((100, 0.5), (75, 0.3), (50, 0.2))
+TITLE = "Memory of the hosts of a testbed with remote memory (measured) and with a disk (peer)"
 
 
 @dataclass(frozen=True)
@@ -56,14 +59,28 @@ class Result:
     used_mb: Sequence[float]
     speeds: dict[int, list[float]]
 
+    @property
+    def most_by_median(self) -> float:
+        """The balance of the hosts."""
+        return max(self.used_mb) / statistics.median(self.used_mb)
+
+    @property
+    def most_by_least(self) -> float:
+        """The same."""
+        return max(self.used_mb) / max(min(self.used_mb), 1.0)
+
+    def speed(self, share: int) -> float:
+        """Of the median container."""
+        return statistics.median(self.speeds[share])
+
     def line(self, title: str) -> str:
         """Balance and speed."""
         most, least = max(self.used_mb), max(min(self.used_mb), 1.0)
         middle = statistics.median(self.used_mb)
-        speeds = "".join(f"{statistics.median(each):>9,.0f}" for each in self.speeds.values())
+        speeds = "".join(f"{self.speed(share):>9,.0f}" for share in self.speeds)
         return (
             f"{title:16}{statistics.mean(self.used_mb):>7.0f}{least:>7.0f}{middle:>8.0f}{most:>7.0f}"
-            f"{most / middle:>12.2f}{most / least:>9.1f}{speeds}"
+            f"{self.most_by_median:>12.2f}{self.most_by_least:>9.1f}{speeds}"
         )
 
 
@@ -193,10 +210,29 @@ def main() -> None:
         )
         size_bytes = (given.mb << 20) * given.containers + (256 << 20)
         disk = stack.enter_context(throttled_disk(folder, size_bytes, IOPS, MB_S))
+        found = list[Result]()
         for title, is_remote in (("disk", False), ("remote memory", True)):
-            found = cluster.run(containers, given.mb, disk, is_remote=is_remote)
-            print(found.line(title), flush=True)
-        print(load())
+            found.append(cluster.run(containers, given.mb, disk, is_remote=is_remote))
+            print(found[-1].line(title), flush=True)
+    figures = [Figure("containers per host", ", ".join(map(str, counts))), *_figures(*found)]
+    report("remote_memory_balance", TITLE, figures, plot=False)
+
+
+def _figures(disk: Result, remote: Result) -> list[Figure]:
+    """The ratio is that of remote memory to the disk."""
+    used = statistics.mean(remote.used_mb), statistics.mean(disk.used_mb)
+    pairs = {
+        "max / median of the hosts": (remote.most_by_median, disk.most_by_median, ".2f"),
+        "max / min of the hosts": (remote.most_by_least, disk.most_by_least, ".1f"),
+        "mean of a host, MB": (*used, ".0f"),
+    }
+    for share, _ in SHARES:
+        speeds = remote.speed(share), disk.speed(share)
+        pairs[f"passes per second with {share} %"] = (*speeds, ".1f")
+    return [
+        Figure(name, f"{ours:{form}}", f"{theirs:{form}}", round(ours / theirs, 3))
+        for name, (ours, theirs, form) in pairs.items()
+    ]
 
 
 def lender_secret(folder: Path) -> None:

@@ -1,13 +1,13 @@
 """Remote memory beside a remote nbdkit over TCP, as the paper's nbdX: bandwidth, and CPU time of
 the lending machine per byte.
 
-    python benchmarks/remote_memory_beside_nbdkit.py [--seconds 3] [--repeat 3]
+    python benchmarks/remote_memory_beside_nbdkit.py [--seconds 2] [--repeat 3]
 
 On two hosts of a testbed: fio and the device on one, the lender and nbdkit on the other; what
 leaves a host is encrypted by Motet and not by nbdkit. Then on one machine, where Motet uses shared
-memory. The backup is in /dev/shm, because nbdkit has none. The best of the repetitions; those of
-the two hosts are kept in results/remote_memory_beside_nbdkit.json. Needs Linux, root, fio and
-nbdkit.
+memory. The backup is in /dev/shm, because nbdkit has none. Prints the best of the repetitions,
+within four minutes; they are in results/remote_memory_beside_nbdkit.json. Needs Linux, root, fio
+and nbdkit.
 """
 
 from __future__ import annotations
@@ -79,20 +79,19 @@ def measure(folder: Path, lender: str, lender_pid: int, host: str, nbdkit_pid: i
     (folder / RATES).write_text(json.dumps(found), encoding="utf-8")
 
 
-def _keep(folder: Path) -> None:
-    """What was measured on the hosts."""
+def _figures(folder: Path, place: str) -> list[Figure]:
+    """What `measure` left there."""
     found = json.loads((folder / RATES).read_text(encoding="utf-8"))
-    figures = [
+    return [
         Figure(
-            case,
-            f"{best['Motet'][0]:,.0f} MB/s, {best['Motet'][1] / 1e3:.2f} ms/MiB",
-            f"{best['nbdkit'][0]:,.0f} MB/s, {best['nbdkit'][1] / 1e3:.2f} ms/MiB",
+            f"{place}{case}",
+            f"{best['Motet'][0]:,.0f} MB/s, {best['Motet'][1] / 1e3:.2f} ms",
+            f"{best['nbdkit'][0]:,.0f} MB/s, {best['nbdkit'][1] / 1e3:.2f} ms",
             round(best["Motet"][0] / best["nbdkit"][0], 3),
             1.0 if "128K" in case else None,
         )
         for case, best in found.items()
     ]
-    report("remote_memory_beside_nbdkit", TITLE, figures, plot=False)
 
 
 def _measured(
@@ -121,7 +120,7 @@ def nbdkit_process(
         process.wait()
 
 
-def on_hosts() -> None:
+def on_hosts() -> list[Figure]:
     """The borrower's part is this script again, on its host."""
     bed = Testbed(HostLayout(f"nbd{os.getpid() % 10**6}"), require_testbed_machine())
     bed.up(Blueprint(bed.layout.name, equal_machines(2, Limits()), with_ray=False))
@@ -138,12 +137,12 @@ def on_hosts() -> None:
                 words = [name, lender.address, str(lender.process.pid), host, str(nbdkit)]
                 script = [sys.executable, __file__, *sys.argv[1:], "--inside", *words]
                 subprocess.run(bed.entering(BORROWER, script)[0], check=True)
-            _keep(Path(name))
+            return _figures(Path(name), "")
     finally:
         bed.down()
 
 
-def on_this_machine() -> None:
+def on_this_machine() -> list[Figure]:
     """The same over the loopback address, and shared memory."""
     with (
         tempfile.TemporaryDirectory(dir="/dev/shm") as name,
@@ -151,11 +150,12 @@ def on_this_machine() -> None:
         nbdkit_process("127.0.0.1") as nbdkit,
     ):
         measure(Path(name), lender.address, lender.process.pid, "127.0.0.1", nbdkit)
+        return _figures(Path(name), "one machine: ")
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--inside", nargs=5, help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -173,9 +173,10 @@ def main() -> None:
         return
     print(f"{'':30}{'nbdkit':>23}{'Motet':>22}{'ratio':>15}")
     print(f"two hosts; {load()}", flush=True)
-    on_hosts()
+    figures = on_hosts()
     print(f"one machine; {load()}", flush=True)
-    on_this_machine()
+    figures += on_this_machine()
+    report("remote_memory_beside_nbdkit", TITLE, figures, plot=False)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """What failed lenders and evictions cost a program with 75 % of its data in memory (figure 2.16).
 
-    python benchmarks/remote_memory_failures.py [--mb 96] [--runs 10] [--dir .]
+    python benchmarks/remote_memory_failures.py [--mb 48] [--runs 10] [--dir .]
 
 The slabs are at six lender processes, the backup is on a throttled disk. The program reads rows of
 1 KiB and writes one in twenty; popular ones are drawn by Zipf's law. Prints the loss of
 throughput in the seconds after a random lender was killed, after the busiest one was killed, and
-while one slab per second is evicted; and how long it takes to map and to evict a slab. The results
-are kept in results/remote_memory_failures.json. Needs Linux, root, fio and control groups of
-version 1 (for the throttle).
+while one slab per second is evicted; and how long it takes to map and to evict a slab. Takes four
+minutes; the results are in results/remote_memory_failures.json. Needs Linux, root, fio and control
+groups of version 1 (for the throttle).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SLAB = 4 << 20
 BLOCK, ROW = 16 << 10, 1 << 10
 SHARE, WRITES, ZIPF = 75, 0.05, 0.8
 PENDING = 8 << 20
-BEFORE_S, AFTER_S, EVICTIONS = 4, 8, 10
+SETTLE_S, BEFORE_S, AFTER_S, EVICTIONS = 2, 3, 8, 10
 BUSIEST = 3
 
 
@@ -125,7 +125,7 @@ def running(
         program = RowProgram(memory)
         program.fill()
         program.start()
-        program.rate(3)
+        program.rate(SETTLE_S)
         yield program, mapped
         program.end()
 
@@ -165,7 +165,7 @@ def main() -> None:
     """See the module."""
     unwind_when_terminated()
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--mb", type=int, default=96)
+    parser.add_argument("--mb", type=int, default=48)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--dir", type=Path, default=Path())
     given = parser.parse_args()

@@ -124,15 +124,27 @@ def device_process(
 ) -> Iterator[DeviceProcess]:
     """A device of lenders at these addresses, which all answer; without any, the disk has all
     pages."""
-    place = MemoryFolder(folder / "device")
-    place.secret()
-    secret = folder / "secret" / "secret" if lenders else None
     settings = DeviceSettings(
         DeviceGeometry(size_bytes, slab_bytes), backup, arena_bytes=pending_bytes
     )
-    addresses = tuple(map(lender_at, lenders))
+    with started_device(folder, settings, lenders, start_device) as device:
+        yield device
+
+
+@contextmanager
+def started_device(
+    folder: Path,
+    settings: DeviceSettings,
+    lenders: Sequence[str],
+    start: Callable[[MemoryFolder, DevicePlace, StartedDevice], int],
+) -> Iterator[DeviceProcess]:
+    """The same with any settings. `start`: starts it, and returns the number of its process."""
+    place = MemoryFolder(folder / "device")
+    place.secret()
+    secret = folder / "secret" / "secret" if lenders else None
     device = place.device("swap")
-    number = start_device(place, device, StartedDevice(settings, addresses, secret))
+    addresses = tuple(map(lender_at, lenders))
+    number = start(place, device, StartedDevice(settings, addresses, secret))
     try:
         found = DeviceProcess(number, place, device)
         while found.view().away:
@@ -140,7 +152,7 @@ def device_process(
         yield found
     finally:
         end_device(place, device)
-        backup.unlink(missing_ok=True)
+        settings.backup.unlink(missing_ok=True)
 
 
 def load() -> str:
