@@ -9,7 +9,7 @@ INSTALLED_TEST := .venv/.installed-test
 INSTALLED_BENCH := .venv/.installed-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak soak-live mutants lint format docs architecture readme bench evidence check lock clean
+.PHONY: help setup demo test soak soak-live mutants lint format docs architecture readme bench bench-memory evidence check lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -66,7 +66,11 @@ readme: $(INSTALLED) ## Run the code blocks of the README and of the guides
 	$(BIN)/python tools/run_blocks.py README.md docs/quickstart.md docs/applications.md docs/reference/data.md docs/reference/python.md docs/reference/loss-curves.md docs/systems/themis.md
 
 bench: $(INSTALLED_BENCH) ## Measure; writes benchmarks/results
-	@set -e; for script in $(filter-out benchmarks/cruise_testbed.py benchmarks/harmony_profiles.py benchmarks/harmony_simulation.py benchmarks/schedulers.py benchmarks/evidence_table.py benchmarks/slaq_fit.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script; done
+	@set -e; for script in $(filter-out benchmarks/cruise_testbed.py benchmarks/harmony_profiles.py benchmarks/harmony_simulation.py benchmarks/schedulers.py benchmarks/evidence_table.py benchmarks/remote_memory_all.py benchmarks/slaq_fit.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script; done
+
+bench-memory: $(INSTALLED_TEST) ## Measure remote memory (root, 25 minutes); writes its records and pages
+	@$(BIN)/python benchmarks/remote_memory_all.py; status=$$?; \
+	$(BIN)/python benchmarks/evidence_table.py --report recorded; exit $$status
 
 evidence: $(INSTALLED) ## Simulate what the papers measured; writes docs/evidence.md and tables into docs/systems
 	@$(BIN)/python benchmarks/schedulers.py

@@ -1,11 +1,12 @@
 """The table of claims: what each paper says, our figure with its interval, and why they differ.
 
     python benchmarks/evidence_table.py [--seeds N] [--again]
-    python benchmarks/evidence_table.py --report
+    python benchmarks/evidence_table.py --report [recorded]
     python benchmarks/evidence_table.py --keep NAME
 
 Simulates what the claims need, in less time than all pages need; `--report` writes docs/evidence.md
-from these results and from the records in benchmarks/records. `--keep NAME` makes the last results
+from these results and from the records in benchmarks/records, `--report recorded` only what comes
+from records. `--keep NAME` makes the last results
 of the benchmark NAME.py the record.
 """
 
@@ -28,6 +29,7 @@ from support.simulated_claims import contests, harmony_runs, simulated_claims
 
 PAGE = ROOT / "docs" / "evidence.md"
 FOLDER = RESULTS / "schedulers"
+RECORDED = "recorded"
 
 
 def main() -> None:
@@ -35,14 +37,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=schedulers.SEEDS, help="how many")
     parser.add_argument("--again", action="store_true", help="also what was measured before")
-    parser.add_argument("--report", action="store_true", help="write the page")
+    parser.add_argument(
+        "--report", nargs="?", const="all", choices=["all", RECORDED], help="write the page"
+    )
     parser.add_argument("--keep", metavar="NAME", help="make the last results of NAME.py a record")
     arguments = parser.parse_args()
     try:
         if arguments.keep:
             print(f"written: {keep(arguments.keep)}")
         elif arguments.report:
-            write(arguments.seeds)
+            if arguments.report != RECORDED:
+                write_simulated(arguments.seeds)
+            write_recorded()
         else:
             for contest in contests(range(arguments.seeds)):
                 contest.measure(FOLDER, again=arguments.again)
@@ -52,9 +58,8 @@ def main() -> None:
         sys.exit(f"evidence_table.py: {missing}")
 
 
-def write(seeds: int) -> None:
-    """Both tables, and the list of records."""
-    records = {name: Record.read(name) for name in NAMES}
+def write_simulated(seeds: int) -> None:
+    """The claims that are simulated."""
     found = [contest.results(FOLDER) for contest in contests(range(seeds))]
     parts = [
         f"""## Simulated
@@ -62,6 +67,14 @@ def write(seeds: int) -> None:
 Each seed draws its own workload. `±` is Student's 95 % interval of the mean over {seeds} seeds,
 unless the text above names another number.""",
         claims_table(simulated_claims(found, Measured(harmony_simulation.FOLDER, seeds))),
+    ]
+    _put(parts, "")
+
+
+def write_recorded() -> None:
+    """The other claims, and the list of records."""
+    records = {name: Record.read(name) for name in NAMES}
+    parts = [
         """## Measured on processes and machines, recorded
 
 These measurements need a testbed, a log, an idle machine or an hour. The figures are those of the
@@ -74,8 +87,12 @@ The commit is the one that added the figures. Transcribed figures were copied by
 of the system, because the command wrote no records then.""",
         records_table(list(records.values())),
     ]
-    put_into(PAGE, "\n\n".join(parts), "evidence_table.py", "## What it cannot say")
-    print(f"written: {PAGE}")
+    _put(parts, RECORDED)
+
+
+def _put(parts: list[str], part: str) -> None:
+    put_into(PAGE, "\n\n".join(parts), "evidence_table.py", "## What it cannot say", part)
+    print(f"written: {PAGE}{f': {part}' if part else ''}")
 
 
 if __name__ == "__main__":

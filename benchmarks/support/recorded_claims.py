@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from support.claims import Claim, span
+from support.infiniswap_claims import INFINISWAP, infiniswap_claims
 from support.records import Record
 from support.schedule_outcomes import PAPER
 
@@ -18,11 +19,7 @@ NAMES = (
     "aggregation_testbed",
     "aggregation_case",
     "aggregation_step",
-    "remote_memory",
-    "remote_memory_beside_nbdkit",
-    "remote_memory_programs",
-    "remote_memory_faults",
-    "remote_memory_failures",
+    *INFINISWAP,
     "slaq_decisions",
     "loss_curves",
     "live_fidelity",
@@ -48,13 +45,7 @@ def recorded_claims(records: Mapping[str, Record]) -> dict[str, Sequence[Claim]]
             records["aggregation_case"],
             records["aggregation_step"],
         ),
-        "[Infiniswap](systems/infiniswap.md)": _infiniswap(
-            records["remote_memory"],
-            records["remote_memory_beside_nbdkit"],
-            records["remote_memory_programs"],
-            records["remote_memory_faults"],
-            records["remote_memory_failures"],
-        ),
+        "[Infiniswap](systems/infiniswap.md)": infiniswap_claims(records),
         "Decisions of [SLAQ](systems/slaq.md) and [Optimus](systems/optimus.md)": _decisions(
             records["slaq_decisions"]
         ),
@@ -210,73 +201,6 @@ def _autops(trace: Record, testbed: Record, case: Record, step: Record) -> list[
 
 AGGREGATORS = "Aggregators, with replicas'"
 STALL = "move of 100 MB and its momentum: stall, median"
-
-
-def _infiniswap(
-    device: Record, remote: Record, programs: Record, faults: Record, failures: Record
-) -> list[Claim]:
-    ratios = device.ratios("")
-    reads, writes = remote.ratios("read: "), remote.ratios("write: ")
-    slower, beside_disk = programs.ratios("slower: "), programs.ratios("beside the disk: ")
-    requests, wrong = faults.measured("requests"), faults.measured("wrong reads and errors")
-    return [
-        Claim(
-            "2 to 4 times the bandwidth of nbdX",
-            f"reads {span(reads, digits=2)} times, writes {span(writes, digits=2)} times that of "
-            "nbdkit over TCP, two hosts of a testbed, one run",
-            remote.made["command"],
-            "TCP and a process instead of RDMA and a kernel module; the lender copies and encrypts "
-            "each page, and nbdkit does not encrypt.",
-        ),
-        Claim(
-            "the same",
-            f"on one machine {span(ratios, digits=2)} times the requests of nbdkit's memory, best "
-            "of three",
-            device.made["command"],
-            "nbdkit serves its own memory over one hop; the device and its lender are two hops.",
-        ),
-        Claim(
-            "programs with half of their memory are 1.03 to 1.5 times slower",
-            f"{span(slower, digits=1)} times slower, four loads of three programs, one run each",
-            programs.made["command"],
-            "A page fault passes FUSE, nbdfuse, NBD, the device and the lender, on two cores with "
-            "other work, instead of a kernel module and RDMA.",
-        ),
-        Claim(
-            "programs with half of their memory are 4.1 to 15.4 times as fast as on a disk",
-            f"{span(beside_disk, digits=1)} times the requests on a disk of 500 requests per "
-            "second, four loads, one run each",
-            programs.made["command"],
-            "Pages that were written before their slab had a lender are read from the same disk; "
-            "in a second run of 96 MB memcached was slower than on the disk.",
-        ),
-        Claim(
-            "reads after writes are right when a remote machine fails",
-            f"{requests} requests, {faults.measured('evicted slabs')} evicted slabs: "
-            f"{wrong} wrong reads or errors, one run of ten minutes",
-            faults.made["command"],
-            "No difference; tests with partitions and with errors of the disk found no wrong read "
-            "either.",
-        ),
-        Claim(
-            "one of six remote machines fails: 34.5 % less throughput, 58.3 % if it is the busiest",
-            f"{failures.measured('throughput lost: a random lender is killed')} less; the busiest: "
-            f"{failures.measured('throughput lost: the busiest lender is killed')}; medians of the "
-            "eight seconds after it",
-            failures.made["command"],
-            "Lost pages are read from a disk of 500 requests per second; the paper's program is "
-            "VoltDB. Other work on our two cores changes the speed by a third without any failure.",
-        ),
-        Claim(
-            "the eviction of a slab takes 0.36 ms and costs 2.3 % of the throughput",
-            f"{failures.measured('time: evict a slab, until its memory is free')}; one per second: "
-            f"{failures.measured('throughput lost: a slab of 4 MiB is evicted per second')} less, "
-            "one run",
-            failures.made["command"],
-            "Messages of processes over sockets instead of RDMA; slabs of 4 MiB instead of 1 GB. "
-            "The loss of one run is within the noise of the machine.",
-        ),
-    ]
 
 
 def _decisions(record: Record) -> list[Claim]:

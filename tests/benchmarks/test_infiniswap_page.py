@@ -1,0 +1,59 @@
+"""The page about Infiniswap has what the records say, and one failed benchmark stops no other."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import remote_memory_all
+from support.infiniswap_page import PARTS, Part
+from support.pages import begin_of
+from support.records import Record, keep
+
+SCRIPT = "remote_memory_all.py"
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+def test_a_section_of_the_page_is_that_of_the_record(part: Part) -> None:
+    marked = f"{begin_of(SCRIPT, part.name)}\n{part.section()}\n<!-- evidence: ends -->"
+    assert marked in remote_memory_all.PAGE.read_text(encoding="utf-8")
+
+
+def test_a_benchmark_that_fails_or_measures_nothing_leaves_its_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_memory_all, "RESULTS", tmp_path)
+    monkeypatch.setattr(remote_memory_all, "HERE", tmp_path / SCRIPT)
+    records = tmp_path / "records"
+    monkeypatch.setattr(remote_memory_all, "keep", partial(keep, results=tmp_path, records=records))
+    result = json.dumps({"title": "", "made": {}, "figures": []})
+    scripts = {
+        "broken": "raise SystemExit(1)",
+        "idle": "pass",
+        "works": f"open(__file__.removesuffix('py') + 'json', 'w').write('{result}')",
+    }
+    for name, text in scripts.items():
+        (tmp_path / f"{name}.json").write_text("of an earlier run")
+        (tmp_path / f"{name}.py").write_text(text)
+    parts = [Part(name, name, 1, False, _text) for name in scripts]
+    assert [remote_memory_all.measure(part) for part in parts] == [False, False, True]
+    assert [path.name for path in records.iterdir()] == ["works.json"]
+
+
+def test_parts_without_a_record_are_left_out_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"# Page\n\n{remote_memory_all.BEFORE}\n")
+    monkeypatch.setattr(remote_memory_all, "PAGE", page)
+    known = Part("known", "slaq_decisions", 1, False, _text)
+    remote_memory_all.write([Part("unknown", "no_such_record", 1, False, _text), known])
+    assert "unknown: not written: " in capsys.readouterr().err
+    assert begin_of(SCRIPT, "known") in page.read_text()
+
+
+def _text(record: Record) -> str:
+    return record.name
