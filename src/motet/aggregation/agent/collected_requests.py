@@ -1,4 +1,8 @@
-"""What an Agent has collected and not sent yet: small tensors travel together."""
+"""What an Agent has collected and not sent yet: small tensors travel together.
+
+A payload of several tensors is a copy of them, made by each end. So one that is not small travels
+alone: its memory is lent as it is.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,8 @@ from motet.aggregation.wire.message_kinds import AggregatorRequest
 
 PUSH_BATCH_BYTES = 1 << 20
 PULL_BATCH_BYTES = 1 << 20
+ALONE_FROM_BYTES = 1 << 18
+"""A copy of so many bytes takes longer than a message of their own."""
 
 AnswerKind: TypeAlias = tuple[AggregatorRequest, bool]
 """A kind of request, and whether its tensors are halved."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from motet.aggregation.agent.collected_requests import (
+    ALONE_FROM_BYTES,
     PULL_BATCH_BYTES,
     PUSH_BATCH_BYTES,
     AnswerKind,
@@ -150,6 +151,9 @@ class NumpyAgent:
         before = self._pushed.get(tensor)
         ordinal = before.ordinal + 1 if before is not None and before.step == self._step else 1
         self._pushed[tensor] = PushedGradient(self._step, ordinal, gradient)
+        if gradient.nbytes >= ALONE_FROM_BYTES and tensor not in self._push_batch.tensors:
+            self._send_pushes((tensor,))
+            return
         is_halved = self._is_halved(tensor, gradient)
         if is_halved != self._push_batch.is_halved:
             self._flush_pushes()
@@ -263,6 +267,11 @@ class NumpyAgent:
 
     def _add_waiting(self, kind: AggregatorRequest, tensor: int, into: NDArray[Any]) -> BatchAnswer:
         key = kind, self._is_halved(tensor, into)
+        if into.nbytes >= ALONE_FROM_BYTES:
+            batch, answer = TensorBatch(key[1]), BatchAnswer(self)
+            batch.add(tensor, into)
+            self._send_waiting(key, batch, answer)
+            return answer
         found = self._waiting.get(key)
         if found is not None and tensor in found[0].tensors:
             self._flush_waiting(key)
@@ -276,7 +285,9 @@ class NumpyAgent:
         return answer
 
     def _flush_waiting(self, key: AnswerKind) -> None:
-        batch, answer = self._waiting.pop(key)
+        self._send_waiting(key, *self._waiting.pop(key))
+
+    def _send_waiting(self, key: AnswerKind, batch: TensorBatch, answer: BatchAnswer) -> None:
         kind, is_halved = key
         is_pull = kind == AggregatorRequest.PULL
         request = PullValues if is_pull else partial(PullMeans, is_halved=is_halved)
