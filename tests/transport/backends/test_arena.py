@@ -72,3 +72,9 @@ def test_a_large_array_takes_no_memory_once_it_is_deleted() -> None:
     gc.collect()
     assert os.fstat(descriptor).st_blocks == 0
     assert arena.empty(LARGE_BYTES + MB)[-1] == 0
+
+
+def test_an_arena_may_keep_large_arrays_for_the_next_one() -> None:
+    arena = Arena(large_bytes=2 * LARGE_BYTES)
+    arena.empty(LARGE_BYTES + MB)[-1] = 7
+    assert arena.empty(LARGE_BYTES + MB)[-1] == 7

@@ -15,6 +15,7 @@ from motet.runtime.wire.codec import encode
 from motet.transport import Arena, Buffer, Call, Connection, Endpoint, Reply
 
 _LOG = logging.getLogger(__name__)
+_KEPT_BYTES = 256 << 20
 
 WhenDone = Callable[["MotetError | None"], None]
 
@@ -95,7 +96,8 @@ class PeerConnections:
     """Connections by encoded endpoint, made on first use. Thread-safe."""
 
     def __init__(self, pool_secret: bytes) -> None:
-        self.arena = Arena()
+        # The means of each step: to get the pages anew takes longer than the copies.
+        self.arena = Arena(large_bytes=_KEPT_BYTES)
         self._pool_secret = pool_secret
         self._lock = threading.Lock()
         self._known: dict[str, Peer] = {}

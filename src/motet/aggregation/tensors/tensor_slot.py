@@ -246,8 +246,9 @@ class TensorSlot:
     def replayed(
         self, step: int, end: StepEnd | None, mean: Array | None, *, sums: bool
     ) -> SlotWork | None:
-        """What a replica has to compute to follow its tensor; None: nothing. Its own mean is a
-        copy of `mean`. Repetitions change nothing."""
+        """What a replica has to compute to follow its tensor; None: nothing. A step that goes on
+        keeps a copy of `mean`; one that ends uses `mean`, and may overwrite it. Repetitions change
+        nothing."""
         found = self._step(step)
         if found is None or (end is None and found.is_summed):
             return None
@@ -255,8 +256,9 @@ class TensorSlot:
         if sums:
             found.is_summed = True
             if mean is not None:
-                found.mean = self.mean_memory(work)
-                found.mean.copy_(tensor_over(mean.reshape(-1).view("u1"), self.spec.dtype))
+                found.mean = tensor_over(mean.reshape(-1).view("u1"), self.spec.dtype)
+                if end is None:
+                    found.mean = self.mean_memory(work).copy_(found.mean)
         return work
 
     def complete(self, work: SlotWork) -> list[Release]:

@@ -26,14 +26,20 @@ LARGE_BYTES = 64 << 20
 class Arena:
     """Allocates arrays that servers on the same host read and write directly. Thread-safe.
 
-    One per process, shared by its connections. Memory of deleted arrays is reused; that of large
-    ones goes back to the system at once. A segment is created when the others are full; unused
-    segments are freed beyond `keep_bytes` in total.
+    One per process, shared by its connections. Memory of deleted arrays is reused; that of arrays
+    of more than `large_bytes` goes back to the system at once. A segment is created when the others
+    are full; unused segments are freed beyond `keep_bytes` in total.
     """
 
-    def __init__(self, segment_bytes: int = SEGMENT_BYTES, keep_bytes: int = KEEP_BYTES) -> None:
+    def __init__(
+        self,
+        segment_bytes: int = SEGMENT_BYTES,
+        keep_bytes: int = KEEP_BYTES,
+        large_bytes: int = LARGE_BYTES,
+    ) -> None:
         self._segment_bytes = segment_bytes
         self._keep_bytes = keep_bytes
+        self._large_bytes = large_bytes
         self._lock = threading.Lock()
         self._numbers = itertools.count()
         self._segments: dict[int, Segment] = {}
@@ -70,7 +76,7 @@ class Arena:
     def give_back(self, region: Region) -> None:
         """Free a region. Takes no lock, so that finalizers may call it."""
         if not self._is_closed:
-            if region.size_bytes > LARGE_BYTES:
+            if region.size_bytes > self._large_bytes:
                 region.empty()
             self._returned.append(region)
 
