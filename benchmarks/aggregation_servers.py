@@ -4,6 +4,7 @@ The models of the dissertation's table 4.2, with random tensors of their sizes; 
 not compute, so an iteration is the exchange alone. Parameter servers have tensor n on server n
 modulo 2 and no replicas. Aggregators have the largest tensors first, each where the fewest bytes
 are; then also a replica of each tensor on the other one, as in a pool. All are the same processes.
+A complete run writes the record.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import psutil
@@ -28,20 +30,31 @@ from motet.sim.aggregation.models import MODELS, AggregatedModel
 from motet.transport import Endpoint, new_secret, write_secret
 from support.figures import Figure, parser, report
 from support.hosts import ROOT
+from support.records import report_and_keep
 from support.timed_job import RoundRobinRoutes, TimedJob, iterations
 
 SERVERS, WORKERS = 2, 2
 QUOTA_BYTES = 16 << 30
-COPIES = {"in turn": 8, "balanced": 8, "with replicas": 11}
-"""Memory as multiples of the model: gradients and values of two workers, values, momentum, means;
-replicas of the last three."""
-MEMORY_SHARE = 0.7
+COPIES = {"in turn": 7, "balanced": 7, "with replicas": 10}
+"""Memory as multiples of the model: gradients and values of two workers, values, momentum, the
+largest mean; replicas of values and momentum, means on their way."""
+BASE_BYTES = 1 << 30
+"""Of all processes, without a model."""
+MEMORY_SHARE = 0.8
 """Of the memory that is free: other programs need some, too."""
 NOT_SLOWER = 1.0
 
 
-def measured(model: AggregatedModel, kind: str, steps: int) -> tuple[float, float]:
-    """Median iteration, and CPU time of all processes in an iteration, in seconds."""
+class Measured(NamedTuple):
+    """`step_s`: median iteration. `cpu_s`, `memory_bytes`: of all processes; time per iteration."""
+
+    step_s: float
+    cpu_s: float
+    memory_bytes: int
+
+
+def measured(model: AggregatedModel, kind: str, steps: int) -> Measured:
+    """Of workers and Aggregators of their own."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         pool_secret, secret = new_secret(), new_secret()
@@ -86,16 +99,17 @@ def measured(model: AggregatedModel, kind: str, steps: int) -> tuple[float, floa
         _await(out, done + steps, workers)
         cpu_s = _cpu_s(processes) - before_s
         found = iterations(out)[done:, 1]
-        return float(np.median(found)), cpu_s / len(found)
+        memory_bytes = sum(each.memory_full_info().pss for each in processes)
+        return Measured(float(np.median(found)), cpu_s / len(found), memory_bytes)
 
 
 def kinds_that_fit(model: AggregatedModel) -> list[str]:
     """Into the memory that is free; none: not even two can be compared."""
-    free_bytes = MEMORY_SHARE * psutil.virtual_memory().available
+    free_bytes = MEMORY_SHARE * psutil.virtual_memory().available - BASE_BYTES
     found = [kind for kind, copies in COPIES.items() if copies * model.size_bytes < free_bytes]
     for kind in COPIES.keys() - found:
-        needed = COPIES[kind] * model.size_bytes / 1e9
-        print(f"{model.name}, {kind}, is left out: it needs {needed:.0f} GB")
+        needed = (BASE_BYTES + COPIES[kind] * model.size_bytes) / MEMORY_SHARE / 1e9
+        print(f"{model.name}, {kind}, is left out: it needs {needed:.0f} GB of free memory")
     return found
 
 
@@ -108,25 +122,30 @@ def compare(model: AggregatedModel, kinds: list[str], steps: int) -> list[Figure
         for places in (_places(model, RoundRobinRoutes), _places(model, FixedRoutes))
     ]
     found = {kind: measured(model, kind, steps) for kind in kinds}
-    base_s, base_cpu_s = found.pop("in turn")
+    base = found.pop("in turn")
     name = f"{model.name}, {model.size_bytes / 2**20:.0f} MiB in {len(sizes)} tensors"
     figures = [Figure(name, f"{max(shares[1:]):.0%} of bytes", f"{shares[0]:.0%} in turn")]
-    for kind, (step_s, cpu_s) in found.items():
+    for kind, own in found.items():
         target = NOT_SLOWER if kind == "balanced" else None
         figures += [
             Figure(
                 f"{model.name}, {kind}: step",
-                f"{step_s * 1e3:.0f} ms",
-                f"{base_s * 1e3:.0f} ms",
-                step_s / base_s,
+                f"{own.step_s * 1e3:.0f} ms",
+                f"{base.step_s * 1e3:.0f} ms",
+                own.step_s / base.step_s,
                 target,
                 at_least=False,
             ),
             Figure(
                 f"{model.name}, {kind}: CPU time",
-                f"{cpu_s * 1e3:.0f} ms",
-                f"{base_cpu_s * 1e3:.0f} ms",
-                cpu_s / base_cpu_s,
+                f"{own.cpu_s * 1e3:.0f} ms",
+                f"{base.cpu_s * 1e3:.0f} ms",
+                own.cpu_s / base.cpu_s,
+            ),
+            Figure(
+                f"{model.name}, {kind}: memory",
+                f"{own.memory_bytes / 1e9:.1f} GB",
+                f"{base.memory_bytes / 1e9:.1f} GB",
             ),
         ]
     print(figures, flush=True)
@@ -162,7 +181,10 @@ def main() -> None:
             figures += compare(names[name], kinds, 8 if given.quick else 15)
     print(f"load average: {os.getloadavg()}")
     title = "One job on Aggregators against parameter servers (2 of each, 2 workers)"
-    report("aggregation_servers", title, figures, plot=False)
+    if given.model == "all" and not given.quick:
+        report_and_keep("aggregation_servers", title, figures)
+    else:
+        report("aggregation_servers", title, figures, plot=False)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 Two worker processes send random gradients of the shapes of a model. With Aggregators, two of them
 run the optimizer; with gloo, each worker runs its own. In a third part, all tensors of a model of
 100 MB move between two Aggregators while a worker, which waits as if it computed, trains: the stall
-is the longest iteration during the move minus the median of its neighbours.
+is the longest iteration during the move minus the median of its neighbours. A complete run writes
+the record.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from motet.aggregation.wire.tensor_spec import OptimizerSpec, TensorSpec
 from motet.transport import Endpoint
 from support.aggregation_pool import WORKERS, Pool, beside_gloo, ms, timed
 from support.figures import Figure, report
+from support.records import report_and_keep
 
 Shapes = tuple[tuple[int, ...], ...]
 ALEXNET_CONVOLUTIONS: Shapes = (
@@ -220,7 +222,11 @@ def main() -> None:
     if not options.skip_move:
         figures += stall(((1 << 18,),) * 100, "100 x 1 MB", 0.25, 9 * STEPS_PER_MOVE)
         figures += stall(((1 << 21,),) * 12 + ((1 << 20,),), "12 x 8 MB", 0.25, 5 * STEPS_PER_MOVE)
-    report("aggregation_step", "Aggregation of one job (2 workers)", figures, plot=False)
+    title = "Aggregation of one job (2 workers)"
+    if options.model == "all" and not options.skip_move:
+        report_and_keep("aggregation_step", title, figures)
+    else:
+        report("aggregation_step", title, figures, plot=False)
 
 
 if __name__ == "__main__":

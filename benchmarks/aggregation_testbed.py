@@ -8,7 +8,7 @@ the models' shapes, shrunk so that the transfer fits too.
 
 Parts: `packing`: for some sets of jobs, all with servers of their own and then all on the pool:
 Aggregators that are used, and iterations. `case`: jobs arrive and end; a plot over time. `real`:
-two jobs that compute (PyTorch, with `attach`). Needs root.
+two jobs that compute (PyTorch, with `attach`). Each part writes its record. Needs root.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,7 @@ from support.aggregation_figure import save_case_figure
 from support.figures import RESULTS, Figure, parser, report
 from support.host_cluster import on_front
 from support.hosts import ROOT, hosts_up, unwind_when_terminated
+from support.records import report_and_keep
 from support.testbed_pool import TestbedPool, wait_for
 from support.timed_job import TimedJob, iterations
 
@@ -55,13 +57,12 @@ ARRIVALS = ((0, "VGG19"), (25, "AWD-LM"), (50, "AlexNet"), (75, "VGG19"))
 ENDS = ((110, 0), (125, 2), (140, 1), (150, 3))
 """Of the case: seconds and models; seconds and jobs."""
 PERIOD_S = 10.0
-RESULTS_OF = {
+RECORDS_OF = {
     "packing": "aggregation_testbed",
     "case": "aggregation_case",
     "real": "aggregation_real",
-    "all": "aggregation_testbed",
 }
-"""By part, so that one does not replace the others."""
+"""By part."""
 
 
 def job_on(pool: TestbedPool, name: str, model: str, **where: object) -> list[TimedJob]:
@@ -363,21 +364,21 @@ def testbed() -> Iterator[TestbedPool]:
 def main() -> None:
     """All parts, or one."""
     flags = parser(__doc__)
-    flags.add_argument("--part", choices=[*RESULTS_OF], default="all")
+    flags.add_argument("--part", choices=[*RECORDS_OF, "all"], default="all")
     given = flags.parse_args()
     unwind_when_terminated()
-    seconds = 15.0
-    figures: list[Figure] = []
+    parts = {
+        "packing": lambda pool: packing(pool, [*PACKINGS][: 1 if given.quick else None], 15.0),
+        "case": case,
+        "real": lambda pool: real(pool, 200 if given.quick else 600),
+    }
+    write = partial(report, plot=False) if given.quick else report_and_keep
     print(f"load average at the beginning: {os.getloadavg()}, {ROOT.name}")
     with testbed() as pool:
-        if given.part in ("packing", "all"):
-            figures += packing(pool, [*PACKINGS][: 1 if given.quick else None], seconds)
-        if given.part in ("case", "all"):
-            figures += case(pool)
-        if given.part in ("real", "all"):
-            figures += real(pool, 200 if given.quick else 600)
+        for part, measure in parts.items():
+            if given.part in (part, "all"):
+                write(RECORDS_OF[part], "Jobs that share Aggregators", measure(pool))
     print(f"load average at the end: {os.getloadavg()}")
-    report(RESULTS_OF[given.part], "Jobs that share Aggregators", figures, plot=False)
 
 
 if __name__ == "__main__":

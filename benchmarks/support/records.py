@@ -1,19 +1,19 @@
 """Recorded results: what a slow measurement gave last, as small JSON files that are kept.
 
-A benchmark leaves its figures in results/NAME.json, which is not kept. `keep` copies them to
-records/NAME.json, from which pages are written where the measurement takes too long to repeat, or
-needs a testbed, a log or an idle machine.
+A benchmark leaves its figures in results/NAME.json, which is not kept. `keep`, or the benchmark
+itself after a complete run, copies them to records/NAME.json, from which pages are written where
+the measurement takes too long to repeat, or needs a testbed, a log or an idle machine.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from support.figures import RESULTS
+from support.figures import RESULTS, Figure, report
 
 RECORDS = Path(__file__).resolve().parents[1] / "records"
 MADE = ("command", "date", "commit", "load")
@@ -89,3 +89,9 @@ def keep(name: str, results: Path = RESULTS, records: Path = RECORDS) -> Path:
     target = records / path.name
     target.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return target
+
+
+def report_and_keep(name: str, title: str, figures: Sequence[Figure]) -> None:
+    """The end of a complete run: print its figures, and make them the record."""
+    report(name, title, list(figures), plot=False)
+    print(f"written: {keep(name)}")
