@@ -14,7 +14,11 @@ def test_an_answer_of_an_unknown_size_costs_about_as_much_as_others(
     size_bytes: int, expected_ns: int
 ) -> None:
     costs = JobMeter().answer_costs
-    assert costs.expected_ns(size_bytes) == 0
     costs.took(100, 10)
     costs.took(200, 30)
     assert costs.expected_ns(size_bytes) == expected_ns
+
+
+def test_the_first_answer_of_a_job_is_not_taken_for_free() -> None:
+    """A copy of 50 MB takes 10 to 50 ms."""
+    assert 10e6 <= JobMeter().answer_costs.expected_ns(50 << 20) <= 100e6

@@ -8,6 +8,8 @@ from statistics import median
 
 LATEST = 64
 """Iterations that the median is taken of."""
+ASSUMED_BYTES_PER_NS = 1
+"""Of the first copy."""
 
 
 class RecentCosts:
@@ -28,15 +30,16 @@ class RecentCosts:
 
 class CostsBySize(RecentCosts):
     """Of copies, by their bytes: an unknown size costs as much as the next larger one, or its share
-    of the largest."""
+    of the largest. The first of a job costs what a slow copy does: one that is taken for free would
+    run just before an iteration of another job."""
 
     def expected_ns(self, what: int) -> int:
-        """0: none is known."""
+        """Never 0, but for no bytes."""
         if what in self._costs_ns:
             return self._costs_ns[what]
         known = self._costs_ns.copy()  # Threads that answer add to it.
         if not known:
-            return 0
+            return what // ASSUMED_BYTES_PER_NS
         largest = max(known)
         if what > largest:
             return known[largest] * what // max(largest, 1)
