@@ -95,6 +95,20 @@ def test_tensors_that_are_stepped_together_again_share_their_memory() -> None:
     assert not any(map(np.array_equal, before, copies))
 
 
+@pytest.mark.parametrize("case", ["momentum", "adam"])
+def test_a_tensor_that_is_left_alone_does_not_keep_the_memory_of_the_others(case: str) -> None:
+    kind, options = KINDS[case]
+    found = optimizers(kind, "float32")
+    for step in range(3):
+        means = gradients(step, "float32")
+        step_together([OptimizerStep(o, g, options) for o, g in zip(found, means, strict=True)])
+    assert is_joint(found)
+    last = found[1]
+    step_together([OptimizerStep(last, gradients(3, "float32")[1], options)])
+    for each in (last.value, *last.tensors.values()):
+        assert each.untyped_storage().nbytes() == each.nbytes
+
+
 def test_a_processor_that_rounds_by_place_gets_no_joint_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -2,7 +2,8 @@
 
 torch.optim works element by element: a step of the whole has the bits of the steps of all tensors,
 and takes a fraction of their time if they are small. That a processor rounds an element the same
-wherever it lies in memory is tried out once.
+wherever it lies in memory is tried out once. A tensor that is stepped without the others gets
+memory of its own: else it would keep that of tensors that have left.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ def step_together(steps: Sequence[OptimizerStep]) -> None:
     for options, members in by_options(steps):
         joint = _joint_memory(members)
         if joint is None:
-            for each in members:  # The joint count of steps does not have this one.
-                each.optimizer.joint = None
+            for each in members:
+                each.optimizer.leave_joint()
             run_together(members, options)
         else:
             joint.step(members, options)

@@ -82,6 +82,13 @@ class TensorOptimizer:
         """The value is there from now on."""
         self.value, self.array = memory, array_over(memory)
 
+    def leave_joint(self) -> None:
+        """Go on in memory of its own: the joint count of steps will lack the next one."""
+        if self.joint is not None:
+            self.joint = None
+            self.lie_in(self.value.clone())
+            self.tensors = {name: each.clone() for name, each in self.tensors.items()}
+
     def state(self) -> dict[str, Array]:
         """By torch.optim's names, as views; empty before the first step."""
         shape = self._spec.shape
@@ -92,7 +99,7 @@ class TensorOptimizer:
 
     def load(self, state: Mapping[str, Array]) -> None:
         """Replace the state by a copy of this one."""
-        self.joint = None
+        self.leave_joint()
         self.tensors = {
             name: tensor_from(array if name == COUNTER else array.reshape(-1), self._spec.dtype)
             for name, array in state.items()
