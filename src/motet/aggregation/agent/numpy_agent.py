@@ -332,7 +332,11 @@ class NumpyAgent:
 
     def _is_halved(self, tensor: int, array: NDArray[Any]) -> bool:
         """Whether a tensor of float32 travels as bfloat16."""
-        return array.dtype == np.uint16 and self._specs[tensor].dtype == "float32"
+        return (
+            array.itemsize == 2
+            and array.dtype == np.uint16
+            and self._specs[tensor].dtype == "float32"
+        )
 
     def _count(self, tensor: int) -> int:
         """How often a tensor was pushed in this step."""

@@ -108,7 +108,8 @@ def _push(services: Services, tenant: Tenant, request: Request) -> None:
                 f"for tensors of {size_bytes}"
             )
         for slot in slots:
-            slot.require_open(message.step)
+            if message.step > slot.version + 1:
+                slot.require_open(message.step)
         tenant.tensors.require_groups(message.groups)  # Before the gradients have effects.
         tenant.hold(size_bytes)
         release = after_all(len(slots), lambda: _consumed(tenant, request, size_bytes))
@@ -117,7 +118,9 @@ def _push(services: Services, tenant: Tenant, request: Request) -> None:
             WorkerGradient(count, gradient, release, batch)
             for count, gradient in zip(message.counts, batch.parts, strict=True)
         ]
-        effects = tenant.tensors.push(message.rank, message.step, message.tensors, gradients)
+        effects = tenant.tensors.push(
+            *(message.rank, message.step, message.tensors, gradients), ends_step=message.ends_step
+        )
         if message.ends_step:
             tenant.note_end(message.rank, message.step)
             effects.add(tenant.tensors.finish(message.end))

@@ -119,15 +119,21 @@ class JobTensors:
     # -- steps -----------------------------------------------------------------------------------
 
     def push(
-        self, rank: int, step: int, numbers: Sequence[int], gradients: Sequence[WorkerGradient]
+        self,
+        rank: int,
+        step: int,
+        numbers: Sequence[int],
+        gradients: Sequence[WorkerGradient],
+        *,
+        ends_step: bool = False,
     ) -> Effects:
-        """Gradients of a worker."""
+        """Gradients of a worker. `ends_step`: `finish` follows, which finds what is possible."""
         if rank not in self._ranks(step):
             return Effects(calls=[each.release for each in gradients])
         effects = Effects()
         for number, gradient in zip(numbers, gradients, strict=True):
             effects.calls += self.slots[number].push(rank, step, gradient)
-        return self._progress(self._complete(numbers, step), effects)
+        return effects if ends_step else self._progress(self._complete(numbers, step), effects)
 
     def require_groups(self, options: Sequence[object] | None) -> int:
         """How many parameter groups there are. Raises BadMessage: the options are of others."""
@@ -241,23 +247,24 @@ class JobTensors:
 
     def _complete(self, numbers: Sequence[int], step: int) -> list[int]:
         """Of tensors of which something has arrived, those that may be computed now."""
-        workers, waits, slots = len(self._ranks(step)), self._mean_waits, self.slots
-        return [n for n in numbers if slots[n].may_progress(workers) or n in waits]
+        workers, wanted, slots = len(self._ranks(step)), self._mean_waits.numbers, self.slots
+        return [n for n in numbers if slots[n].may_progress(workers) or n in wanted]
 
     def _progress(self, numbers: Iterable[int], effects: Effects | None = None) -> Effects:
         effects = effects or Effects()
         ranks_step, ranks = 0, self._ranks(0)
+        pulled, wanted = self._version_waits.numbers, self._mean_waits.numbers
         for number in numbers:
             slot = self.slots[number]
             step = slot.version + 1
             if step != ranks_step:
                 ranks_step, ranks = step, self._ranks(step)
-            if number in self._version_waits and not slot.is_arriving:  # See `adopt`.
+            if number in pulled and not slot.is_arriving:  # See `adopt`.
                 effects.calls += self._version_waits.wake(number, slot.version)
             if number in self._holds:
                 self._begin_hold(slot, effects)
             is_mean_wanted = False
-            if number in self._mean_waits:
+            if number in wanted:
                 if slot.has_mean(step):
                     effects.calls += self._mean_waits.wake(number, step)
                 is_mean_wanted = self._mean_waits.is_wanted(number, step)

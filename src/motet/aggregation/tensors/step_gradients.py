@@ -67,11 +67,11 @@ class StepGradients:
 
     def can_sum(self, ranks: Sequence[int]) -> bool:
         """Whether everything is there that the sum consists of."""
-        return not self.is_summed and all(self._has(rank) for rank in ranks)
+        return not self.is_summed and all(map(self._has, ranks))
 
     def is_finished(self, ranks: Sequence[int]) -> bool:
         """Whether all workers have ended the step."""
-        return len(self.ends) >= len(ranks) and all(rank in self.ends for rank in ranks)
+        return len(self.ends) >= len(ranks) and self.ends.keys() >= set(ranks)
 
     def gradients(self, ranks: Sequence[int]) -> list[TorchTensor]:
         """What is added up, in the order of ranks."""
@@ -87,9 +87,8 @@ class StepGradients:
 
     def take_releases(self) -> list[Release]:
         """Forget the gradients."""
-        releases = [each.release for each in self.contributions.values()]
-        self.contributions.clear()
-        return releases
+        contributions, self.contributions = self.contributions, {}
+        return [each.release for each in contributions.values()]
 
     def _has(self, rank: int) -> bool:
         count = self.final.get(rank)

@@ -284,7 +284,8 @@ class TensorSlot:
             return None
         found = self._steps.get(step)
         if found is None:
-            self.require_open(step)
+            if step > self.version + 1:
+                self.require_open(step)
             found = self._steps[step] = StepGradients()
         return found
 

@@ -16,13 +16,11 @@ class _Waiting:
 
 
 class WaitingRequests:
-    """By tensor, the requests that wait for it, and for which step."""
+    """By tensor, the requests that wait for it, and for which step. `numbers`: of these tensors."""
 
     def __init__(self) -> None:
         self._waits: dict[int, list[tuple[int, _Waiting]]] = defaultdict(list)
-
-    def __contains__(self, number: int) -> bool:
-        return number in self._waits
+        self.numbers = self._waits.keys()
 
     def add(self, missing: Sequence[int], target: int, respond: Callable[[], None]) -> None:
         """Respond once all these tensors have reached the target."""
