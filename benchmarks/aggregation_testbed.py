@@ -57,6 +57,8 @@ ARRIVALS = ((0, "VGG19"), (25, "AWD-LM"), (50, "AlexNet"), (75, "VGG19"))
 ENDS = ((110, 0), (125, 2), (140, 1), (150, 3))
 """Of the case: seconds and models; seconds and jobs."""
 PERIOD_S = 10.0
+REAL_TIMEOUT_S = 600.0
+"""Of a job that computes; on two idle cores it takes a minute."""
 RECORDS_OF = {
     "packing": "aggregation_testbed",
     "case": "aggregation_case",
@@ -309,12 +311,14 @@ def real(pool: TestbedPool, steps: int) -> list[Figure]:
     for kind in ("own", "pool"):
         if kind == "pool":
             pool.start_pool(SERVERS * MOST_JOBS, PERIOD_S)
-        processes, outs = [], []
+        processes, outs, ready = [], [], []
+        begin = pool.folder / f"begin-{kind}"
         for number in range(2):
             secret = new_secret()
             servers = pool.own_servers(SERVERS, number, secret) if kind == "own" else ()
             outs.append(pool.folder / f"real-{kind}{number}.out")
             for rank in range(WORKERS):
+                ready.append(pool.folder / f"ready-{kind}{number}-{rank}")
                 described = {
                     "name": f"real{number}",
                     "rank": rank,
@@ -324,11 +328,15 @@ def real(pool: TestbedPool, steps: int) -> list[Figure]:
                     "secret": secret.hex(),
                     "out": str(outs[-1]) if rank == 0 else "",
                     "steps": steps,
+                    "ready": str(ready[-1]),
+                    "begin": str(begin),
                 }
                 command = [sys.executable, "-m", "support.real_job", json.dumps(described)]
                 processes.append(pool.start(command, {"MOTET_AGGREGATION": str(pool.address)}))
+        wait_for(lambda files=tuple(ready): all(map(Path.exists, files)), "all workers")
+        begin.touch()
         for process in processes:
-            if process.wait(300):
+            if process.wait(REAL_TIMEOUT_S):
                 raise MotetError(f"a worker ended with status {process.returncode}")
         found[kind] = [float(np.median(iterations(out)[steps // 2 :, 1])) for out in outs]
         if kind == "pool":
@@ -370,7 +378,7 @@ def main() -> None:
     parts = {
         "packing": lambda pool: packing(pool, [*PACKINGS][: 1 if given.quick else None], 15.0),
         "case": case,
-        "real": lambda pool: real(pool, 200 if given.quick else 600),
+        "real": lambda pool: real(pool, 60 if given.quick else 300),
     }
     write = partial(report, plot=False) if given.quick else report_and_keep
     print(f"load average at the beginning: {os.getloadavg()}, {ROOT.name}")

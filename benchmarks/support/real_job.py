@@ -2,8 +2,9 @@
 
     python -m support.real_job JSON
 
-On the pool of MOTET_AGGREGATION, or on `servers` of the job's own. It writes a line per iteration
-to `out`: when it ended (Unix time) and how long it took.
+On the pool of MOTET_AGGREGATION, or on `servers` of the job's own. It makes the file `ready` and
+waits for `begin` before the first iteration. It writes a line per iteration to `out`: when it ended
+(Unix time) and how long it took.
 """
 
 from __future__ import annotations
@@ -46,6 +47,9 @@ def main(given: dict[str, Any]) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     lines = []
     with attach(model, optimizer, service=agent_of(given), mode="aggregators"):
+        Path(given["ready"]).touch()
+        while not Path(given["begin"]).exists():
+            time.sleep(0.01)
         for step in range(given["steps"]):
             began_s = time.time()
             order = torch.randperm(len(targets), generator=torch.Generator().manual_seed(step))

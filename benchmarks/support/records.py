@@ -66,7 +66,15 @@ class Record:
 
     def ratios(self, beginning: str) -> list[float]:
         """Those of all figures whose names begin so. Raises RecordMissing if there are none."""
-        found = [float(it["ratio"]) for n, it in self.figures.items() if n.startswith(beginning)]
+        return [ratio for _, ratio in self.ratios_of(beginning)]
+
+    def ratios_of(self, beginning: str) -> list[tuple[str, float]]:
+        """The same with the names of the figures, of those that have a ratio."""
+        found = [
+            (name, float(figure["ratio"]))
+            for name, figure in self.figures.items()
+            if name.startswith(beginning) and figure.get("ratio") is not None
+        ]
         if not found:
             raise RecordMissing(f"records/{self.name}.json: no figure {beginning!r}...")
         return found

@@ -17,6 +17,7 @@ def results_in(folder: Path) -> Path:
     figures = [
         {"name": "first: error", "measured": "2 s", "peer": "1 s", "ratio": 0.5},
         {"name": "second: error", "measured": "3 s", "peer": "1 s", "ratio": 0.25},
+        {"name": "second: memory", "measured": "3 GB", "peer": "1 GB", "ratio": None},
     ]
     document = {"title": "One", "made": made, "machine": {"python": "3"}, "figures": figures}
     (folder / "one.json").write_text(json.dumps(document))
@@ -30,6 +31,7 @@ def test_a_kept_result_is_read_as_it_was_measured(tmp_path: Path) -> None:
     assert record.measured("first: error") == "2 s"
     assert record.peer("first: error") == "1 s"
     assert [record.ratio("first: error"), *record.ratios("second")] == [0.5, 0.25]
+    assert record.ratios_of("") == [("first: error", 0.5), ("second: error", 0.25)]
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
@@ -38,7 +40,9 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(RecordMissing, match="--keep one"):
         Record.read("one", tmp_path)
     record = Record.read("one", keep("one", results_in(tmp_path / "results"), tmp_path).parent)
-    with pytest.raises(RecordMissing, match=r"no figure 'third'; it has first: error, second"):
+    with pytest.raises(
+        RecordMissing, match=r"no figure 'third'; it has first: error, second: error"
+    ):
         record.ratio("third")
     with pytest.raises(RecordMissing, match="no figure 'third'"):
         record.ratios("third")
