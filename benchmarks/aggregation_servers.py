@@ -38,6 +38,8 @@ QUOTA_BYTES = 16 << 30
 COPIES = {"in turn": 7, "balanced": 7, "with replicas": 10}
 """Memory as multiples of the model: gradients and values of two workers, values, momentum, the
 largest mean; replicas of values and momentum, means on their way."""
+MOST_REPLICATED_BYTES = 1 << 30
+"""The first copy of a model that is never quiet takes minutes beyond."""
 BASE_BYTES = 1 << 30
 """Of all processes, without a model."""
 MEMORY_SHARE = 0.8
@@ -107,6 +109,9 @@ def kinds_that_fit(model: AggregatedModel) -> list[str]:
     """Into the memory that is free; none: not even two can be compared."""
     free_bytes = MEMORY_SHARE * psutil.virtual_memory().available - BASE_BYTES
     found = [kind for kind, copies in COPIES.items() if copies * model.size_bytes < free_bytes]
+    if model.size_bytes > MOST_REPLICATED_BYTES:
+        print(f"{model.name}, with replicas, is left out: to copy it takes minutes")
+        return [kind for kind in found if kind != "with replicas"]
     for kind in COPIES.keys() - found:
         needed = (BASE_BYTES + COPIES[kind] * model.size_bytes) / MEMORY_SHARE / 1e9
         print(f"{model.name}, {kind}, is left out: it needs {needed:.0f} GB of free memory")
