@@ -94,11 +94,12 @@ class Training:
     is_scaled: bool = False
     is_scheduled: bool = False
     has_two_groups: bool = False
+    device: str = "cpu"
 
     def initial_model(self, rank: int) -> nn.Module:
         """Each worker begins with other parameters; rank 0's count."""
         torch.manual_seed(rank)
-        return MODELS[self.model]()
+        return MODELS[self.model]().to(self.device)
 
     def optimizer_of(self, model: nn.Module) -> torch.optim.Optimizer:
         parameters = [*model.parameters()]
@@ -116,16 +117,16 @@ class Training:
         no_sync: Callable[[], Any] = nullcontext,
     ) -> list[float]:
         """The losses of this worker, one per batch: the program of a user."""
-        scaler = torch.amp.GradScaler("cpu", enabled=self.is_scaled, init_scale=1024.0)
+        scaler = torch.amp.GradScaler(self.device, enabled=self.is_scaled, init_scale=1024.0)
         scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
         stream = batches(self.model, rank, workers)
         losses = []
         for _ in range(self.steps):
             for turn in range(self.accumulate):
                 with no_sync() if turn + 1 < self.accumulate else nullcontext():
-                    inputs, targets = next(stream)
-                    with torch.autocast("cpu", torch.bfloat16, enabled=self.is_autocast):
-                        loss = cross_entropy(model(inputs), targets)
+                    inputs, targets = (each.to(self.device) for each in next(stream))
+                    with torch.autocast(self.device, torch.bfloat16, enabled=self.is_autocast):
+                        loss = _loss(model(inputs), targets)
                     scaler.scale(loss).backward()
                 losses.append(loss.item())
             if self.clip:
@@ -137,6 +138,11 @@ class Training:
                 scheduler.step()
             optimizer.zero_grad()
         return losses
+
+
+def _loss(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Of a flat batch: a GPU adds the losses of a batch of sequences in no fixed order."""
+    return cross_entropy(outputs.movedim(1, -1).reshape(-1, CLASSES), targets.reshape(-1))
 
 
 @dataclass(frozen=True)

@@ -71,4 +71,4 @@ def test_a_sparse_gradient_is_an_error() -> None:
     (slot,) = slots_of(layer, [torch.optim.SGD(layer.parameters(), lr=0.1)])
     layer.weight.grad = torch.eye(4, 2).to_sparse()
     with pytest.raises(BadInput, match="'weight' has a sparse gradient"):
-        slot.outgoing()
+        slot.begin_outgoing()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from threading import Lock
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias
 
@@ -100,6 +101,7 @@ class Attachment:
         for slot in self._slots if is_compressed else ():
             slot.compress()
         self._flags = Flags(len(self._slots))
+        self._gradients = Lock()  # Autograd has a thread for each device.
         can_hand_over = len(optimizers) == 1 and optimizer_kind(optimizers[0]) != "none"
         self._is_remote_possible = can_hand_over and mode != "averaged"
         self._flags.value[:] = mode == "aggregators"
@@ -180,6 +182,8 @@ class Attachment:
     def _first_phase(self) -> AveragedGradients | RemoteOptimizer:
         if self._flags.is_on_aggregators:
             return self._remote()
+        for slot in self._slots:
+            slot.forget_value()
         watch = GradientWatch(self._slots) if self._is_remote_possible else None
         return AveragedGradients(self.service, self._slots, self._flags, self._options, watch)
 
@@ -215,7 +219,8 @@ class Attachment:
             yield optimizer.register_load_state_dict_post_hook(self._after_load_state_dict)
 
     def _gradient_ready(self, slot: Slot, _: torch.Tensor) -> None:
-        self._phase.gradient_ready(slot)
+        with self._gradients:
+            self._phase.gradient_ready(slot)
 
     def _before_forward(self) -> None:
         if self._model.training and torch.is_grad_enabled():

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import torch
 
 from motet.aggregation.agent.gradient_service import GradientService, Pending
 from motet.aggregation.wire.tensor_spec import GroupOptions
-from motet.torch.array_views import array_of
 from motet.torch.flags import Flags
 from motet.torch.gradient_watch import CLEAN_STEPS, GradientWatch
+from motet.torch.overlap.outgoing_gradients import OutgoingGradients
 from motet.torch.patience import wait_for
 from motet.torch.slots import Slot
 
@@ -37,7 +37,7 @@ class AveragedGradients:
         self._task = -1
         self._pushed: set[int] = set()
         self._unsent: set[int] = set()
-        self._means: dict[int, torch.Tensor] = {}
+        self._outgoing = OutgoingGradients(service)
         self.is_paused = False
         self.is_handover_agreed = False
 
@@ -61,9 +61,9 @@ class AveragedGradients:
 
     def close(self) -> None:
         """Drop the memory of gradients."""
-        self._means.clear()
         for slot in self._slots:
             slot.forget_gradient()
+            slot.forget_mean()
 
     def _begin_round(self) -> None:
         task = torch._C._current_graph_task_id()
@@ -74,7 +74,7 @@ class AveragedGradients:
         torch.autograd.Variable._execution_engine.queue_callback(self._end_round)
 
     def _push(self, slot: Slot) -> None:
-        self._service.push(slot.number, slot.outgoing())
+        self._outgoing.push(slot)
         self._pushed.add(slot.number)
         self._unsent.discard(slot.number)
 
@@ -82,37 +82,29 @@ class AveragedGradients:
         self._task = -1
         for number in sorted(self._unsent):
             self._push(self._slots[number])
+        self._outgoing.flush()
         is_changing = bool(self._watch and self._watch.is_changing)
         used = self._flags.exchange(self._service, self._pushed, is_changing=is_changing)
         for number in sorted(used - self._pushed):
             if self._slots[number].gradient is not None:  # From an earlier `backward`.
                 self._push(self._slots[number])
+        self._outgoing.flush()
         pending = {number: self._mean(number) for number in sorted(used)}
         for number, each in pending.items():
             wait_for(each, f"the mean gradient of {self._slots[number].name!r}")
         self._service.finish_step(self._options(), is_applied=False)
-        self._write(pending)
+        for number in pending:
+            self._slots[number].mean_came()
         self._look(pending)
 
     def _mean(self, number: int) -> Pending:
-        if number not in self._means:
-            slot = self._slots[number]
-            self._means[number] = torch.empty(slot.parameter.shape, dtype=slot.wire_dtype)
-        return self._service.mean(number, array_of(self._means[number]))
+        return self._service.mean(number, self._slots[number].incoming_mean())
 
-    @torch.no_grad()
-    def _write(self, numbers: Mapping[int, object]) -> None:
-        for number in numbers:
-            parameter, mean = self._slots[number].parameter, self._means[number]
-            if parameter.grad is None:
-                parameter.grad = torch.empty_like(parameter)
-            parameter.grad.copy_(mean)
-
-    def _look(self, numbers: Mapping[int, object]) -> None:
+    def _look(self, numbers: Collection[int]) -> None:
         if not self._watch:
             return
         if self._flags.is_any_changing:
             self._watch = None
             return
-        self._watch.gradients_are({number: self._means[number] for number in numbers})
+        self._watch.gradients_are(numbers)
         self.is_handover_agreed = self._watch.steps >= CLEAN_STEPS

@@ -6,6 +6,7 @@ import torch
 
 from motet.aggregation.agent.gradient_service import GradientService
 from motet.torch.array_views import array_of
+from motet.torch.staging.devices import staging_of
 
 
 def broadcast_buffers(service: GradientService, model: torch.nn.Module) -> None:
@@ -22,8 +23,17 @@ def broadcast_parameters(service: GradientService, model: torch.nn.Module) -> No
 def _broadcast(service: GradientService, tensors: list[torch.Tensor]) -> None:
     if not tensors:
         return
-    copies = [tensor.contiguous() for tensor in tensors]
+    stagings = [staging_of(tensor.device) for tensor in tensors]
+    copies, ends = [], []
+    for tensor, staging in zip(tensors, stagings, strict=True):
+        if staging.is_direct:
+            copies.append(tensor.contiguous())
+        else:
+            copies.append(staging.empty(tensor.shape, tensor.dtype))
+            ends.append(staging.fetch(tensor, copies[-1]))
+    for end in ends:
+        end.synchronize()
     service.broadcast([array_of(copy) for copy in copies])
-    for tensor, copy in zip(tensors, copies, strict=True):
+    for tensor, copy, staging in zip(tensors, copies, stagings, strict=True):
         if copy is not tensor:
-            tensor.copy_(copy)
+            staging.store(copy, tensor)

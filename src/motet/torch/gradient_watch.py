@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 import torch
 
@@ -20,14 +20,14 @@ class GradientWatch:
 
     def __init__(self, slots: Sequence[Slot]) -> None:
         self._slots = slots
-        self._means: Mapping[int, torch.Tensor] = {}
+        self._averaged: Collection[int] = ()
         self._parameters: Sequence[torch.Tensor] = ()
         self.steps = 0
         self.is_changing = False
 
-    def gradients_are(self, means: Mapping[int, torch.Tensor]) -> None:
-        """`backward` has returned with these gradients, by number."""
-        self._means = means
+    def gradients_are(self, averaged: Collection[int]) -> None:
+        """`backward` has returned; the gradients with these numbers are means."""
+        self._averaged = averaged
         for slot in self._slots:
             slot.note_gradient()
 
@@ -47,8 +47,10 @@ class GradientWatch:
         self._parameters = [slot.parameter.detach().clone() for slot in self._slots]
 
     def _is_equal(self, slot: Slot) -> bool:
-        mean, found = self._means.get(slot.number), slot.gradient
-        return mean is None or (found is not None and not _differ(mean.to(found.dtype), found))
+        mean, found = slot.mean, slot.gradient
+        if mean is None or slot.number not in self._averaged:
+            return True
+        return found is not None and not _differ(mean.to(found.device, found.dtype), found)
 
 
 def _differ(one: torch.Tensor, other: torch.Tensor) -> bool:

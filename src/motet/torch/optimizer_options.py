@@ -19,6 +19,7 @@ _KINDS: Mapping[type, OptimizerKind] = {
 }
 _OWN_ROUNDING = ("fused", "capturable", "differentiable")
 """Options with which a step rounds differently, or is part of a graph."""
+_STEPS = "step"
 
 
 def optimizer_kind(optimizer: torch.optim.Optimizer) -> OptimizerKind:
@@ -49,7 +50,7 @@ def group_options(optimizers: Sequence[torch.optim.Optimizer]) -> tuple[GroupOpt
 def arrays_of_state(state: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """The state of one parameter as arrays; what is None is left out."""
     return {
-        name: array_of(value.contiguous()) if torch.is_tensor(value) else np.asarray(value)
+        name: array_of(value.cpu().contiguous()) if torch.is_tensor(value) else np.asarray(value)
         for name, value in state.items()
         if value is not None
     }
@@ -58,8 +59,13 @@ def arrays_of_state(state: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
 def state_of_arrays(
     arrays: Mapping[str, NDArray[Any]], like: torch.Tensor
 ) -> dict[str, torch.Tensor]:
-    """The state of one parameter as torch.optim keeps it; `like`: the parameter."""
-    return {name: _shaped(tensor_of(array), like) for name, array in arrays.items()}
+    """The state of one parameter as torch.optim keeps it: the count of steps on the CPU, the rest
+    on the device and in the memory layout of the parameter, `like`."""
+    found = {name: tensor_of(array) for name, array in arrays.items()}
+    return {
+        name: value if name == _STEPS else torch.empty_like(like, dtype=value.dtype).copy_(value)
+        for name, value in found.items()
+    }
 
 
 def optimized_parameters(optimizer: torch.optim.Optimizer) -> Iterator[torch.nn.Parameter]:
@@ -77,10 +83,3 @@ def _plain(value: Any) -> OptionValue:
         return first, second
     assert value is None or isinstance(value, float | int | bool)
     return value
-
-
-def _shaped(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    """In the memory layout of the parameter, where it has its shape."""
-    if value.shape != like.shape or not value.dim():
-        return value
-    return torch.empty_like(like, dtype=value.dtype).copy_(value)

@@ -10,6 +10,7 @@ from torch.nn.parallel import DataParallel, DistributedDataParallel
 from motet.domain.errors import BadInput
 from motet.torch.array_views import DTYPES
 from motet.torch.optimizer_options import optimized_parameters, optimizer_kind
+from motet.torch.staging.devices import STAGINGS
 
 MODES = ("auto", "averaged", "aggregators")
 
@@ -64,10 +65,10 @@ def _refuse_parameter(name: str, parameter: torch.nn.Parameter) -> None:
         raise BadInput(
             f"parameter {name!r} has no shape yet; call the model once on a batch before attach"
         )
-    if parameter.device.type != "cpu":
+    if parameter.device.type not in STAGINGS:
         raise BadInput(
-            f"parameter {name!r} is on {parameter.device}; Aggregators train models on the CPU, "
-            "move the model by .cpu()"
+            f"parameter {name!r} is on {parameter.device}; Aggregators train models on the CPU and "
+            "on CUDA devices, move the model by .cpu()"
         )
     if parameter.dtype not in DTYPES:
         known = ", ".join(DTYPES.values())

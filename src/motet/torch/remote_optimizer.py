@@ -12,6 +12,7 @@ from motet.domain.errors import MotetError
 from motet.torch.flags import Flags
 from motet.torch.optimizer_options import arrays_of_state, group_options, state_of_arrays
 from motet.torch.overlap.incoming_values import IncomingValues
+from motet.torch.overlap.outgoing_gradients import OutgoingGradients
 from motet.torch.patience import wait_for
 from motet.torch.slots import Slot
 
@@ -36,6 +37,7 @@ class RemoteOptimizer:
         self._service, self._slots, self._flags = service, slots, flags
         self._optimizer = optimizer
         self._values = IncomingValues(service, [slot for slot in slots if slot.is_stepped])
+        self._outgoing = OutgoingGradients(service)
         self._overlap = overlap
         self._known = {id(slot.parameter) for slot in slots}
         self._stepped = [slot for slot in slots if slot.is_stepped]
@@ -62,6 +64,7 @@ class RemoteOptimizer:
         slot.note_gradient()
         if not self.is_paused and self._ready[slot.number] >= self._expected[slot.number]:
             self._push(slot)
+            self._outgoing.flush_after_backward()
 
     def before_step(self) -> None:
         """Run the step on the Aggregators; the program's own finds no gradients."""
@@ -71,6 +74,7 @@ class RemoteOptimizer:
         for slot in self._stepped:
             if slot.gradient is not None and slot.number not in self._sent:
                 self._push(slot)
+        self._outgoing.flush()
         self._service.finish_step(group_options([self._optimizer]))
         self._values.request(overlap=self._overlap)
         self._count_backwards()
@@ -125,7 +129,7 @@ class RemoteOptimizer:
     def _push(self, slot: Slot) -> None:
         self._upload_if_loaded()
         slot.note_gradient()
-        self._service.push(slot.number, slot.outgoing())
+        self._outgoing.push(slot)
         self._sent.add(slot.number)
 
     def _count_backwards(self) -> None:

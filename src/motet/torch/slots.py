@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 from motet.aggregation.wire.tensor_spec import TensorSpec
 from motet.domain.errors import BadInput
 from motet.torch.array_views import DTYPES, array_of
+from motet.torch.staging.devices import staging_of
+from motet.torch.staging.host_copy import HostCopy
+from motet.torch.staging.staging import CopyEnd
 
 
 class Slot:
     """A parameter and the memory from which it is sent and into which it is received.
 
-    A parameter that several modules share has one slot. Memory that is not contiguous (channels
-    last) travels through a contiguous copy.
+    A parameter that several modules share has one slot. Memory of a device, and memory that is not
+    contiguous (channels last), travels through a contiguous copy on the host.
     """
 
     def __init__(
@@ -30,8 +33,10 @@ class Slot:
         self.group = group
         self.is_stepped = is_stepped
         self._noted: tuple[torch.Tensor | None, int] = (None, 0)
+        self._staging = staging_of(parameter.device)
         self._outgoing: torch.Tensor | None = None
-        self._value: torch.Tensor | None = None
+        self._value: HostCopy | None = None
+        self._mean: HostCopy | None = None
         self._value_version = parameter._version
         self.wire_dtype = parameter.dtype
 
@@ -64,12 +69,13 @@ class Slot:
         return found is not noted or (found is not None and found._version != version)
 
     def forget_gradient(self) -> None:
-        """Let go of its memory."""
+        """Let go of its memory. Whoever sends it still has it, and the next one has other memory:
+        messages of a step may be sent again while the next `backward` runs."""
         self._noted = (None, 0)
         self._outgoing = None
 
-    def outgoing(self) -> NDArray[Any]:
-        """The gradient as it is sent; its memory lives until the next one is sent."""
+    def begin_outgoing(self) -> CopyEnd | None:
+        """Bring the gradient to where it is sent from; None: it is there."""
         found = self.gradient
         if found is None:
             raise RuntimeError(f"parameter {self.name!r} has no gradient to send")
@@ -78,29 +84,67 @@ class Slot:
                 f"parameter {self.name!r} has a sparse gradient; Aggregators add dense ones: "
                 "set sparse=False in its nn.Embedding"
             )
-        self._outgoing = found.detach().to(self.wire_dtype).contiguous()
+        if self._staging.is_direct:
+            self._outgoing = found.detach().to(self.wire_dtype).contiguous()
+            return None
+        if self._outgoing is None:
+            self._outgoing = self._staging.empty(found.shape, self.wire_dtype)
+        return self._staging.fetch(found, self._outgoing)
+
+    def outgoing(self) -> NDArray[Any]:
+        """The gradient as it is sent, once it is there; its memory lives until the next one is
+        sent."""
+        assert self._outgoing is not None
         return array_of(self._outgoing)
 
     def incoming_value(self) -> NDArray[Any]:
-        """Memory for the next version of the parameter, to be followed by `value_came`."""
-        if self.parameter.is_contiguous():
+        """Memory with the value, for the next version of it; to be followed by `value_came`."""
+        if self._staging.is_direct and self.parameter.is_contiguous():
             return array_of(self.parameter)
         if self._value is None:
-            self._value = self.parameter.detach().contiguous()
-        return array_of(self._value)
+            self._value = HostCopy(self._staging, self.parameter.shape, self.parameter.dtype)
+            self._value.fill(self.parameter.detach())
+        return self._value.array()
 
     def current_value(self) -> NDArray[Any]:
         """The value of the parameter in this process."""
-        return array_of(self.parameter.detach().contiguous())
+        return array_of(self.parameter.detach().cpu().contiguous())
 
     def value_came(self) -> None:
         """Make what was received the parameter's value; autograd sees a change in place."""
         if self._value is not None:
             with torch.no_grad():
-                self.parameter.copy_(self._value)
+                self._value.store(self.parameter)
         else:
             torch.autograd.graph.increment_version(self.parameter)
         self.accept_value()
+
+    def forget_value(self) -> None:
+        """Let go of the memory into which values are received."""
+        self._value = None
+
+    @property
+    def mean(self) -> torch.Tensor | None:
+        """The last mean of the workers' gradients, as it was received."""
+        return None if self._mean is None else self._mean.tensor
+
+    def incoming_mean(self) -> NDArray[Any]:
+        """Memory for the next mean, to be followed by `mean_came`."""
+        if self._mean is None:
+            self._mean = HostCopy(self._staging, self.parameter.shape, self.wire_dtype)
+        return self._mean.array()
+
+    @torch.no_grad()
+    def mean_came(self) -> None:
+        """Make what was received the gradient that the program sees."""
+        assert self._mean is not None
+        if self.parameter.grad is None:
+            self.parameter.grad = torch.empty_like(self.parameter)
+        self._mean.store(self.parameter.grad)
+
+    def forget_mean(self) -> None:
+        """Let go of the memory into which means are received."""
+        self._mean = None
 
     def accept_value(self) -> None:
         """What the parameter holds now is the job's value."""

@@ -1,1 +1,1 @@
-"""New values of parameters that arrive while the program goes on."""
+"""Gradients that leave, and values of parameters that arrive, while the program goes on."""

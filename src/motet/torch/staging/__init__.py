@@ -1,0 +1,1 @@
+"""Tensors of devices, which travel through memory of the host."""

@@ -1,0 +1,45 @@
+"""Copies of a CUDA device through pinned memory."""
+
+from __future__ import annotations
+
+import torch
+
+from motet.torch.staging.staging import CopyEnd
+
+
+class CudaStaging:
+    """Copies to the host run in a stream of their own, beside the kernels of `backward`.
+
+    PyTorch's allocators see to the memory: that of a tensor on the device, and pinned memory, is
+    used again only when the copies that were queued for it have ended.
+    """
+
+    is_direct = False
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._stream = torch.cuda.Stream(device)
+
+    def empty(self, shape: torch.Size, dtype: torch.dtype) -> torch.Tensor:
+        """See Staging."""
+        return torch.empty(shape, dtype=dtype, pin_memory=True)
+
+    def fetch(self, source: torch.Tensor, into: torch.Tensor) -> CopyEnd:
+        """See Staging. The device converts types, so that fewer bytes are copied."""
+        plain = source.detach()
+        self._stream.wait_stream(torch.cuda.current_stream(self._device))
+        plain.record_stream(self._stream)
+        # A thread that waits for it leaves its core to the Aggregators of this host.
+        end: CopyEnd = torch.cuda.Event(blocking=True)
+        with torch.cuda.stream(self._stream):
+            into.copy_(plain.to(into.dtype).contiguous(), non_blocking=True)
+            self._stream.record_event(end)
+        return end
+
+    def store(self, source: torch.Tensor, into: torch.Tensor) -> CopyEnd:
+        """See Staging. The device converts types: `copy_` alone would do it on the host."""
+        if source.dtype != into.dtype:
+            source = source.to(into.device, non_blocking=True)
+        into.copy_(source, non_blocking=True)
+        end: CopyEnd = torch.cuda.current_stream(self._device).record_event()
+        return end

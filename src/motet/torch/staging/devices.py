@@ -1,0 +1,22 @@
+"""The types of devices whose tensors can travel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import torch
+
+from motet.torch.staging.cuda import CudaStaging
+from motet.torch.staging.staging import HostStaging, Staging
+
+STAGINGS: dict[str, Callable[[torch.device], Staging]] = {
+    "cpu": cache(lambda _: HostStaging()),
+    "cuda": cache(CudaStaging),
+}
+"""By the type of the device."""
+
+
+def staging_of(device: torch.device) -> Staging:
+    """The copies of a device; each device has one stream for them."""
+    return STAGINGS[device.type](device)

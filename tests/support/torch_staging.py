@@ -1,0 +1,95 @@
+"""A device that is slow: its copies to the host are made when somebody waits, or looks, for them.
+
+Its tensors are those of the CPU, so that a training through copies can be compared to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import torch
+
+from motet.torch.staging.devices import STAGINGS
+from torch_training import Trained, Training, train_attached
+from torch_workers import Worker
+
+LOOKS = 3
+"""So often a copy is not there yet."""
+
+
+class SlowCopy:
+    """A copy to the host."""
+
+    def __init__(self, source: torch.Tensor, into: torch.Tensor) -> None:
+        self._source, self._into = source, into
+        self._version = source._version
+        self._looks = 0
+        self.is_done = False
+
+    def query(self) -> bool:
+        self._looks += 1
+        if self._looks > LOOKS:
+            self.synchronize()
+        return self.is_done
+
+    def synchronize(self) -> None:
+        if not self.is_done:
+            assert self._source._version == self._version, "changed before it was copied"
+            self._into.copy_(self._source)
+        self.is_done = True
+
+
+class ReadOnly:
+    """The host's memory of a copy to the device must not change before the copy has ended."""
+
+    def __init__(self, memory: torch.Tensor) -> None:
+        self._memory, self._kept = memory, memory.clone()
+
+    def query(self) -> bool:
+        self.synchronize()
+        return True
+
+    def synchronize(self) -> None:
+        if self._kept is not None:
+            assert torch.equal(self._memory, self._kept), "overwritten before it was read"
+        self._kept = None
+
+
+class SlowStaging:
+    """Stands for the copies of a device."""
+
+    is_direct = False
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._stored: dict[int, ReadOnly] = {}
+
+    def empty(self, shape: torch.Size, dtype: torch.dtype) -> torch.Tensor:
+        return torch.empty(shape, dtype=dtype).fill_(-1)
+
+    def fetch(self, source: torch.Tensor, into: torch.Tensor) -> SlowCopy:
+        return SlowCopy(source.detach(), into)
+
+    def store(self, source: torch.Tensor, into: torch.Tensor) -> ReadOnly:
+        before = self._stored.get(source.data_ptr())
+        assert before is None or before._kept is None, "overwritten without waiting"
+        into.copy_(source)
+        self._stored[source.data_ptr()] = end = ReadOnly(source)
+        return end
+
+
+@contextmanager
+def slow_device() -> Iterator[None]:
+    """Tensors of the CPU travel as those of a device."""
+    staging = SlowStaging(torch.device("cpu"))
+    with mock.patch.dict(STAGINGS, {"cpu": lambda _: staging}):
+        yield
+
+
+def train_staged(worker: Worker, training: Training, mode: str, **options: Any) -> Trained:
+    """Attached, with the parameters on such a device."""
+    with slow_device():
+        return train_attached(worker, training, mode, **options)
