@@ -23,7 +23,7 @@ def register() -> None:
     from torch import distributed
 
     if distributed.is_available() and NAME not in distributed.Backend.backend_list:
-        distributed.Backend.register_backend(NAME, _process_group, devices=["cpu"])
+        distributed.Backend.register_backend(NAME, _process_group, devices=["cpu", "cuda"])
 
 
 def _process_group(store: Any, rank: int, workers: int, timeout: timedelta) -> MotetProcessGroup:

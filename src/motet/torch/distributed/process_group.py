@@ -6,17 +6,18 @@ import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from itertools import chain
 from typing import Any, NoReturn
 
 import numpy as np
 import torch
 from torch import distributed
-from torch.futures import Future
 
 from motet.aggregation.agent.gradient_service import GradientService
 from motet.domain.errors import MotetError
 from motet.torch.array_views import array_of
 from motet.torch.distributed.collectives import Collectives
+from motet.torch.distributed.stream_order import StreamOrder, on_host, overwrite
 
 _SUMS = (distributed.ReduceOp.SUM, distributed.ReduceOp.AVG)
 _REDUCTIONS: Sequence[tuple[Any, Callable[[torch.Tensor], torch.Tensor]]] = (
@@ -59,7 +60,8 @@ class _Work(distributed.Work):
 
 
 class MotetProcessGroup(distributed.ProcessGroup):
-    """Operations on tensors on the CPU, one after another in a thread of its own."""
+    """Operations one after another in a thread of its own; tensors of CUDA devices travel through
+    pinned memory of the host."""
 
     def __init__(
         self, service: GradientService, rank: int, workers: int, timeout: timedelta
@@ -87,7 +89,7 @@ class MotetProcessGroup(distributed.ProcessGroup):
     def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
         """Sum, mean, maximum, minimum or product."""
         operation = _operation(opts)
-        return self._later(tensors, lambda: self._reduce(tensors, operation))
+        return self._later(tensors, tensors, lambda: self._reduce(tensors, operation))
 
     def allreduce_coalesced(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
         """The same of several tensors."""
@@ -98,19 +100,20 @@ class MotetProcessGroup(distributed.ProcessGroup):
         operation = _operation(opts)
         is_root = opts.rootRank == self._rank
         into = tensors if is_root else [tensor.clone() for tensor in tensors]
-        return self._later(tensors, lambda: self._reduce(into, operation))
+        return self._later(tensors, into, lambda: self._reduce(into, operation))
 
     def broadcast(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
         """From one process to all."""
         source = opts.rootRank if opts is not None else 0
-        return self._later(tensors, lambda: self._broadcast(tensors, source))
+        return self._later(tensors, tensors, lambda: self._broadcast(tensors, source))
 
     def allgather(
         self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None
     ) -> Any:
         """The tensors of all processes, to all."""
         del opts
-        return self._later(outputs, lambda: self._gather(outputs, inputs))
+        tensors = [*chain(*outputs), *inputs]
+        return self._later(outputs, tensors, lambda: self._gather(outputs, inputs))
 
     def gather(
         self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None
@@ -120,7 +123,8 @@ class MotetProcessGroup(distributed.ProcessGroup):
         into = outputs
         if not is_root:
             into = [[torch.empty_like(each) for _ in range(self._workers)] for each in inputs]
-        return self._later(outputs, lambda: self._gather(into, inputs))
+        tensors = [*chain(*into), *inputs]
+        return self._later(outputs, tensors, lambda: self._gather(into, inputs))
 
     def all_gather_single(self, output: torch.Tensor, own: torch.Tensor, opts: Any = None) -> Any:
         """The tensors of all processes one after another in one tensor."""
@@ -131,7 +135,10 @@ class MotetProcessGroup(distributed.ProcessGroup):
     ) -> Any:
         """Each process gets its part of the sums."""
         operation = _operation(opts)
-        return self._later(outputs, lambda: self._reduce_scatter(outputs, inputs, operation))
+        tensors = [*outputs, *chain(*inputs)]
+        return self._later(
+            outputs, tensors, lambda: self._reduce_scatter(outputs, inputs, operation)
+        )
 
     def reduce_scatter_single(
         self, output: torch.Tensor, own: torch.Tensor, opts: Any = None
@@ -142,7 +149,7 @@ class MotetProcessGroup(distributed.ProcessGroup):
     def barrier(self, opts: Any = None) -> Any:
         """Wait until all processes have come here."""
         del opts
-        return self._later([], self._collectives.barrier)
+        return self._later([], [], self._collectives.barrier)
 
     # PyTorch's names before 2.13.
     _allgather_base = all_gather_single
@@ -177,31 +184,33 @@ class MotetProcessGroup(distributed.ProcessGroup):
         self._thread.submit(self._collectives.close).result()
         self._thread.shutdown()
 
-    def _later(self, result: Any, run: Callable[[], None]) -> Any:
-        """Run in the thread, after what was called before."""
-        future: Any = Future()
+    def _later(
+        self, result: Any, tensors: Sequence[torch.Tensor], run: Callable[[], None]
+    ) -> Any:
+        """Run in the thread, after what was called before. `tensors`: that it uses."""
+        order = StreamOrder(tensors)
 
         def complete() -> None:
             try:
-                with torch.no_grad():
+                with order.streams(), torch.no_grad():
                     run()
+                    order.future.set_result(result)
             except BaseException as error:
-                future.set_exception(error)
-            else:
-                future.set_result(result)
+                order.future.set_exception(error)
 
         self._thread.submit(complete)
-        return _Work(future)
+        return _Work(order.future)
 
     def _reduce(self, tensors: Sequence[torch.Tensor], operation: Any) -> None:
         for tensor in tensors:
-            tensor.detach().copy_(self._reduced(tensor.detach(), operation))
+            overwrite(tensor, self._reduced(tensor, operation))
 
     def _reduced(self, tensor: torch.Tensor, operation: Any) -> torch.Tensor:
+        """On the host."""
         is_known = tensor.dtype in _IN_FLOAT32 or tensor.dtype == torch.float64
         if operation in _SUMS and is_known:
             dtype = torch.float64 if tensor.dtype == torch.float64 else torch.float32
-            result = tensor.to(dtype, copy=True, memory_format=torch.contiguous_format)
+            result = on_host(tensor, dtype)
             self._collectives.mean(array_of(result).reshape(-1))
             return result if operation == distributed.ReduceOp.AVG else result.mul_(self._workers)
         for known, reduction in _REDUCTIONS:
@@ -220,20 +229,20 @@ class MotetProcessGroup(distributed.ProcessGroup):
     ) -> None:
         for output, parts in zip(outputs, inputs, strict=True):
             result = self._reduced(torch.stack([*parts]), operation)
-            output.detach().copy_(result[self._rank].view_as(output))
+            overwrite(output, result[self._rank].view_as(output))
 
     def _broadcast(self, tensors: Sequence[torch.Tensor], source: int) -> None:
         for tensor in tensors:
             data = self._collectives.broadcast(_bytes_of(tensor), source)
             if source != self._rank:
-                tensor.detach().copy_(_tensor_of_bytes(data, tensor))
+                overwrite(tensor, _tensor_of_bytes(data, tensor))
 
     def _gather(
         self, outputs: Sequence[Sequence[torch.Tensor]], inputs: Sequence[torch.Tensor]
     ) -> None:
         for into, tensor in zip(outputs, inputs, strict=True):
             for output, found in zip(into, self._gathered(tensor), strict=True):
-                output.detach().copy_(found.view_as(output))
+                overwrite(output, found.view_as(output))
 
     def _gathered(self, tensor: torch.Tensor) -> list[torch.Tensor]:
         found = self._collectives.gather(_bytes_of(tensor))
@@ -245,9 +254,8 @@ def _operation(options: Any) -> Any:
 
 
 def _bytes_of(tensor: torch.Tensor) -> bytes:
-    if tensor.device.type != "cpu":
-        raise MotetError(f"the backend motet has tensors on the CPU, not on {tensor.device}")
-    flat = tensor.detach().contiguous().reshape(-1)
+    host = on_host(tensor, tensor.dtype) if tensor.is_cuda else tensor.detach().contiguous()
+    flat = host.reshape(-1)
     return bytes(flat.view(torch.uint8).numpy().tobytes())
 
 
