@@ -184,9 +184,7 @@ class MotetProcessGroup(distributed.ProcessGroup):
         self._thread.submit(self._collectives.close).result()
         self._thread.shutdown()
 
-    def _later(
-        self, result: Any, tensors: Sequence[torch.Tensor], run: Callable[[], None]
-    ) -> Any:
+    def _later(self, result: Any, tensors: Sequence[torch.Tensor], run: Callable[[], None]) -> Any:
         """Run in the thread, after what was called before. `tensors`: that it uses."""
         order = StreamOrder(tensors)
 
