@@ -1,11 +1,12 @@
-"""The blockers of a waiting job, derived from a decision. Computed on first use."""
+"""The waits of a decision that are new to the log, and the blockers of each. Compiled."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
 from motet.domain.arrays import Ints
 from motet.domain.decision import Decision
@@ -13,70 +14,221 @@ from motet.domain.log_entry import NO_JOBS, OtherJobs
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.wait import WAITS, BlockerRule, Wait
 
-_IS_HEAD = np.ones(max(Wait) + 1, dtype=np.bool_)
-"""By wait code: of jobs that wait for a reason other than a head before them."""
-_IS_HEAD[[Wait.RUNS, *(w for w in WAITS if w.reason.blockers is BlockerRule.HEAD_OF_LINE)]] = False
 MOST_NAMED = 5
+_NEARER = 4
+_FEW = 16
+_RUNS = int(Wait.RUNS)
+_BEFORE, _HEAD, _OF_QUEUE, _ALL = range(4)
+_NUMBERS = {
+    BlockerRule.HOLDERS_BEFORE: _BEFORE,
+    BlockerRule.HEAD_OF_LINE: _HEAD,
+    BlockerRule.HOLDERS_OF_QUEUE: _OF_QUEUE,
+    BlockerRule.ALL_HOLDERS: _ALL,
+}
+_RULES = np.full(max(Wait) + 1, _HEAD)
+"""By wait code. Jobs with another rule than `_HEAD` are heads; those that run are none."""
+_RULES[[*WAITS]] = [_NUMBERS[wait.reason.blockers] for wait in WAITS]
+_LISTED = 7
+"""Values of a wait before its blockers: row, job, GPUs, code, free GPUs, jobs before, blockers."""
 
 
-class Turn:
-    """The order of jobs in one decision."""
+class NewWait(NamedTuple):
+    """`before`: number of waiting jobs before it in the order; UNKNOWN without an order.
 
-    def __init__(self, snapshot: Snapshot, decision: Decision) -> None:
-        self._jobs, self._decision = snapshot.jobs, decision
+    `blockers`: the head of the line if the job may not overtake it (of its own queue, if that queue
+    has one), with the GPUs that it requests; else the jobs before it with GPUs. Without an order,
+    or if the policy withholds free GPUs from the job: all jobs with GPUs.
+    """
 
-    def waiting_before(self, rows: Ints) -> Ints:
-        """Number of waiting jobs before each of these in the order; UNKNOWN without an order."""
-        position = self._decision.reasons.position[rows]
-        before = position - np.searchsorted(self._running_positions, position)
-        return np.where(position == UNKNOWN, UNKNOWN, before)
+    row: int
+    job: int
+    gpus: int
+    code: int
+    free_gpus: int
+    before: int
+    blockers: OtherJobs
 
-    def blockers(self, row: int) -> OtherJobs:
-        """The head of the line if the job may not overtake it; else the jobs before it with GPUs.
 
-        Without an order, or if the policy withholds free GPUs from the job: all jobs with GPUs.
-        """
-        rule = Wait(int(self._decision.reasons.code[row])).reason.blockers
-        if rule is BlockerRule.HEAD_OF_LINE:
-            return self._head_before(row)
-        holders, position = self._running, self._decision.reasons.position[row]
-        if rule is BlockerRule.HOLDERS_OF_QUEUE:
-            holders = holders[self._jobs.queue[holders] == self._jobs.queue[row]]
-        elif rule is BlockerRule.HOLDERS_BEFORE and position != UNKNOWN:
-            holders = holders[: np.searchsorted(self._running_positions, position)]
-        named = holders[:MOST_NAMED]
-        gpus = self._decision.gpus[named].tolist()
-        first = zip(self._jobs.number[named].tolist(), gpus, strict=True)
-        return OtherJobs(tuple(first), len(holders))
+def new_waits(
+    snapshot: Snapshot, decision: Decision, codes: Ints, positions: Ints, *, looks: bool
+) -> list[NewWait]:
+    """Waits that began or have another reason, by row.
 
-    def _head_before(self, row: int) -> OtherJobs:
-        """The first job that cannot be overtaken, with the GPUs that it requests; the head of the
-        job's own queue if that queue has one."""
-        heads, queue = self._heads, self._jobs.queue
-        if not len(heads):
-            return NO_JOBS
-        own = heads[queue[heads] == queue[row]]
-        head = (own if len(own) else heads)[0]
-        return first_of([(int(self._jobs.number[head]), int(self._jobs.gpus[head]))])
+    `codes`, `positions`: of the last entries, by job number; they are kept up to date. `looks`:
+    also waits with at most a quarter of the jobs before them that their last entry had.
+    """
+    jobs, reasons = snapshot.jobs, decision.reasons
+    order = reasons.code, reasons.free_gpus, reasons.position
+    found = _new_waits(
+        jobs.number, jobs.gpus, jobs.queue, decision.gpus, *order, codes, positions, _RULES, looks
+    )
+    return [NewWait._make((*each[: _LISTED - 1], _others(each))) for each in found.tolist()]
 
-    @cached_property
-    def _heads(self) -> Ints:
-        """Rows that wait for a reason other than a head before them, in the policy's order."""
-        reasons = self._decision.reasons
-        rows = np.flatnonzero(_IS_HEAD[reasons.code])
-        return rows[np.argsort(reasons.position[rows], kind="stable")]
 
-    @cached_property
-    def _running(self) -> Ints:
-        """Rows with GPUs, in the policy's order."""
-        rows = np.flatnonzero(self._decision.gpus)
-        return rows[np.argsort(self._decision.reasons.position[rows], kind="stable")]
-
-    @cached_property
-    def _running_positions(self) -> Ints:
-        return self._decision.reasons.position[self._running]
+def _others(values: Sequence[int]) -> OtherJobs:
+    total = values[_LISTED - 1]
+    if not total:
+        return NO_JOBS
+    end = _LISTED + 2 * min(total, MOST_NAMED)
+    jobs, gpus = values[_LISTED:end:2], values[_LISTED + 1 : end : 2]
+    return OtherJobs(tuple(zip(jobs, gpus, strict=True)), total)
 
 
 def first_of(jobs: Sequence[tuple[int, int]]) -> OtherJobs:
     """`OtherJobs` that names only the first few of these (job, GPUs)."""
     return OtherJobs(tuple(jobs[:MOST_NAMED]), len(jobs))
+
+
+@njit(cache=True)
+def row_of(numbers: Ints, job: int) -> int:
+    """The row of a job; jobs that came last are found first."""
+    row = len(numbers) - 1
+    while numbers[row] != job:
+        row -= 1
+    return row
+
+
+@njit(cache=True)
+def largest(numbers: Ints) -> int:
+    """The largest of these, UNKNOWN without any."""
+    found = UNKNOWN
+    for number in numbers:
+        found = max(found, number)
+    return found
+
+
+@njit(cache=True)
+def moved_rows(numbers: Ints, level: Ints, known: Ints) -> Ints:
+    """Rows of jobs that are in another queue than `known`, by job number."""
+    rows, count = np.empty(len(numbers), np.int64), 0
+    for row in range(len(numbers)):
+        if level[row] != known[numbers[row]]:
+            rows[count] = row
+            count += 1
+    return rows[:count]
+
+
+@njit(cache=True)
+def _new_waits(
+    numbers: Ints,
+    wanted: Ints,
+    queue: Ints,
+    gpus: Ints,
+    code: Ints,
+    free: Ints,
+    position: Ints,
+    codes: Ints,
+    positions: Ints,
+    rules: Ints,
+    looks: bool,
+) -> Ints:
+    """A row of `NewWait` for each, with the first few blockers and their GPUs."""
+    size, count = len(numbers), 0
+    rows, is_same = np.empty(size, np.int64), np.zeros(size, np.bool_)
+    for row in range(size):
+        job = numbers[row]
+        is_same[row] = codes[job] == code[row]
+        codes[job] = code[row]
+        if code[row] != _RUNS and (looks or not is_same[row]):
+            rows[count] = row
+            count += 1
+    found = np.zeros((count, _LISTED + 2 * MOST_NAMED), np.int64)
+    if not count:
+        return found
+    holders = np.flatnonzero(gpus)
+    places = position[holders]
+    is_sorted = count > _FEW
+    if is_sorted:
+        places = np.sort(places)
+    left = 0
+    for row in rows[:count]:
+        ahead = _fewer(places, position[row], is_sorted)
+        before = UNKNOWN if position[row] == UNKNOWN else position[row] - ahead
+        then = positions[numbers[row]]
+        if is_same[row] and not (0 <= before < then and before * _NEARER <= then):
+            continue
+        one = found[left]
+        one[0], one[1], one[2], one[3] = row, numbers[row], wanted[row], code[row]
+        one[4], one[5], one[6] = free[row], before, ahead
+        positions[numbers[row]] = before
+        left += 1
+    _name_blockers(found[:left], numbers, wanted, queue, gpus, code, position, holders, rules)
+    return found[:left]
+
+
+@njit(cache=True)
+def _fewer(places: Ints, place: int, is_sorted: bool) -> int:
+    """How many of these are lower."""
+    if is_sorted:
+        return int(np.searchsorted(places, place))
+    count = 0
+    for each in places:
+        count += each < place
+    return count
+
+
+@njit(cache=True)
+def _name_blockers(
+    found: Ints,
+    numbers: Ints,
+    wanted: Ints,
+    queue: Ints,
+    gpus: Ints,
+    code: Ints,
+    position: Ints,
+    holders: Ints,
+    rules: Ints,
+) -> None:
+    """Complete these waits; they have the number of holders before them."""
+    heads, first = np.empty(0, np.int64), np.empty(0, np.int64)
+    for one in found:
+        row, rule = one[0], rules[one[3]]
+        if rule == _HEAD:
+            if not len(heads):
+                heads = np.flatnonzero((rules[code] != _HEAD) & (code != _RUNS))
+            head = _first_head(heads, position, queue, queue[row])
+            one[6] = head != UNKNOWN
+            if head != UNKNOWN:
+                one[_LISTED], one[_LISTED + 1] = numbers[head], wanted[head]
+            continue
+        if rule == _OF_QUEUE:
+            own = holders[queue[holders] == queue[row]]
+            named, one[6] = _first_in_order(own, position), len(own)
+        else:
+            if not len(first):
+                first = _first_in_order(holders, position)
+            named = first
+            if rule == _ALL or position[row] == UNKNOWN:
+                one[6] = len(holders)
+        for place in range(min(one[6], len(named))):
+            one[_LISTED + 2 * place] = numbers[named[place]]
+            one[_LISTED + 2 * place + 1] = gpus[named[place]]
+
+
+@njit(cache=True)
+def _first_head(heads: Ints, position: Ints, queue: Ints, own: int) -> int:
+    """The first of its own queue, else of all; UNKNOWN without any."""
+    found, is_own = UNKNOWN, False
+    for row in heads:
+        if (queue[row] == own) == is_own:
+            if found == UNKNOWN or position[row] < position[found]:
+                found = row
+        elif not is_own:
+            found, is_own = row, True
+    return found
+
+
+@njit(cache=True)
+def _first_in_order(rows: Ints, position: Ints) -> Ints:
+    """The first few of these in the policy's order, those of one position by row."""
+    named, count = np.empty(MOST_NAMED, np.int64), 0
+    for row in rows:
+        if count == MOST_NAMED and position[row] >= position[named[count - 1]]:
+            continue
+        count = min(count + 1, MOST_NAMED)
+        place = count - 1
+        while place > 0 and position[named[place - 1]] > position[row]:
+            named[place] = named[place - 1]
+            place -= 1
+        named[place] = row
+    return named[:count]

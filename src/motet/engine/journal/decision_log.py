@@ -23,20 +23,30 @@ from motet.domain.events import (
     Suspended,
     TimedOut,
 )
-from motet.domain.log_entry import MEASURE, NO_JOBS, LogEntry, OtherJobs, Team
+from motet.domain.log_entry import MEASURE, NO_JOBS, NOWHERE, LogEntry, OtherJobs, Team
 from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
 from motet.domain.units import NEVER_US
-from motet.domain.wait import COMPARISONS, QUEUE_WAITS, Wait
+from motet.domain.wait import COMPARISONS, QUEUE_WAITS, WAITS
 from motet.engine.actions.diff import present_sets
-from motet.engine.journal.blockers import MOST_NAMED, Turn
+from motet.engine.journal.blockers import (
+    MOST_NAMED,
+    NewWait,
+    largest,
+    moved_rows,
+    new_waits,
+    row_of,
+)
 from motet.engine.journal.handover import Handover
 from motet.engine.journal.held_places import HeldPlaces
 from motet.engine.journal.measured_groups import MeasuredGroups
 
-_COLUMNS = ("code", "position", "queue", "row", "has_started", "refusal")
+_COLUMNS = ("code", "position", "queue", "has_started", "refusal")
 _NOT_SEEN = -1
 _NAN = float("nan")
-_NEARER = 4
+_KEYS = {int(wait): wait.key for wait in WAITS}
+_TIMED = frozenset(int(wait) for wait in WAITS if wait.reason.is_timed)
+_COMPARED = frozenset(map(int, COMPARISONS))
+_OF_QUEUES = frozenset(map(int, QUEUE_WAITS))
 _JOBS_PER_LOOK = 16
 _REFUSALS = {each: number for number, each in enumerate(SizeRefusal)}
 _TOLD: Mapping[type[Event], str] = {
@@ -62,7 +72,7 @@ class DecisionLog:
         """`on_entry`: called with every entry; without it the log keeps them for iteration."""
         self._entries: list[LogEntry] = []
         self._on_entry = on_entry or self._entries.append
-        self._known = np.full((len(_COLUMNS), 1024), _NOT_SEEN, dtype=np.int64)
+        self._know(np.full((len(_COLUMNS), 1024), _NOT_SEEN, dtype=np.int64))
         self._places = HeldPlaces()
         self._measured = MeasuredGroups()
         self._teams: dict[int, Team] = {}
@@ -95,7 +105,7 @@ class DecisionLog:
         self._measured.left(job)
         self._gone.append((job, sum(where.counts)))
         self._make_room(job)
-        self._column("code")[job] = _NOT_SEEN
+        self._columns["code"][job] = _NOT_SEEN
         self._on_entry(
             LogEntry(
                 now_us,
@@ -140,9 +150,7 @@ class DecisionLog:
         if not len(numbers):
             self._gone.clear()
             return
-        self._make_room(int(numbers.max()))
-        if actions:
-            self._column("row")[numbers] = np.arange(len(numbers))
+        self._make_room(largest(numbers))
         self._note_queues(now_us, snapshot)
         self._note_actions(now_us, snapshot, decision, actions)
         self._note_refusals(now_us, snapshot, decision)
@@ -155,8 +163,8 @@ class DecisionLog:
         level = snapshot.memory.get("level")
         if level is None:
             return
-        numbers, known = snapshot.jobs.number, self._column("queue")
-        for row in np.flatnonzero(level != known[numbers]).tolist():
+        numbers, known = snapshot.jobs.number, self._columns["queue"]
+        for row in moved_rows(numbers, level, known).tolist():
             job, queue = int(numbers[row]), int(level[row])
             before, known[job] = int(known[job]), queue
             if before != _NOT_SEEN:
@@ -165,7 +173,7 @@ class DecisionLog:
                 self._on_entry(LogEntry(now_us, job, event, gpus, queue=queue))
 
     def _queue(self, job: int) -> int:
-        return int(self._column("queue")[job])
+        return int(self._columns["queue"][job])
 
     # -- allocated and released GPUs -------------------------------------------------------------
 
@@ -202,14 +210,14 @@ class DecisionLog:
         job, where = action.job, action.placement
         self._places[job] = where
         self._forget_refusal(job)
-        row, event = int(self._column("row")[job]), self._begins(action)
+        row, event = row_of(snapshot.jobs.number, job), self._begins(action)
         entry = LogEntry(
             now_us,
             job,
             event,
             sum(where.counts),
             placement=where,
-            others=self._partner(job, snapshot),
+            others=_partner(job, row, snapshot.jobs),
             queue=self._queue(job),
             left=decision.exclude.get(row),
             forecast=decision.forecasts.get(row),
@@ -227,21 +235,10 @@ class DecisionLog:
             before = self._teams.get(action.job)
             is_same = before is not None and before[:2] == (action.workers, action.servers)
             return "migrate" if is_same or before is None else "resize"
-        has_started = self._column("has_started")
+        has_started = self._columns["has_started"]
         is_first = has_started[action.job] == _NOT_SEEN
         has_started[action.job] = 1
         return "start" if is_first else "resume"
-
-    def _partner(self, job: int, snapshot: Snapshot) -> OtherJobs:
-        jobs, row = snapshot.jobs, int(self._column("row")[job])
-        if jobs.partner[row] == UNKNOWN:
-            return NO_JOBS
-        together = present_sets(jobs)
-        others = np.flatnonzero((together == together[row]) & (jobs.number != job))
-        others = others[np.argsort(jobs.number[others])]
-        named = others[:MOST_NAMED]
-        gpus = jobs.held_gpus[named].tolist()
-        return OtherJobs(tuple(zip(jobs.number[named].tolist(), gpus, strict=True)), len(others))
 
     # -- proposed sizes ----------------------------------------------------------------------------
 
@@ -249,45 +246,26 @@ class DecisionLog:
         """Emit why jobs run with fewer GPUs than they proposed: once for every reason in a row."""
         for row, refusal in decision.refused.items():
             job = int(snapshot.jobs.number[row])
-            if self._column("refusal")[job] != _REFUSALS[refusal] and decision.gpus[row]:
+            if self._columns["refusal"][job] != _REFUSALS[refusal] and decision.gpus[row]:
                 self._keep_refusal(job, refusal)
                 gpus = int(decision.gpus[row])
                 self._on_entry(LogEntry(now_us, job, "keep", gpus, refusal=refusal.key))
 
     def _keep_refusal(self, job: int, refusal: SizeRefusal) -> None:
-        self._column("refusal")[job] = _REFUSALS[refusal]
+        self._columns["refusal"][job] = _REFUSALS[refusal]
 
     def _forget_refusal(self, job: int) -> None:
         """A new proposal or another size: the next refusal has an entry of its own."""
         self._make_room(job)
-        self._column("refusal")[job] = _NOT_SEEN
+        self._columns["refusal"][job] = _NOT_SEEN
 
     # -- waits -------------------------------------------------------------------------------------
 
     def _note_waits(self, now_us: int, snapshot: Snapshot, decision: Decision) -> None:
-        numbers, code = snapshot.jobs.number, decision.reasons.code
-        known = self._column("code")
-        differs = code != known[numbers]
-        changed = np.flatnonzero(differs)
-        known[numbers[changed]] = code[changed]
-        turn = Turn(snapshot, decision)
-        rows = changed[code[changed] != Wait.RUNS].tolist()
-        if self._looks(len(numbers)):
-            still = np.flatnonzero(~differs & (code != Wait.RUNS))
-            rows = sorted([*rows, *self._nearer(numbers, still, turn)])
-        if rows:
-            before = turn.waiting_before(np.array(rows)).tolist()
-            for row, position in zip(rows, before, strict=True):
-                self._note_wait(now_us, row, position, snapshot, decision, turn)
-
-    def _nearer(self, numbers: Ints, rows: Ints, turn: Turn) -> list[int]:
-        """Which of these jobs, that still wait, have far fewer jobs before them than at their last
-        entry."""
-        if not len(rows):
-            return []
-        before, now = self._column("position")[numbers[rows]], turn.waiting_before(rows)
-        nearer: list[int] = rows[(now >= 0) & (now < before) & (now * _NEARER <= before)].tolist()
-        return nearer
+        codes, positions = self._columns["code"], self._columns["position"]
+        looks = self._looks(len(snapshot.jobs))
+        for wait in new_waits(snapshot, decision, codes, positions, looks=looks):
+            self._note_wait(now_us, wait, snapshot, decision)
 
     def _looks(self, jobs: int) -> bool:
         """Whether this decision is one of those at which positions are compared."""
@@ -298,51 +276,57 @@ class DecisionLog:
         return True
 
     def _note_wait(
-        self,
-        now_us: int,
-        row: int,
-        position: int,
-        snapshot: Snapshot,
-        decision: Decision,
-        turn: Turn,
+        self, now_us: int, wait: NewWait, snapshot: Snapshot, decision: Decision
     ) -> None:
+        row, job, gpus, code, free_gpus, before, blockers = wait
         jobs, reasons = snapshot.jobs, decision.reasons
-        number, wait = int(jobs.number[row]), Wait(int(reasons.code[row]))
-        self._column("position")[number] = position
-        measure, bar = _comparison(reasons, row)
+        until_us = decision.recheck_at_us if code in _TIMED else NEVER_US
+        measure, bar = _comparison(reasons, row) if code in _COMPARED else (_NAN, _NAN)
         self._on_entry(
             LogEntry(
                 now_us,
-                number,
-                wait.key,
-                int(jobs.gpus[row]),
-                int(reasons.free_gpus[row]),
-                position,
-                others=turn.blockers(row),
-                queue=self._queue(number),
-                until_us=decision.recheck_at_us if wait.reason.is_timed else NEVER_US,
+                job,
+                _KEYS[code],
+                gpus,
+                free_gpus,
+                before,
+                NOWHERE,
+                blockers,
+                self._queue(job),
+                until_us,
                 measure=measure,
                 bar=bar,
                 usable_gpus=_usable(reasons, row),
                 least_gpus=_least_gpus(jobs, row),
-                job_queue=snapshot.queues.names[jobs.queue[row]] if wait in QUEUE_WAITS else "",
+                job_queue=snapshot.queues.names[jobs.queue[row]] if code in _OF_QUEUES else "",
             )
         )
 
     # -- recorded values of each job, by its number ----------------------------------------------
 
-    def _column(self, name: str) -> Ints:
-        column: Ints = self._known[_COLUMNS.index(name)]
-        return column
+    def _know(self, values: Ints) -> None:
+        self._known = values
+        self._columns: Mapping[str, Ints] = dict(zip(_COLUMNS, values, strict=True))
 
-    def _make_room(self, largest: int) -> None:
-        while largest >= self._known.shape[1]:
+    def _make_room(self, most: int) -> None:
+        while most >= self._known.shape[1]:
             more = np.full_like(self._known, _NOT_SEEN)
-            self._known = np.concatenate([self._known, more], axis=1)
+            self._know(np.concatenate([self._known, more], axis=1))
+
+
+def _partner(job: int, row: int, jobs: JobTable) -> OtherJobs:
+    if jobs.partner[row] == UNKNOWN:
+        return NO_JOBS
+    together = present_sets(jobs)
+    others = np.flatnonzero((together == together[row]) & (jobs.number != job))
+    others = others[np.argsort(jobs.number[others])]
+    named = others[:MOST_NAMED]
+    gpus = jobs.held_gpus[named].tolist()
+    return OtherJobs(tuple(zip(jobs.number[named].tolist(), gpus, strict=True)), len(others))
 
 
 def _comparison(reasons: Reasons, row: int) -> tuple[float, float]:
-    if reasons.measure is None or reasons.code[row] not in COMPARISONS:
+    if reasons.measure is None:
         return _NAN, _NAN
     bars = np.broadcast_to(reasons.bar, reasons.measure.shape)
     measure, bar = float(reasons.measure[row]), float(bars[row])

@@ -37,7 +37,7 @@ class RepeatedLog(DecisionLog):
             self._note_repeated(snapshot, codes, actions)
         for entry in entries:
             if is_wait(entry):
-                self._column("position")[entry.job] = entry.position
+                self._columns["position"][entry.job] = entry.position
             elif entry.refusal:
                 self._keep_refusal(entry.job, refusal_named(entry.refusal))
             on_entry(entry)
@@ -48,9 +48,9 @@ class RepeatedLog(DecisionLog):
         if not len(numbers):
             return
         self._make_room(int(numbers.max()))
-        self._column("code")[numbers] = codes
+        self._columns["code"][numbers] = codes
         if (level := snapshot.memory.get("level")) is not None:
-            self._column("queue")[numbers] = level
+            self._columns["queue"][numbers] = level
         self._looks(len(numbers))
         for action in actions:
             if isinstance(action, Preempt):
@@ -61,7 +61,7 @@ class RepeatedLog(DecisionLog):
                 self._teams[action.job] = team_of(action)
                 self._forget_refusal(action.job)
                 if isinstance(action, Start):
-                    self._column("has_started")[action.job] = 1
+                    self._columns["has_started"][action.job] = 1
 
 
 def _ignore(entry: LogEntry) -> None:
