@@ -1,13 +1,15 @@
 """Writes `decisions.jsonl`, the decision log of a run: one JSON object per line.
 
 Times are seconds on the trace's own clock, exact to the microsecond; jobs and machines are written
-by name. Entries are written during the run: a log may be larger than memory.
+by name. Entries are written during the run: a log may be larger than memory. Their text is joined
+directly, as the JSON encoder takes several times as long; it encodes names and what is rare.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from json.encoder import encode_basestring
 from math import isfinite
 from typing import Any, TextIO
 
@@ -28,73 +30,87 @@ OTHERS_OF = {
 """Name of the field that lists other jobs, by event."""
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+
+
 class DecisionWriter:
     """Writes entries to a file as lines of JSON."""
 
     def __init__(self, file: TextIO, jobs: Sequence[str], machines: Sequence[str]) -> None:
         """`jobs`, `machines`: names by number."""
-        self._file, self._jobs, self._machines = file, jobs, machines
+        self._write, self._jobs, self._machines = file.write, jobs, machines
+        self._encoded = [encode_basestring(name) for name in machines]
+        self._time = 0, "0"
+        self._named: tuple[tuple[tuple[int, int], ...], str] = (), ""
 
     def __call__(self, entry: LogEntry) -> None:
         """Write one entry."""
-        times = "".join(
-            f', "{name}": {exact_seconds(time_us)}' for name, time_us in _times(entry).items()
-        )
-        rest = json.dumps(self._document(entry), ensure_ascii=False)
-        self._file.write(f'{{"time": {exact_seconds(entry.time_us)}, {rest[1:-1]}{times}}}\n')
-
-    def _document(self, entry: LogEntry) -> dict[str, Any]:
-        waits = is_wait(entry)
+        job, waits = encode_basestring(self._jobs[entry.job]), is_wait(entry)
         event = "wait" if waits else entry.event
-        return {
-            "job": self._jobs[entry.job],
-            "event": event,
-            **({"reason": entry.event} if waits else {}),
-            "gpus": entry.gpus,
-            **(_wait_fields(entry) if waits else {}),
-            **self._where(entry.placement),
-            **_teams(entry),
-            **self._left(entry.left),
-            **_group(entry),
-            **self._others(OTHERS_OF.get(event), entry.others),
-            **self._others(_exchange_role(entry), entry.exchange),
-            **({} if entry.queue == UNKNOWN else {"priority_queue": entry.queue + 1}),
-        }
+        queue = "" if entry.queue == UNKNOWN else f', "priority_queue": {entry.queue + 1}'
+        self._write(
+            f'{{"time": {self._seconds(entry.time_us)}, "job": {job}, "event": "{event}"'
+            f"{_wait_fields(entry) if waits else self._state_fields(entry)}"
+            f"{self._others(OTHERS_OF.get(event), entry.others)}"
+            f"{self._others(_exchange_role(entry), entry.exchange)}"
+            f"{queue}{_times(entry)}}}\n"
+        )
 
-    def _where(self, placement: Placement) -> dict[str, Any]:
+    def _seconds(self, time_us: int) -> str:
+        """Many entries have the same time."""
+        if self._time[0] != time_us:
+            self._time = time_us, exact_seconds(time_us)
+        return self._time[1]
+
+    def _state_fields(self, entry: LogEntry) -> str:
+        left = self._left(entry.left)
+        rare = _encoded({**_teams(entry), **left, **_group(entry)})
+        return f', "gpus": {entry.gpus}{self._where(entry.placement)}{rare}'
+
+    def _where(self, placement: Placement) -> str:
         if not placement.machines:
-            return {}
-        names = (self._machines[machine] for machine in placement.machines)
-        return {"machines": dict(zip(names, placement.counts, strict=True))}
+            return ""
+        counts = zip(placement.machines, placement.counts, strict=True)
+        machines = ", ".join(f"{self._encoded[machine]}: {count}" for machine, count in counts)
+        return f', "machines": {{{machines}}}'
 
     def _left(self, slow: Straggler | None) -> dict[str, Any]:
         if slow is None:
             return {}
         return {"left": self._machines[slow.machine], "times_as_long": slow.times_as_long}
 
-    def _others(self, role: str | None, others: OtherJobs) -> dict[str, Any]:
+    def _others(self, role: str | None, others: OtherJobs) -> str:
         if role is None or not others.total:
-            return {}
-        named = [{"job": self._jobs[job], "gpus": gpus} for job, gpus in others.first]
-        return {role: named, f"{role}_total": others.total}
+            return ""
+        if self._named[0] != others.first:  # Waits often name the same jobs.
+            self._named = others.first, ", ".join(map(self._other, others.first))
+        return f', "{role}": [{self._named[1]}], "{role}_total": {others.total}'
+
+    def _other(self, other: tuple[int, int]) -> str:
+        job, gpus = other
+        return f'{{"job": {encode_basestring(self._jobs[job])}, "gpus": {gpus}}}'
 
 
-def _wait_fields(entry: LogEntry) -> dict[str, Any]:
-    place = {} if entry.position == UNKNOWN else {"place": entry.position + 1}
-    is_compared = isfinite(entry.measure) and isfinite(entry.bar)
-    measure = {"measure": entry.measure, "bar": entry.bar} if is_compared else {}
-    return {
-        **_known("least_gpus", entry.least_gpus),
-        "free_gpus": entry.free_gpus,
-        **_known("usable_gpus", entry.usable_gpus if entry.least_gpus != UNKNOWN else UNKNOWN),
-        **place,
-        **measure,
-        **({"queue": entry.job_queue} if entry.job_queue else {}),
-    }
+def _encoded(fields: dict[str, Any]) -> str:
+    """These after others."""
+    return f", {_ENCODER.encode(fields)[1:-1]}" if fields else ""
 
 
-def _known(name: str, count: int) -> dict[str, int]:
-    return {} if count == UNKNOWN else {name: count}
+def _wait_fields(entry: LogEntry) -> str:
+    is_elastic, has_measure = entry.least_gpus != UNKNOWN, isfinite(entry.measure)
+    fields = [f', "reason": "{entry.event}", "gpus": {entry.gpus}']
+    if is_elastic:
+        fields.append(f', "least_gpus": {entry.least_gpus}')
+    fields.append(f', "free_gpus": {entry.free_gpus}')
+    if is_elastic and entry.usable_gpus != UNKNOWN:
+        fields.append(f', "usable_gpus": {entry.usable_gpus}')
+    if entry.position != UNKNOWN:
+        fields.append(f', "place": {entry.position + 1}')
+    if has_measure and isfinite(entry.bar):
+        fields.append(_encoded({"measure": entry.measure, "bar": entry.bar}))
+    if entry.job_queue:
+        fields.append(f', "queue": {encode_basestring(entry.job_queue)}')
+    return "".join(fields)
 
 
 def _teams(entry: LogEntry) -> dict[str, Any]:
@@ -119,7 +135,7 @@ def exchange_role(gpus_before: int, gpus: int) -> str:
     return "taken_by" if gpus < gpus_before else "given_by"
 
 
-def _times(entry: LogEntry) -> dict[str, int]:
+def _times(entry: LogEntry) -> str:
     if entry.event == "finish":
-        return {"overhead": entry.overhead_us}
-    return {} if entry.until_us == NEVER_US else {"until": entry.until_us}
+        return f', "overhead": {exact_seconds(entry.overhead_us)}'
+    return "" if entry.until_us == NEVER_US else f', "until": {exact_seconds(entry.until_us)}'
