@@ -26,7 +26,7 @@ _NUMBERS = {
     BlockerRule.ALL_HOLDERS: _ALL,
 }
 _RULES = np.full(max(Wait) + 1, _HEAD)
-"""By wait code. Jobs with another rule than `_HEAD` are heads; those that run are none."""
+"""By wait code. Jobs with another rule than `_HEAD` are heads; those that run are not."""
 _RULES[[*WAITS]] = [_NUMBERS[wait.reason.blockers] for wait in WAITS]
 _LISTED = 7
 """Values of a wait before its blockers: row, job, GPUs, code, free GPUs, jobs before, blockers."""
@@ -92,17 +92,17 @@ def row_of(numbers: Ints, job: int) -> int:
 def largest(numbers: Ints) -> int:
     """The largest of these, UNKNOWN without any."""
     found = UNKNOWN
-    for number in numbers:
-        found = max(found, number)
+    for row in range(len(numbers)):  # With an index the compiler uses vectors.
+        found = numbers[row] if numbers[row] > found else found
     return found
 
 
 @njit(cache=True)
-def moved_rows(numbers: Ints, level: Ints, known: Ints) -> Ints:
-    """Rows of jobs that are in another queue than `known`, by job number."""
+def changed_rows(numbers: Ints, values: Ints, known: Ints) -> Ints:
+    """Rows of jobs with another value than `known`, by job number."""
     rows, count = np.empty(len(numbers), np.int64), 0
     for row in range(len(numbers)):
-        if level[row] != known[numbers[row]]:
+        if values[row] != known[numbers[row]]:
             rows[count] = row
             count += 1
     return rows[:count]
@@ -123,48 +123,57 @@ def _new_waits(
     looks: bool,
 ) -> Ints:
     """A row of `NewWait` for each, with the first few blockers and their GPUs."""
-    size, count = len(numbers), 0
-    rows, is_same = np.empty(size, np.int64), np.zeros(size, np.bool_)
-    for row in range(size):
+    rows = np.arange(len(numbers)) if looks else changed_rows(numbers, code, codes)
+    count, left = len(rows), 0
+    found = np.empty((count, _LISTED + 2 * MOST_NAMED), np.int64)
+    places = np.sort(position[_holders(gpus)]) if count > _FEW else position[:0]
+    for row in rows:
         job = numbers[row]
-        is_same[row] = codes[job] == code[row]
-        codes[job] = code[row]
-        if code[row] != _RUNS and (looks or not is_same[row]):
-            rows[count] = row
-            count += 1
-    found = np.zeros((count, _LISTED + 2 * MOST_NAMED), np.int64)
-    if not count:
-        return found
-    holders = np.flatnonzero(gpus)
-    places = position[holders]
-    is_sorted = count > _FEW
-    if is_sorted:
-        places = np.sort(places)
-    left = 0
-    for row in rows[:count]:
-        ahead = _fewer(places, position[row], is_sorted)
+        is_same, codes[job] = codes[job] == code[row], code[row]
+        if code[row] == _RUNS:
+            continue
+        if count > _FEW:
+            ahead = int(np.searchsorted(places, position[row]))
+        else:
+            ahead = _holders_before(gpus, position, position[row])
         before = UNKNOWN if position[row] == UNKNOWN else position[row] - ahead
-        then = positions[numbers[row]]
-        if is_same[row] and not (0 <= before < then and before * _NEARER <= then):
+        if is_same and not (0 <= before < positions[job] and before * _NEARER <= positions[job]):
             continue
         one = found[left]
-        one[0], one[1], one[2], one[3] = row, numbers[row], wanted[row], code[row]
+        one[0], one[1], one[2], one[3] = row, job, wanted[row], code[row]
         one[4], one[5], one[6] = free[row], before, ahead
-        positions[numbers[row]] = before
+        positions[job] = before
         left += 1
-    _name_blockers(found[:left], numbers, wanted, queue, gpus, code, position, holders, rules)
+    _name_blockers(found[:left], numbers, wanted, queue, gpus, code, position, rules)
     return found[:left]
 
 
 @njit(cache=True)
-def _fewer(places: Ints, place: int, is_sorted: bool) -> int:
-    """How many of these are lower."""
-    if is_sorted:
-        return int(np.searchsorted(places, place))
+def _holders(gpus: Ints) -> Ints:
+    """Rows with GPUs."""
+    rows, count = np.empty(len(gpus), np.int64), 0
+    for row in range(len(gpus)):
+        rows[count] = row
+        count += gpus[row] != 0
+    return rows[:count]
+
+
+@njit(cache=True)
+def _holders_before(gpus: Ints, position: Ints, place: int) -> int:
     count = 0
-    for each in places:
-        count += each < place
+    for row in range(len(gpus)):
+        count += (gpus[row] != 0) & (position[row] < place)
     return count
+
+
+@njit(cache=True)
+def _heads(code: Ints, rules: Ints) -> Ints:
+    """Rows that wait for a reason other than a head before them."""
+    rows, count = np.empty(len(code), np.int64), 0
+    for row in range(len(code)):
+        rows[count] = row
+        count += rules[code[row]] != _HEAD
+    return rows[:count]
 
 
 @njit(cache=True)
@@ -176,30 +185,29 @@ def _name_blockers(
     gpus: Ints,
     code: Ints,
     position: Ints,
-    holders: Ints,
     rules: Ints,
 ) -> None:
     """Complete these waits; they have the number of holders before them."""
-    heads, first = np.empty(0, np.int64), np.empty(0, np.int64)
+    heads = holders = first = np.empty(0, np.int64)
     for one in found:
         row, rule = one[0], rules[one[3]]
         if rule == _HEAD:
             if not len(heads):
-                heads = np.flatnonzero((rules[code] != _HEAD) & (code != _RUNS))
+                heads = _heads(code, rules)
             head = _first_head(heads, position, queue, queue[row])
             one[6] = head != UNKNOWN
             if head != UNKNOWN:
                 one[_LISTED], one[_LISTED + 1] = numbers[head], wanted[head]
             continue
+        if not len(holders):
+            holders = _holders(gpus)
+            first = _first_in_order(holders, position)
+        named = first
         if rule == _OF_QUEUE:
             own = holders[queue[holders] == queue[row]]
             named, one[6] = _first_in_order(own, position), len(own)
-        else:
-            if not len(first):
-                first = _first_in_order(holders, position)
-            named = first
-            if rule == _ALL or position[row] == UNKNOWN:
-                one[6] = len(holders)
+        elif rule == _ALL or position[row] == UNKNOWN:
+            one[6] = len(holders)
         for place in range(min(one[6], len(named))):
             one[_LISTED + 2 * place] = numbers[named[place]]
             one[_LISTED + 2 * place + 1] = gpus[named[place]]

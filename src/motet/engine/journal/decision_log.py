@@ -31,8 +31,8 @@ from motet.engine.actions.diff import present_sets
 from motet.engine.journal.blockers import (
     MOST_NAMED,
     NewWait,
+    changed_rows,
     largest,
-    moved_rows,
     new_waits,
     row_of,
 )
@@ -88,35 +88,30 @@ class DecisionLog:
     def received(self, now_us: int, events: Sequence[Event]) -> None:
         """See Journal."""
         for event in events:
-            if isinstance(event, MachineLeft):
+            if (told := _TOLD.get(type(event))) is not None:
+                self._note_event(now_us, event, told)
+            elif isinstance(event, MachineLeft):
                 self._note_evictions(now_us, event.machine)
             elif isinstance(event, SizeProposed):
                 self._note_proposal(now_us, event)
             elif isinstance(event, SubtasksMeasured):
                 self._note_measurement(now_us, event)
-            elif type(event) in _TOLD:
-                self._note_event(now_us, event)
 
-    def _note_event(self, now_us: int, event: Any) -> None:
+    def _note_event(self, now_us: int, event: Any, told: str) -> None:
         """Emit a user's action on a job, or its end; the job holds no GPUs afterwards."""
         job = event.job
         where = self._places.pop(job)
         self._teams.pop(job, None)
         self._measured.left(job)
-        self._gone.append((job, sum(where.counts)))
+        gpus = sum(where.counts)
+        self._gone.append((job, gpus))
         self._make_room(job)
         self._columns["code"][job] = _NOT_SEEN
-        self._on_entry(
-            LogEntry(
-                now_us,
-                job,
-                _TOLD[type(event)],
-                sum(where.counts),
-                placement=where,
-                queue=self._queue(job),
-                overhead_us=getattr(event, "overhead_us", 0),
-            )
+        queue, overhead_us = self._queue(job), getattr(event, "overhead_us", 0)
+        entry = LogEntry(
+            now_us, job, told, gpus, placement=where, queue=queue, overhead_us=overhead_us
         )
+        self._on_entry(entry)
 
     def _note_proposal(self, now_us: int, event: SizeProposed) -> None:
         self._forget_refusal(event.job)
@@ -164,7 +159,7 @@ class DecisionLog:
         if level is None:
             return
         numbers, known = snapshot.jobs.number, self._columns["queue"]
-        for row in moved_rows(numbers, level, known).tolist():
+        for row in changed_rows(numbers, level, known).tolist():
             job, queue = int(numbers[row]), int(level[row])
             before, known[job] = int(known[job]), queue
             if before != _NOT_SEEN:
@@ -181,6 +176,8 @@ class DecisionLog:
         self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]
     ) -> None:
         """Emit entries of actions, in their order: preemptions first."""
+        if not actions:
+            return
         handover = Handover(actions, self._teams, self._gone)
         for action in actions:
             if isinstance(action, Preempt):
@@ -209,7 +206,7 @@ class DecisionLog:
     ) -> None:
         job, where = action.job, action.placement
         self._places[job] = where
-        self._forget_refusal(job)
+        self._columns["refusal"][job] = _NOT_SEEN
         row, event = row_of(snapshot.jobs.number, job), self._begins(action)
         entry = LogEntry(
             now_us,
