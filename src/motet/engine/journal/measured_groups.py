@@ -48,7 +48,8 @@ class MeasuredGroups:
 
     def left(self, job: int) -> None:
         """The job has ended."""
-        self._periods.pop(job, None)
+        if self._periods.pop(job, None) is None:
+            return
         for known in [each for each in self._alone_s if each[0] == job]:
             del self._alone_s[known]
 

@@ -1,0 +1,101 @@
+"""The compiled search agrees with one that sorts jobs in plain Python."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from decisions import decision
+from example_count import examples
+from motet.domain.cluster import ClusterSpec
+from motet.domain.log_entry import OtherJobs
+from motet.domain.snapshot import UNKNOWN
+from motet.domain.wait import BlockerRule, Wait
+from motet.engine.journal.blockers import MOST_NAMED, changed_rows, largest, new_waits, row_of
+from policy_snapshots import snapshot
+
+CLUSTER = ClusterSpec.uniform(20, 8)
+_CODES = (Wait.TOO_FEW_GPUS, Wait.BEHIND_HEAD, Wait.QUOTA, Wait.ORDER)
+
+
+class Job(NamedTuple):
+    """`gpus`: that it holds from now on. `then`, `before`: code and position of its last entry."""
+
+    gpus: int
+    code: int
+    queue: int
+    then: int
+    before: int
+
+
+def job_of(random: Random) -> Job:
+    code = random.choice(_CODES)
+    gpus = random.choice((0, 0, 1, 3))
+    then = random.choice((UNKNOWN, code))
+    return Job(
+        gpus, Wait.RUNS if gpus else code, random.randrange(3), then, random.randrange(-1, 90)
+    )
+
+
+def blockers(row: int, of: list[Job], place: list[int]) -> OtherJobs:
+    rule, job = Wait(of[row].code).reason.blockers, of[row]
+    in_order = sorted(range(len(of)), key=lambda each: (place[each], each))
+    holders = [each for each in in_order if of[each].gpus]
+    if rule is BlockerRule.HEAD_OF_LINE:
+        heads = [each for each in in_order if of[each].code not in (Wait.RUNS, Wait.BEHIND_HEAD)]
+        own = [each for each in heads if of[each].queue == job.queue]
+        return OtherJobs(tuple((100 + each, 1) for each in (own or heads)[:1]), min(len(heads), 1))
+    if rule is BlockerRule.HOLDERS_OF_QUEUE:
+        holders = [each for each in holders if of[each].queue == job.queue]
+    elif rule is BlockerRule.HOLDERS_BEFORE and place[row] != UNKNOWN:
+        holders = [each for each in holders if place[each] < place[row]]
+    named = tuple((100 + each, of[each].gpus) for each in holders[:MOST_NAMED])
+    return OtherJobs(named, len(holders))
+
+
+def waiting_before(row: int, of: list[Job], place: list[int]) -> int:
+    ahead = sum(each.gpus > 0 and at < place[row] for each, at in zip(of, place, strict=True))
+    return UNKNOWN if place[row] == UNKNOWN else place[row] - ahead
+
+
+@settings(max_examples=examples(200))
+@given(st.integers(0, 2**32), st.booleans(), st.booleans())
+def test_new_waits_and_their_blockers_are_those_of_the_order(
+    seed: int, looks: bool, has_order: bool
+) -> None:
+    random = Random(seed)
+    size = random.randrange(1, 60)
+    of = [job_of(random) for _ in range(size)]
+    place = random.sample(range(size), size) if has_order else [UNKNOWN] * size
+    numbers = [100 + row for row in range(size)]
+    seen = snapshot(CLUSTER, size, number=numbers, queue=[job.queue for job in of])
+    made = decision([job.gpus for job in of])
+    made.reasons.code[:] = [job.code for job in of]
+    made.reasons.position[:] = place
+    codes, positions = np.full(200, UNKNOWN), np.full(200, UNKNOWN)
+    codes[numbers] = [job.then for job in of]
+    positions[numbers] = [job.before for job in of]
+    found = new_waits(seen, made, codes, positions, looks=looks)
+    expected = []
+    for row, job in enumerate(of):
+        before = waiting_before(row, of, place)
+        is_nearer = looks and 0 <= before < job.before and before * 4 <= job.before
+        if job.code != Wait.RUNS and (job.code != job.then or is_nearer):
+            expected.append((row, 100 + row, job.code, before, blockers(row, of, place)))
+    assert [(w.row, w.job, w.code, w.before, w.blockers) for w in found] == expected
+    assert codes[numbers].tolist() == [job.code for job in of]
+    assert {wait.job: wait.before for wait in found} == {
+        wait.job: positions[wait.job] for wait in found
+    }
+
+
+def test_rows_are_found_by_their_jobs() -> None:
+    numbers = np.array([7, 3, 9])
+    assert (row_of(numbers, 7), row_of(numbers, 9), largest(numbers)) == (0, 2, 9)
+    known = np.zeros(10, np.int64)
+    known[3] = 4
+    assert changed_rows(numbers, np.array([0, 4, 1]), known).tolist() == [2]
