@@ -7,7 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from motet.domain.arrays import Array, Ints
-from motet.domain.snapshot import JobTable
+from motet.domain.snapshot import UNKNOWN, JobTable
 
 JOINS = 2**61
 """Rank of a row that joins its group; larger ones join behind it."""
@@ -51,8 +51,12 @@ def order_by_rank(group: Ints, rank: Ints, number: Ints) -> Ints:
 def _ordered_by_rank(by_rank: Ints, group: Ints, rank: Ints, number: Ints) -> tuple[Ints, bool]:
     """False: there are too many groups."""
     order, is_sorted = _sorted_by_few(by_rank, group)
-    for end in range(1, len(order)):
+    last = UNKNOWN
+    for end in range(len(order)):
         place, row = end, order[end]
+        before, last = last, rank[row]
+        if last != before:  # Hardly any are equal.
+            continue
         while place > 0 and _is_tied_before(row, order[place - 1], group, rank, number):
             order[place] = order[place - 1]
             place -= 1
