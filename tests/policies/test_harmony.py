@@ -15,7 +15,7 @@ from motet.domain.decision import Decision
 from motet.domain.errors import BadInput
 from motet.domain.events import Drained, MachineCame, MachineLeft
 from motet.domain.policy import Policy
-from motet.domain.snapshot import Snapshot
+from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import SECOND_US
 from motet.domain.wait import Wait
 from motet.placement.planners import ConsolidatingPlanner
@@ -73,6 +73,20 @@ class Watched(Policy):
         self.codes |= {*decision.reasons.code.tolist()}
         if decision.spill is not None and len(decision.spill):
             self.spilled = max(self.spilled, float(decision.spill.max()))
+        return decision
+
+
+class StartsSeen(Watched):
+    """Remembers the usual time of a start after each decision."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.usual_us: list[int] = []
+
+    def decide(self, snapshot: Snapshot) -> Decision:
+        decision = super().decide(snapshot)
+        if decision.memory:  # There are jobs.
+            self.usual_us.append(int(decision.memory["usual_start_up_us"].max()))
         return decision
 
 
@@ -199,6 +213,17 @@ def test_short_jobs_do_not_move_where_starts_take_long() -> None:
     free_restarts, free_makespan_us = restarts_and_makespan_us(Harmony(move_weight=0.0))
     assert restarts < free_restarts
     assert makespan_us < free_makespan_us
+
+
+@pytest.mark.parametrize("cost_us", [0, START_US])
+def test_the_time_of_a_start_is_that_of_the_simulation_and_outlives_the_jobs_that_started(
+    cost_us: int,
+) -> None:
+    seen = StartsSeen(Harmony(move_weight=0.0))
+    run(SHORT_JOBS, seen, cost_us)
+    known = [found for found in seen.usual_us if found != UNKNOWN]
+    assert set(known) == {cost_us}
+    assert seen.usual_us[-len(known) :] == known
 
 
 def test_moves_cost_nothing_in_the_algorithms_of_the_source() -> None:

@@ -157,7 +157,8 @@ def _regrouped(
         found = Grouping((*kept, *anew.groups))
         score = problem.score(found)
         is_better = score > max(0.0, least * (1 + LEAST_BENEFIT))
-        if is_better and is_worth(problem, grouping, found):
+        # Moves beyond those of a smaller set are worth what they add to it.
+        if is_better and all(is_worth(problem, each, found) for each in (grouping, best.grouping)):
             least = score
             best = Regrouping(found, RegroupReason.REGROUPED, least)
     return best
@@ -199,7 +200,8 @@ def _sets_of(groups: Sequence[JobGroup]) -> Iterator[tuple[JobGroup, ...]]:
     yield from ((group,) for group in groups)
     sizes = list(range(2, len(groups) + 1))
     if len(groups) > _MOST_GROUPS_ONE_BY_ONE:
-        sizes = [*(1 << power for power in range(1, len(groups).bit_length())), len(groups)]
+        doubled = (1 << power for power in range(1, (len(groups) - 1).bit_length()))
+        sizes = [*doubled, len(groups)]
     yield from (tuple(smallest_first[:size]) for size in sizes)
 
 

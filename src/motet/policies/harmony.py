@@ -25,7 +25,7 @@ from motet.domain.errors import BadInput
 from motet.domain.estimates import SubtaskEstimates
 from motet.domain.policy import JobInput, Policy
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
-from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
+from motet.domain.units import NEVER_US, SECOND_US, SHORTEST_S, check_seconds, microseconds
 from motet.domain.wait import Wait
 from motet.estimate.colocation.group_time import CPU_WEIGHT, group_iteration_s, utilisation_of
 from motet.harmony.preferences.even_ends import preferring_even_ends
@@ -43,8 +43,8 @@ from motet.harmony.schedule.from_snapshot import (
     seconds_left,
     spillable_jobs,
     start_ups_us,
-    usual_move_s,
     usual_slots,
+    usual_start_up_us,
 )
 from motet.harmony.schedule.held_groups import GroupPlan, Scene
 from motet.harmony.schedule.interleaved import interleaved_schedule
@@ -120,7 +120,8 @@ class Harmony(Policy):
         if self.objective == "work" and self.search == "best":
             scene = scene.counting_work()
         if self.move_weight and self.search == "best":
-            move_s = self.move_weight * usual_move_s(start_ups_us(snapshot))
+            start_up_us = max(usual_start_up_us(snapshot, start_ups_us(snapshot)), 0)
+            move_s = self.move_weight * start_up_us / SECOND_US
             scene = replace(scene, seconds_left=seconds_left(snapshot, rows), move_s=move_s)
         if self.even_ends:
             left = snapshot.wanted_estimates.certain_steps_left[rows]

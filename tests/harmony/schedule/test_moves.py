@@ -79,6 +79,25 @@ def test_jobs_without_a_known_end_move_as_in_the_source(seed: int) -> None:
     assert moved(unknown) == moved(scene)
 
 
+@pytest.mark.parametrize("left_s", [0.0, np.nan])
+def test_one_unknown_end_is_enough_for_moves(left_s: float) -> None:
+    """Also where the predicted end has passed."""
+    scene = after_an_end(0)
+    problem = scene.problem(MACHINES)
+    kept = Grouping(tuple(JobGroup(each.jobs, len(each.machines)) for each in scene.held))
+    none = Grouping(())
+
+    def is_worth(seconds: np.ndarray) -> bool:
+        return MoveCost(replace(scene, seconds_left=seconds, move_s=1e9)).is_worth(
+            problem, kept, none
+        )
+
+    seconds = np.ones(JOBS - 1)
+    assert not is_worth(seconds)
+    seconds[scene.held[0].jobs[0]] = left_s
+    assert is_worth(seconds)
+
+
 def test_some_ends_move_jobs() -> None:
     """The properties above are of scenes in which the source moves jobs."""
     assert sum(bool(moved(after_an_end(seed))) for seed in range(30)) > 5

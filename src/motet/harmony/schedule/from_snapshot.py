@@ -14,7 +14,7 @@ import numpy as np
 
 from motet.domain.arrays import Bools, Floats, Ints
 from motet.domain.estimates import SubtaskEstimates
-from motet.domain.snapshot import Placement, Snapshot
+from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.units import NEVER_US
 from motet.estimate.colocation.group_time import SubtaskTimes
 from motet.harmony.problem import JobCosts
@@ -31,12 +31,14 @@ MEMORY_COLUMNS: Mapping[str, int] = {
     "group_comp_us": 0,
     "group_comm_us": 0,
     "group_jobs": 0,
-    "start_up_us": 0,
+    "start_up_us": UNKNOWN,
+    "usual_start_up_us": UNKNOWN,
 }
 """Of each job: whether it was profiled at the last decision; COMP and COMM of its own and of its
 group, and the number of the group's jobs, at that decision. What the members of a group do not
 account for belongs to jobs that have ended. `start_up_us`: the shortest from a start on machines to
-training, 0: none was seen."""
+training; `usual_start_up_us`: the usual one of all jobs, which outlives those in which it was seen;
+UNKNOWN: none was seen."""
 
 
 @dataclass(frozen=True)
@@ -112,21 +114,24 @@ def seconds_left(snapshot: Snapshot, rows: Ints) -> Floats:
 
 
 def start_ups_us(snapshot: Snapshot) -> Ints:
-    """The shortest start of each job that was seen; 0: none. The first one does not count: in a
-    simulation it takes no time."""
+    """The shortest start of each job that was seen, else UNKNOWN. The first one does not count: in
+    a simulation it takes no time."""
     jobs, before = snapshot.jobs, snapshot.memory["start_up_us"]
     is_ready = (jobs.held_gpus > 0) & (jobs.ready_us < NEVER_US)
     is_ready &= jobs.last_start_us > jobs.first_start_us
     # A change of its speed sets `ready_us` of a job later, so the shortest one is the start.
     latest = np.where(is_ready, jobs.ready_us - jobs.last_start_us, before)
-    shortest: Ints = np.where(before > 0, np.minimum(before, latest), latest)
+    shortest: Ints = np.where(before >= 0, np.minimum(before, latest), latest)
     return shortest
 
 
-def usual_move_s(start_ups: Ints) -> float:
-    """The median of the starts that were seen; 0: none was."""
-    seen = start_ups[start_ups > 0]
-    return float(np.median(seen)) / _MICRO if len(seen) else 0.0
+def usual_start_up_us(snapshot: Snapshot, start_ups: Ints) -> int:
+    """The median of the starts that were seen of present jobs, else the usual one of the decision
+    before, else UNKNOWN."""
+    seen = start_ups[start_ups >= 0]
+    if len(seen):
+        return round(float(np.median(seen)))
+    return int(snapshot.memory["usual_start_up_us"].max(initial=UNKNOWN))
 
 
 def spillable_jobs(
@@ -194,6 +199,7 @@ def group_memory(
     """The memory columns after a decision for these groups (jobs, machines)."""
     found = {name: np.zeros(len(snapshot.jobs), dtype=np.int64) for name in MEMORY_COLUMNS}
     found["settled"][rows], found["start_up_us"] = is_settled, start_ups_us(snapshot)
+    found["usual_start_up_us"][:] = usual_start_up_us(snapshot, found["start_up_us"])
     problem = scene.problem(max(len(scene.machines), 1))
     for jobs, machines in groups:
         times = [problem.times(job, machines) for job in jobs]

@@ -24,18 +24,18 @@ class MoveCost:
 
     def is_worth(self, problem: GroupingProblem, kept: Grouping, new: Grouping) -> bool:
         """Whether `new` does more work than `kept` by the time at which the jobs that move would
-        end, on average, although they do not train while they move. True if none of these times is
-        known."""
+        end, on average, although they do not train while they move. True if the end of one of them
+        is unknown, or its prediction has passed."""
         left_s = self.scene.seconds_left
         moved = self._moved(new) - self._moved(kept)
         if left_s is None or not self.scene.move_s or not moved:
             return True
-        known_s = [left_s[job] for job in sorted(moved) if np.isfinite(left_s[job])]
-        if not known_s:
+        of_moved_s = left_s[sorted(moved)]
+        if not (of_moved_s > 0).all():  # NaN is not.
             return True
         gained_per_s = (problem.score(new) - problem.score(kept)) * problem.machines
         missed_per_s = sum(_work_per_s(problem, group, moved) for group in kept.groups)
-        return gained_per_s * float(np.mean(known_s)) > missed_per_s * self.scene.move_s
+        return gained_per_s * float(np.mean(of_moved_s)) > missed_per_s * self.scene.move_s
 
     def _moved(self, grouping: Grouping) -> set[int]:
         """Running jobs that get other machines, or none."""
