@@ -71,10 +71,10 @@ class RunningJob:
 
     @property
     def start_up_s(self) -> float | None:
-        """From its beginning to the end of its first epoch, less what that epoch took: executors
-        are started and data sent, which takes no turns with other jobs. None: it has no epoch."""
-        later = [each for each in self.observer.epochs if each[0] > self.begun_s]
-        return later[0][0] - self.begun_s - later[0][1].cycle_s if later else None
+        """From its beginning until its executors have their data, which takes no turns with other
+        jobs. None: it has not come so far."""
+        later = [each for each in self.observer.starts if each > self.begun_s]
+        return later[0] - self.begun_s if later else None
 
     @property
     def wind_down_s(self) -> float:
@@ -89,10 +89,18 @@ class RunningJob:
 
 
 class EpochLog(TrainObserver):
-    """The epochs of a job, each with the time of its end."""
+    """The epochs of a job, each with the time of its end, and when its executors had their data.
+
+    An epoch that was stopped and continued elsewhere tells nothing of the start between.
+    """
 
     def __init__(self) -> None:
         self.epochs: list[tuple[float, EpochReport]] = []
+        self.starts: list[float] = []
+
+    def started(self, instance_count: int, model_bytes: int) -> None:
+        del instance_count, model_bytes
+        self.starts.append(time.monotonic())
 
     def epoch_done(self, report: EpochReport) -> None:
         self.epochs.append((time.monotonic(), report))
