@@ -81,10 +81,10 @@ class _Knots:
 
 @dataclass(frozen=True, eq=False)
 class RunTimeForecast:
-    """The distribution of a job's run time, `ran_s` or longer. `basis`: the group that `sample`
-    comes from, in units of `unit_s`. `bounds`: where the outer intervals of a small sample end, in
-    the same unit; None: it is large enough for tails. `is_ratio`: the sample is that of ratios to
-    declared times."""
+    """The distribution of a job's run time, `ran_s` or longer. `basis`: names `sample`, by the
+    group that it comes from; no two samples have the same. `unit_s`: its unit. `bounds`: where the
+    outer intervals of a small sample end, in this unit; None: it is large enough for tails.
+    `is_ratio`: the sample is that of ratios to declared times."""
 
     basis: Hashable
     ran_s: float
@@ -193,7 +193,7 @@ class RunTimePredictor:
         if declared_s:
             for group in groups:
                 if (sample := self._ratios.get(group)) and sample.ended >= FEWEST_JOBS:
-                    return RunTimeForecast(group, ran_s, sample, declared_s, None, True)
+                    return RunTimeForecast(("ratios", group), ran_s, sample, declared_s, None, True)
             widest = groups[-1]
             sample = self._ratios.get(widest) or RunTimeSample.of([])
             bounds = _bounds(sample)
