@@ -164,6 +164,45 @@ def test_promotions_wait_for_the_quantum(knob: float, quantum_s: float) -> None:
     assert max(policy.overdue_us) <= quantum_s * SECOND_US
 
 
+class AtEveryQuantum(TiresiasLas):
+    """Decides at every multiple of its quantum."""
+
+    @property
+    def _is_fixed_between_moves(self) -> bool:
+        return False
+
+
+@settings(max_examples=examples(60))
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(0, 60_000), st.integers(1, 60_000), st.integers(1, GPUS)),
+        min_size=2,
+        max_size=10,
+    ).map(sorted),
+    limits=limit_lists,
+    knob=st.sampled_from([float("inf"), 0.3, 3.0]),
+    within=st.sampled_from(["running_first", "first_start", "job_id"]),
+    quantum_s=st.sampled_from([0.3, 1.0, 2.5]),
+    cost_us=st.sampled_from([0, 700_000]),
+)
+def test_quanta_in_which_no_queue_changes_need_no_decision(
+    rows: Rows, limits: tuple[int, ...], knob: float, within: Any, quantum_s: float, cost_us: int
+) -> None:
+    given = {"thresholds": limits, "promote_knob": knob, "quantum_s": quantum_s}
+    fewer, every = (
+        replay(rows, kind(within_queue=within, **given), unit_us=1_000, cost_us=cost_us)
+        for kind in (TiresiasLas, AtEveryQuantum)
+    )
+    assert found(fewer) == found(every)
+    assert fewer.decision_count <= every.decision_count
+
+
+def test_a_job_that_waits_under_a_long_one_is_decided_about_once_per_queue() -> None:
+    rows = [(0, 10_000, GPUS), (0, 10_000, GPUS)]
+    outcome = replay(rows, TiresiasLas(thresholds=(3_000.0,), quantum_s=1.0))
+    assert outcome.decision_count < 20
+
+
 def test_the_gittins_policy_promotes_alike() -> None:
     policy = TiresiasGittins((100.0,), promote_knob=3.0, history=(400.0, 5_000.0))
     outcome = replay(LONG_AND_SHORT, policy, gpus=1)

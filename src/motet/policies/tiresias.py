@@ -92,7 +92,7 @@ class TiresiasLas(Policy):
         )
         changed["rank"] = self._ranked(order, level, gpus, rank)
         recheck_us = self._next_move_us(snapshot, changed, gpus, left_us)
-        if quantum_us and len(jobs):
+        if quantum_us and len(jobs) and not self._is_fixed_between_moves:
             recheck_us = next_multiple(snapshot.now_us, quantum_us)
         reasons = Reasons(code, free, position)
         return Decision(gpus, reasons, recheck_at_us=recheck_us, memory=changed)
@@ -159,9 +159,15 @@ class TiresiasLas(Policy):
             left_us = min(left_us, max(int(waiting_us.min(initial=NEVER_US)), 1))
         if left_us > NEVER_US // 2:
             return NEVER_US
-        return -(-(snapshot.now_us + left_us) // self._clock_us) * self._clock_us
+        step_us = self._quantum_us or self._clock_us
+        return -(-(snapshot.now_us + left_us) // step_us) * step_us
 
     # -- the order -------------------------------------------------------------------------------
+
+    @property
+    def _is_fixed_between_moves(self) -> bool:
+        """Whether the order stays the same until an event, or until a job changes its queue."""
+        return bool(self.thresholds)
 
     def _order(self, snapshot: Snapshot, level: Ints, rank: Ints) -> Ints:
         if self._ranks_by_start:
@@ -206,6 +212,10 @@ class TiresiasGittins(TiresiasLas):
     """
 
     history: tuple[float, ...] = ()
+
+    @property
+    def _is_fixed_between_moves(self) -> bool:
+        return False  # An index changes with the attained service.
 
     @property
     def _ranks_by_start(self) -> bool:
