@@ -13,10 +13,9 @@ import numpy as np
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import SECOND_US, iso_time, seconds
 from motet.estimate.run_times import RunTimeForecast
+from motet.interfaces.forecasts.draws.future import Check, TooMuch
 from motet.interfaces.forecasts.expected_starts import (
-    Check,
     ExpectedStart,
-    TooMuch,
     simulated_futures,
     start_in_group,
     up_to,
@@ -206,9 +205,8 @@ def _delays(pairs: _Pairs) -> dict[int, list[int]]:
 def _ends_us(futures: PossibleFutures, number: int, check: Check) -> dict[int, int]:
     """Without those that do not end."""
     known = [futures.is_known(job) for job in futures.jobs]
-    for future in futures.drawn(number, "never"):
+    for future in futures.drawn(number, "never", check):
         outcome = future.outcome
-        check(future.work)
         if (outcome.is_finished | outcome.is_suspended | ~np.array(known, np.bool_)).all():
             break
     ends = zip(futures.jobs, future.ends_us.tolist(), strict=True)

@@ -42,9 +42,10 @@ def expected_ends(futures: PossibleFutures, simulated: SimulatedFutures) -> dict
 
 
 def _sorted(simulated: SimulatedFutures, extreme: Extreme) -> Ints:
-    """Ends in ascending order, `(futures, jobs)`."""
+    """Ends in ascending order, `(futures, jobs)`, as far as all futures are known."""
     ends_us = np.stack(simulated.ends_us[extreme][: simulated.count])
-    return np.sort(np.where(ends_us == UNKNOWN, NEVER_US, ends_us), axis=0)
+    is_open = (ends_us == UNKNOWN) | (ends_us > simulated.until_us)
+    return np.sort(np.where(is_open, NEVER_US, ends_us), axis=0)
 
 
 def _known(at_us: int) -> int | None:

@@ -7,9 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from statistics import median
-from typing import TypeAlias
 
 from motet.domain.arrays import Ints
+from motet.domain.units import NEVER_US
+from motet.interfaces.forecasts.draws.future import (
+    HOUR_US,
+    WORK_OF_DECISION,
+    Check,
+    Future,
+    TooMuch,
+)
 from motet.interfaces.forecasts.futures import Extreme, PossibleFutures
 
 FUTURES, FEWEST_FUTURES = 39, 19
@@ -19,6 +26,8 @@ jobs run, real starts are in the ranges of the fewest as often as simulated ones
 run times are known less well, by a few jobs with long tails: of real starts nine tenths are in the
 ranges of 39 futures."""
 COVERAGE = 0.9
+WORK_OF_ENDS = 125 * WORK_OF_DECISION
+"""After so much work, or an hour, nothing is simulated for the sake of ends alone."""
 _TOO_MUCH = "there is too much to simulate"
 
 
@@ -35,14 +44,6 @@ class ExpectedStart:
     def is_known(self) -> bool:
         """Whether there is a range."""
         return self.high_us is not None
-
-
-class TooMuch(Exception):
-    """There is more to simulate than is worth it."""
-
-
-Check: TypeAlias = Callable[[int], None]
-"""Gets the work of each part of a future, see Future; raises TooMuch."""
 
 
 def within(budget_s: float) -> Check:
@@ -73,11 +74,13 @@ def up_to(most_work: int) -> Check:
 @dataclass(frozen=True, eq=False)
 class SimulatedFutures:
     """What happened in futures until the wanted jobs had started, with the jobs of unknown run time
-    as in each extreme. `starts`: by job; `ends_us`: by place, UNKNOWN for those without an end."""
+    as in each extreme. `starts`: by job; `ends_us`: by place, UNKNOWN for those without an end.
+    `until_us`: how far all futures are known."""
 
     extremes: tuple[Extreme, ...]
     starts: Mapping[Extreme, Sequence[Mapping[int, int]]]
     ends_us: Mapping[Extreme, Sequence[Ints]]
+    until_us: int
 
     @property
     def count(self) -> int:
@@ -95,13 +98,16 @@ def simulated_futures(
     ends_us: dict[Extreme, list[Ints]] = {each: [] for each in extremes}
     wanted_count = FEWEST_FUTURES if futures.are_declared else FUTURES
     different = 1 if futures.are_equal else wanted_count
+    possible, until_us = wanted - futures.never_start.keys(), NEVER_US
     with suppress(TooMuch):
         for number in range(different if futures.jobs and not futures.obstacle else 0):
             for extreme in extremes:
-                found, ended = _simulated(futures, number, wanted, extreme, check)
+                last = _simulated(futures, number, possible, extreme, check)
+                found = {job: at_us for job, at_us in last.starts_us.items() if job in wanted}
                 starts[extreme] += [found] * (wanted_count // different)
-                ends_us[extreme] += [ended] * (wanted_count // different)
-    return SimulatedFutures(extremes, starts, ends_us)
+                ends_us[extreme] += [last.ends_us] * (wanted_count // different)
+                until_us = min(until_us, last.until_us)
+    return SimulatedFutures(extremes, starts, ends_us, until_us)
 
 
 def expected_starts(
@@ -116,17 +122,19 @@ def starts_in(
 ) -> dict[int, ExpectedStart]:
     """Of waiting jobs. With jobs of whose run time nothing is known, a range begins with the starts
     as if these ended at once, and ends with those as if they never did."""
-    count = simulated.count
+    never = {} if futures.obstacle else futures.never_start
+    found = {job: _unknown(never[job]) for job in wanted & never.keys()}
+    count, possible = simulated.count, wanted - found.keys()
     if not count:
-        return dict.fromkeys(wanted, _unknown(futures.obstacle or _TOO_MUCH))
+        return found | dict.fromkeys(possible, _unknown(futures.obstacle or _TOO_MUCH))
     first, last = (simulated.starts[each][:count] for each in _outer(simulated.extremes))
-    return {
+    return found | {
         job: _range(
             [starts.get(job) for starts in first],
             [starts.get(job) for starts in last],
-            _told([each for each in futures.unknown if each != job]),
+            _told(futures, [each for each in futures.unknown if each != job]),
         )
-        for job in wanted
+        for job in possible
     }
 
 
@@ -138,14 +146,18 @@ def start_in_group(
 ) -> ExpectedStart:
     """Of one of the wanted jobs that nobody has submitted yet. `group`: all of these; `choose`:
     its start, by the starts of a future."""
-    count = simulated.count
+    count, never = simulated.count, [*map(futures.never_start.get, group)]
+    if not futures.obstacle and never[0] is not None:
+        return _unknown(never[0])  # All jobs of an array have the same size.
     if not count:
         return _unknown(futures.obstacle or _TOO_MUCH)
     first, last = (simulated.starts[each][:count] for each in _outer(simulated.extremes))
     others = [each for each in futures.unknown if each not in group]
     because = "nothing is known of how long its jobs will run; give duration_s"
     is_own = not others and len(group) > 1 and bool(futures.unknown)
-    return _range([*map(choose, first)], [*map(choose, last)], because if is_own else _told(others))
+    return _range(
+        [*map(choose, first)], [*map(choose, last)], because if is_own else _told(futures, others)
+    )
 
 
 def _outer(extremes: Sequence[Extreme]) -> tuple[Extreme, Extreme]:
@@ -158,15 +170,13 @@ def _simulated(
     wanted: frozenset[int],
     unknown: Extreme,
     check: Check,
-) -> tuple[dict[int, int], Ints]:
-    """The starts of the wanted jobs, and the ends until then."""
-    for future in futures.drawn(number, unknown):
-        found = {job: at_us for job, at_us in future.starts_us.items() if job in wanted}
-        ends_us = future.ends_us
-        check(future.work)
-        if len(found) == len(wanted):
+) -> Future:
+    """Until the wanted jobs have started, and as far as is worth it for ends."""
+    for future in futures.drawn(number, unknown, check):
+        is_enough = future.until_us - futures.now_us >= HOUR_US or future.work >= WORK_OF_ENDS
+        if is_enough and future.starts_us.keys() >= wanted:
             break
-    return found, ends_us
+    return future
 
 
 def _range(
@@ -187,10 +197,10 @@ def _unknown(because: str) -> ExpectedStart:
     return ExpectedStart(None, None, None, because)
 
 
-def _told(unknown: Sequence[int]) -> str:
+def _told(futures: PossibleFutures, unknown: Sequence[int]) -> str:
     """Why a job does not start: jobs without a known run time, if there are any."""
     if not unknown:
-        return "nothing frees enough slots"
+        return futures.closed or "nothing frees enough slots"
     named = ", ".join(f"job {number}" for number in unknown[:3])
     more = f" and {len(unknown) - 3} others" if len(unknown) > 3 else ""
     return f"nothing is known of how long {named}{more} will run"

@@ -1,23 +1,26 @@
 """Possible futures of the live cluster: simulations from its present state, with run times,
-start-ups and later submissions drawn from what is known. Pure, but for the time that simulating
-takes."""
+start-ups and later submissions drawn from what is known. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from typing import Literal, TypeAlias
 
-from motet.domain.actions import Action, Start
-from motet.domain.arrays import Ints
-from motet.domain.decision import Decision
-from motet.domain.events import Drained, Event, Finished, Submitted
+from motet.domain.events import Drained, Event, Submitted
 from motet.domain.policy import JobInput
-from motet.domain.snapshot import Snapshot
-from motet.domain.units import SECOND_US
 from motet.estimate.run_times import RunTimeForecast
 from motet.interfaces.forecasts.draws.drawn_times import DrawnTimes
+from motet.interfaces.forecasts.draws.future import (
+    LONGEST_US,
+    Check,
+    Future,
+    StartWatch,
+    simulated_parts,
+    unlimited,
+)
 from motet.interfaces.forecasts.draws.later_submissions import LatestSubmissions
 from motet.interfaces.forecasts.draws.past_starts import PastStarts
 from motet.interfaces.forecasts.draws.start_up_times import StartUpTimes
@@ -31,16 +34,10 @@ from motet.live.master.policy_choice import policy_of
 from motet.live.master.replay import ReplayedCluster
 from motet.live.master.submissions.submission import arrival
 from motet.live.time_limits.time_limit import left_us
-from motet.sim.replay.outcome import Outcome
 
 Extreme: TypeAlias = Literal["at once", "never"]
 """When jobs end of whose run time nothing is known."""
-
-FIRST_HORIZON_US = 3600 * SECOND_US
-LONGEST_US = 4096 * FIRST_HORIZON_US
-"""Half a year: what does not happen until then is unknown."""
 _NEVER_US = 100 * LONGEST_US
-WORK_OF_DECISION = 200
 
 
 class Foresight(Enum):
@@ -52,49 +49,10 @@ class Foresight(Enum):
     DECLARED = "declared"
 
 
-@dataclass(eq=False)
-class StartWatch:
-    """A journal that notes when jobs start for the first time. `started`: Unix time by place.
-
-    `releases`: hears of jobs that have ended.
-    """
-
-    started: dict[int, int] = field(default_factory=dict)
-    releases: Releases | None = None
-
-    def received(self, now_us: int, events: Sequence[Event]) -> None:
-        """See Journal."""
-        if self.releases is not None:
-            for event in events:
-                if isinstance(event, Finished):
-                    self.releases.finished(now_us, event.job)
-
-    def decided(
-        self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]
-    ) -> None:
-        """See Journal."""
-        for action in actions:
-            if isinstance(action, Start):
-                self.started.setdefault(action.job, now_us)
-
-
-@dataclass(frozen=True, eq=False)
-class Future:
-    """One of them. `starts_us`: the next starts of jobs that wait now, by number; a job without
-    one does not start within the time that was simulated. `ends_us`: of `jobs` of the futures,
-    UNKNOWN for those without an end. `outcome`: of all, also of later ones, by place. `work`: since
-    the last one of the same simulation: WORK_OF_DECISION for each decision, 1 per waiting job."""
-
-    starts_us: Mapping[int, int]
-    ends_us: Ints
-    outcome: Outcome
-    work: int
-
-
 class PossibleFutures:
     """Draws futures; the same number is the same future, also with a further job.
 
-    `run_times`: of the active jobs, by number.
+    `run_times`: of the active jobs, by number. `now_us`: Unix time.
     """
 
     def __init__(
@@ -107,7 +65,7 @@ class PossibleFutures:
     ) -> None:
         """`now_us`: Unix time, at least that of the last step. `submitted`: further jobs."""
         state = live.state
-        self._live, self._seed, self._now_us = live, seed, now_us
+        self._live, self._seed, self.now_us = live, seed, now_us
         self._start = SimulationStart.of(live.engine)
         rows = self._start.rows
         self._holds = frozenset(number for number, row in rows.items() if row["held_gpus"])
@@ -142,8 +100,9 @@ class PossibleFutures:
 
     @property
     def unknown(self) -> tuple[int, ...]:
-        """Jobs of whose run time nothing is known."""
-        return tuple(sorted(each for each in self.jobs if not self.is_known(each)))
+        """Jobs of whose run time nothing is known, without those that never start."""
+        may_run = {*self.jobs} - self.never_start.keys()
+        return tuple(sorted(each for each in may_run if not self.is_known(each)))
 
     def is_known(self, job: int) -> bool:
         """Whether something is known of its run time."""
@@ -180,8 +139,33 @@ class PossibleFutures:
         """Jobs without slots that may get some."""
         return frozenset(self.jobs) - self._holds - self._start.state.suspended.keys()
 
-    def drawn(self, number: int, unknown: Extreme) -> Iterator[Future]:
-        """A future, simulated twice as far each time, until LONGEST_US."""
+    @cached_property
+    def never_start(self) -> Mapping[int, str]:
+        """Why waiting jobs do not start however long they wait: those that are larger than all
+        machines which take jobs."""
+        period, left = self._period, self._start.cluster.gpu_count - self._start.closed_slots
+        sizes = zip(period.jobs, period.workload.gpus.tolist(), strict=True)
+        too_large = [job for job, slots in sizes if slots > left and job not in self._holds]
+        return dict.fromkeys(too_large, self.closed)
+
+    @property
+    def closed(self) -> str:
+        """How many slots are on machines that take no jobs, in words; empty: none."""
+        state, closed = self._live.state, self._start.closed_slots
+        drained = {state.machine(name) for name in state.drains.of if state.drains.has_begun(name)}
+        if not closed:
+            return ""
+        machines = "drained machines"
+        if not drained.issuperset(self._start.state.closed_machines):
+            machines = "machines that are drained or gone"
+        are = "is" if closed == 1 else "are"
+        return f"{closed} of {self._start.cluster.gpu_count} slots {are} on {machines}"
+
+    def drawn(self, number: int, unknown: Extreme, check: Check = unlimited) -> Iterator[Future]:
+        """A future, simulated twice as far each time, until LONGEST_US or until nothing happens.
+
+        Raises TooMuch, also for one in which the policy decides without end.
+        """
         watch, times = StartWatch(), DrawnTimes(self._runs, self._starts, self._seed, number)
         period = self._drawn_period(times, unknown)
         simulation = period.simulation(period.in_force, watch)
@@ -192,17 +176,11 @@ class PossibleFutures:
         if self._submitted is not None:
             watch.releases = Releases(self._submitted, simulation, place_of)
         places = [place_of[job] for job in self.jobs]
-        horizon_us, done = FIRST_HORIZON_US, 0
-        while horizon_us <= LONGEST_US:
-            outcome = simulation.run(until_us=self._now_us + horizon_us)
-            starts_us = {period.jobs[place]: at_us for place, at_us in watch.started.items()}
-            work = WORK_OF_DECISION * outcome.decision_count + int(outcome.waiting_jobs.sum())
-            yield Future(starts_us, outcome.columns["end_us"][places], outcome, work - done)
-            horizon_us, done = 2 * horizon_us, work
+        return simulated_parts(simulation, watch, period, places, self.now_us, check)
 
     def _drawn_period(self, times: DrawnTimes, unknown: Extreme) -> ReplayedPeriod:
         """Remaining times count from the last step of the engine on."""
-        passed_us, work_us = self._now_us - self._start.now_us, dict[int, int]()
+        passed_us, work_us = self.now_us - self._start.now_us, dict[int, int]()
         for number, job in self._jobs.items():
             rest_us = self._rest_us(job, times, unknown)
             work_us[number] = rest_us + (passed_us if number in self._holds else 0)
@@ -217,12 +195,12 @@ class PossibleFutures:
         return min(times.rest_us(job, forecast), most_us)
 
     def _most_us(self, job: LiveJob) -> int:
-        return max(min(left_us(job, self._now_us), _NEVER_US), LEAST_US)
+        return max(min(left_us(job, self.now_us), _NEVER_US), LEAST_US)
 
     def _later(self, latest: LatestSubmissions, times: DrawnTimes) -> Iterator[_Later]:
         """Those like jobs of which nothing is known are left out."""
         generator, first = times.generator(0, 0, 1), max(self._jobs, default=0) + 1
-        for number, drawn in enumerate(latest.drawn(self._now_us, generator), first):
+        for number, drawn in enumerate(latest.drawn(self.now_us, generator), first):
             share, forecast = generator.random(), self._later_run_times[drawn.like.number]
             if forecast is None:
                 continue

@@ -34,7 +34,7 @@ from motet.domain.model_profile import SKEW_PROFILES, ModelMeasured
 from motet.domain.policy import JobInput
 from motet.domain.queues.queue_limits import Queues
 from motet.domain.snapshot import UNKNOWN
-from motet.domain.units import exact_seconds, microseconds
+from motet.domain.units import NEVER_US, exact_seconds, microseconds
 from motet.engine.policy_loading.engine_settings import ENGINE_SETTINGS
 from motet.engine.ports import Journal
 from motet.interfaces.forecasts.draws.past_starts import PastStarts
@@ -129,6 +129,13 @@ class ReplayedPeriod:
             0 if sized is None else sized.lost_us,
             None if sized is None or not resized else _reports(sized, place_of),
         )
+
+    @property
+    def last_given_us(self) -> int:
+        """When the last of what users and machines do happens, without jobs that others hold."""
+        arrives_us = self.workload.submit_us if (own := self.workload.arrival_us) is None else own
+        known_us = arrives_us[arrives_us < NEVER_US]
+        return max([int(known_us.max(initial=0)), *(at_us for at_us, _ in self.timeline)])
 
     def simulated(self, policy: PolicyInForce) -> Outcome:
         """The outcome under a policy. Raises UnknownName, BadInput, BrokenPolicy."""

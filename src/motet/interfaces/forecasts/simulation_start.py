@@ -63,6 +63,11 @@ class SimulationStart:
         return self.state.now_us
 
     @property
+    def closed_slots(self) -> int:
+        """Slots of machines that take no jobs."""
+        return int(self.cluster.gpus[[*self.state.closed_machines]].sum())
+
+    @property
     def rows(self) -> dict[int, Mapping[str, int]]:
         """All columns of the active jobs, suspended ones included, by number."""
         columns = {name: column.tolist() for name, column in self.state.columns.items()}

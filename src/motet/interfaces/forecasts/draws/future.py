@@ -1,0 +1,137 @@
+"""One possible future: a simulation that goes on as far as is worth it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from motet.domain.actions import Action, Start
+from motet.domain.arrays import Ints
+from motet.domain.decision import Decision
+from motet.domain.events import Event, Finished
+from motet.domain.snapshot import Snapshot
+from motet.domain.units import NEVER_US, SECOND_US
+from motet.interfaces.forecasts.new_jobs import Releases
+from motet.interfaces.forecasts.replayed_period import ReplayedPeriod
+from motet.sim.replay.outcome import Outcome
+from motet.sim.replay.progress_watch import EndlessSimulation
+from motet.sim.replay.simulation import DECISIONS_BETWEEN_REPORTS, Simulation
+
+HOUR_US = 3600 * SECOND_US
+_FIRST_HORIZON_US = HOUR_US // 64
+LONGEST_US = 4096 * HOUR_US
+"""Half a year: what does not happen until then is unknown."""
+WORK_OF_DECISION = 200
+
+
+class TooMuch(Exception):
+    """There is more to simulate than is worth it."""
+
+
+Check: TypeAlias = Callable[[int], None]
+"""Gets the work of each part of a future: WORK_OF_DECISION for each decision, and 1 for each job
+that waits after it; raises TooMuch."""
+
+
+def unlimited(work: int) -> None:
+    """As much as there is."""
+    del work
+
+
+@dataclass(eq=False)
+class StartWatch:
+    """A journal that notes when jobs start for the first time. `started`: Unix time by place.
+
+    `releases`: hears of jobs that have ended.
+    """
+
+    started: dict[int, int] = field(default_factory=dict)
+    releases: Releases | None = None
+
+    def received(self, now_us: int, events: Sequence[Event]) -> None:
+        """See Journal."""
+        if self.releases is not None:
+            for event in events:
+                if isinstance(event, Finished):
+                    self.releases.finished(now_us, event.job)
+
+    def decided(
+        self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]
+    ) -> None:
+        """See Journal."""
+        for action in actions:
+            if isinstance(action, Start):
+                self.started.setdefault(action.job, now_us)
+
+
+@dataclass(frozen=True, eq=False)
+class Future:
+    """One of them. `starts_us`: the next starts of jobs that wait now, by number; a job without
+    one does not start within the time that was simulated. `ends_us`: of `jobs` of the futures,
+    UNKNOWN for those without an end. `outcome`: of all, also of later ones, by place. `until_us`:
+    how far it is known; NEVER_US: nothing happens afterwards. `work`: until now, see Check."""
+
+    starts_us: Mapping[int, int]
+    ends_us: Ints
+    outcome: Outcome
+    until_us: int
+    work: int
+
+
+def simulated_parts(
+    simulation: Simulation,
+    watch: StartWatch,
+    period: ReplayedPeriod,
+    places: Sequence[int],
+    now_us: int,
+    check: Check,
+) -> Iterator[Future]:
+    """The same future, simulated twice as far each time. `places`: of the jobs of `ends_us`.
+
+    Raises TooMuch, also where the policy decides without end.
+    """
+    meter, horizon_us, until_us = _Meter(check), _FIRST_HORIZON_US, 0
+    while horizon_us <= LONGEST_US and until_us < NEVER_US:
+        until_us = now_us + horizon_us
+        try:
+            outcome = simulation.run(meter.decided, until_us=until_us)
+        except EndlessSimulation:
+            raise TooMuch from None
+        meter.simulated(outcome)
+        if period.last_given_us < until_us and _is_idle(outcome, until_us - HOUR_US):
+            until_us = NEVER_US
+        starts_us = {period.jobs[place]: at_us for place, at_us in watch.started.items()}
+        ends_us = outcome.columns["end_us"][places]
+        yield Future(starts_us, ends_us, outcome, until_us, meter.work)
+        horizon_us *= 2
+
+
+class _Meter:
+    """The work of a simulation, also while it goes on. `work`: until now."""
+
+    def __init__(self, check: Check) -> None:
+        self.work, self._check = 0, check
+
+    def decided(self, finished: int, jobs: int) -> None:
+        """DECISIONS_BETWEEN_REPORTS further decisions, see ProgressCallback."""
+        del finished, jobs
+        self._add(WORK_OF_DECISION * DECISIONS_BETWEEN_REPORTS)
+
+    def simulated(self, outcome: Outcome) -> None:
+        """Until here."""
+        work = WORK_OF_DECISION * outcome.decision_count + int(outcome.waiting_jobs.sum())
+        self._add(work - self.work)
+
+    def _add(self, work: int) -> None:
+        self.work += work
+        self._check(work)
+
+
+def _is_idle(outcome: Outcome, since_us: int) -> bool:
+    """Whether no job has held slots since then. A policy that decides again and again would have
+    let one start."""
+    before = int(np.searchsorted(outcome.times_us, since_us, side="right"))
+    return before > 0 and not outcome.used_gpus[before - 1 :].any()
