@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,7 @@ def test_starts_are_compared_with_the_first_prediction_of_their_wait(
     cluster.ask(cluster.launcher.ended(f"{holder}.1"))
     cluster.ask(cluster.launcher.ended("2.1"))
     cluster.ask(Change(4, "cancel", "ann"))
-    store.settle(jobs)
+    store.settle(jobs, cluster.now_us)
     assert store.coverage(cluster.now_us) == Coverage(2, 2, 1, 25.0)
     store.close()
     assert PredictionStore(tmp_path).coverage(cluster.now_us).document()["share"] == 0.5
@@ -58,6 +59,65 @@ def test_a_job_that_still_waits_after_its_range_was_not_within_it(
     store.add(jobs, {2: span(cluster, 0, 10), 1: unknown}, cluster.now_us, "fifo")
     assert store.coverage(cluster.now_us + 9 * SECOND_US) == Coverage(2, 0, 0, None)
     assert store.coverage(cluster.now_us + 13 * SECOND_US) == Coverage(2, 1, 0, 10.0)
+
+
+@pytest.mark.parametrize("action", ["cancel", "suspend"])
+def test_a_wait_that_has_missed_its_range_counts_also_if_it_ends_without_a_start(
+    cluster: ScriptedCluster, tmp_path: Path, action: Any
+) -> None:
+    store, jobs = PredictionStore(tmp_path), cluster.master.state.jobs
+    cluster.submit(processes=4)
+    for _ in range(2):
+        cluster.submit(processes=4)
+    store.add(jobs, {2: span(cluster, 0, 5), 3: span(cluster, 0, 500)}, cluster.now_us, "fifo")
+    cluster.now_us += 10 * SECOND_US
+    store.settle(jobs, cluster.now_us)
+    for job in (2, 3):
+        cluster.ask(Change(job, action, "ann"))
+    store.settle(jobs, cluster.now_us)
+    assert store.coverage(cluster.now_us) == Coverage(1, 1, 0, 5.0)
+
+
+def test_a_wait_that_is_cancelled_after_its_range_has_missed_it(
+    cluster: ScriptedCluster, tmp_path: Path
+) -> None:
+    """No round was between the end of the range and that of the wait."""
+    store, jobs = PredictionStore(tmp_path), cluster.master.state.jobs
+    cluster.submit(processes=4)
+    cluster.submit(processes=4)
+    store.add(jobs, {2: span(cluster, 0, 5)}, cluster.now_us, "fifo")
+    cluster.now_us += 10 * SECOND_US
+    cluster.ask(Change(2, "cancel", "ann"))
+    store.settle(jobs, cluster.now_us)
+    assert store.coverage(cluster.now_us) == Coverage(1, 1, 0, 5.0)
+
+
+def test_a_simulation_that_fails_ends_its_round_alone(
+    cluster: ScriptedCluster, tmp_path: Path
+) -> None:
+    """The policy fails only in the future: the live cluster does not come there."""
+    own = tmp_path / "own.py"
+    own.write_text(
+        "from dataclasses import dataclass\n"
+        "from motet.policies.fifo import Fifo\n"
+        "@dataclass(frozen=True)\n"
+        "class Own(Fifo):\n"
+        "    def decide(self, snapshot):\n"
+        f"        assert snapshot.now_us < {cluster.now_us + 30 * SECOND_US}\n"
+        "        return super().decide(snapshot)\n"
+        "POLICIES = {'own': Own}\n"
+    )
+    cluster.ask(ChoosePolicy(str(own)))
+    cluster.submit(processes=4, duration_s=100)
+    waits = cluster.submit(processes=4, duration_s=100)
+    assert not cluster.master.state.policy_failure
+    store, journal = PredictionStore(tmp_path), FollowedJournal(str(tmp_path / "journal.db"))
+    found = predict_starts(journal, store, cluster.now_us)
+    assert "own.py" in found["failed"]
+    assert (found["starts"], found["coverage"]["waits"]) == ({}, 0)
+    cluster.ask(ChoosePolicy("fifo"))
+    found = predict_starts(journal, store, cluster.now_us)
+    assert (found["failed"], [*found["starts"]]) == ("", [str(waits)])
 
 
 def test_a_round_predicts_waiting_jobs_and_settles_those_that_have_started(

@@ -1,9 +1,11 @@
 """Follows a journal and predicts starts and ends of jobs whenever it is asked.
 
 A line `{"now_us": ...}` on stdin is answered by a line `{"starts": {JOB: ...}, "ends": {JOB: [LOW,
-MEDIAN, HIGH]}, "made_us": ..., "coverage": ..., "cpu_s": ...}`. Ends are Unix seconds; null: later
-than what was simulated. Arguments: the journal, the folder of the server's state, the process to
-end with.
+MEDIAN, HIGH]}, "because": ..., "failed": ..., "made_us": ..., "coverage": ..., "cpu_s": ...,
+"all_cpu_s": ...}`. Ends are Unix seconds; null: later than what was simulated. `because`: why
+nothing is predicted, `failed`: the error if the simulation failed; else empty. `cpu_s`: of this
+round, `all_cpu_s`: of the process. Arguments: the journal, the folder of the server's state, the
+process to end with.
 """
 
 from __future__ import annotations
@@ -28,29 +30,33 @@ from motet.interfaces.forecasts.expected_starts import (
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.futures import PossibleFutures
 from motet.interfaces.forecasts.prediction_store import PredictionStore
+from motet.live.master.state import LiveState
 from motet.runtime.executor.process_control import die_with_parent, exit_at_once
 
-BUDGET_S = 10.0
-"""Of the processor: a process of low priority waits for it on a machine that has much to do."""
+BUDGET_S = 3.0
+"""Of the processor: a process of low priority waits for it on a machine that has much to do. With a
+longer one pauses would be too long for jobs that begin to wait meanwhile."""
 _NICENESS = 10
 
 
 def predict_starts(journal: FollowedJournal, store: PredictionStore, now_us: int) -> dict[str, Any]:
     """One round: settle what was predicted before, and predict all waits and ends.
 
-    While a joined cluster is out of reach, or the policy has failed, nothing is predicted.
+    While a joined cluster is out of reach, or the policy has failed, nothing is predicted; a
+    simulation that fails, as policies may, ends the round but not this process.
     """
     journal.read()
     state, engine = journal.cluster.state, journal.cluster.engine
     now_us = max(now_us, engine.state.now_us)
-    store.settle(state.jobs)
+    store.settle(state.jobs, now_us)
     starts: dict[int, ExpectedStart] = {}
     ends: dict[int, ExpectedEnd] = {}
-    if not (state.refusal or state.policy_failure):
-        futures = PossibleFutures(journal.cluster, now_us, journal.position)
-        simulated = simulated_futures(futures, futures.waiting, within(BUDGET_S))
-        starts = starts_in(futures, futures.waiting, simulated)
-        ends = expected_ends(futures, simulated)
+    because, failed = _obstacle(state), ""
+    if not because:
+        try:
+            starts, ends = _foreseen(journal, now_us)
+        except Exception as error:  # The code of a policy may raise anything.
+            failed = f"{type(error).__name__}: {error}"
     store.add(state.jobs, starts, now_us, state.policy.policy)
     return {
         "starts": {
@@ -61,9 +67,26 @@ def predict_starts(journal: FollowedJournal, store: PredictionStore, now_us: int
             str(job): [each and seconds(each) for each in (end.low_us, end.median_us, end.high_us)]
             for job, end in ends.items()
         },
+        "because": because,
+        "failed": failed,
         "made_us": now_us,
         "coverage": store.coverage(now_us).document(),
     }
+
+
+def _obstacle(state: LiveState) -> str:
+    """Why nothing is predicted; empty: something is."""
+    if state.refusal:
+        return "the cluster is out of reach"
+    return "the policy has failed" if state.policy_failure else ""
+
+
+def _foreseen(
+    journal: FollowedJournal, now_us: int
+) -> tuple[dict[int, ExpectedStart], dict[int, ExpectedEnd]]:
+    futures = PossibleFutures(journal.cluster, now_us, journal.position)
+    simulated = simulated_futures(futures, futures.waiting, within(BUDGET_S))
+    return starts_in(futures, futures.waiting, simulated), expected_ends(futures, simulated)
 
 
 def follow(address: str, folder: Path, questions: TextIO, answers: TextIO) -> None:
@@ -75,7 +98,8 @@ def follow(address: str, folder: Path, questions: TextIO, answers: TextIO) -> No
             store = store or PredictionStore(folder)
             began_s = time.process_time()
             answer = predict_starts(journal, store, json.loads(line)["now_us"])
-        took = {"cpu_s": time.process_time() - began_s}
+        all_s = time.process_time()
+        took = {"cpu_s": all_s - began_s, "all_cpu_s": all_s}
         answers.write(json.dumps(answer | took) + "\n")
         answers.flush()
 

@@ -166,7 +166,7 @@ class PossibleFutures:
 
         Raises TooMuch, also for one in which the policy decides without end.
         """
-        watch, times = StartWatch(), DrawnTimes(self._runs, self._starts, self._seed, number)
+        watch, times = StartWatch(check), DrawnTimes(self._runs, self._starts, self._seed, number)
         period = self._drawn_period(times, unknown)
         simulation = period.simulation(period.in_force, watch)
         simulation.take_time_to_start(
@@ -176,7 +176,9 @@ class PossibleFutures:
         if self._submitted is not None:
             watch.releases = Releases(self._submitted, simulation, place_of)
         places = [place_of[job] for job in self.jobs]
-        return simulated_parts(simulation, watch, period, places, self.now_us, check)
+        return simulated_parts(
+            simulation, watch, period.jobs, places, self.now_us, period.last_given_us
+        )
 
     def _drawn_period(self, times: DrawnTimes, unknown: Extreme) -> ReplayedPeriod:
         """Remaining times count from the last step of the engine on."""

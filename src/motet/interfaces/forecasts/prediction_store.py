@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from motet.domain.units import SECOND_US, seconds
+from motet.domain.units import NEVER_US, SECOND_US, seconds
 from motet.interfaces.forecasts.expected_starts import ExpectedStart
 from motet.live.jobs.job import LiveJob
 from motet.live.journal.private_file import close_to_others
@@ -18,6 +18,9 @@ NAME = "predictions.db"
 TOLERANCE_US = SECOND_US // 10
 """By so much a start may miss its range: the master decides some milliseconds after the moment at
 which a simulated policy does, which may be where a range ends."""
+_MISSED_AFTER_US = 10 * TOLERANCE_US
+"""A job that waits for so long after its range has missed it: a start before would have been
+read."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS predictions (
     job INTEGER, attempts INTEGER, made_us INTEGER, policy TEXT,
@@ -50,7 +53,8 @@ class Coverage:
 
 class PredictionStore:
     """The first prediction of every wait; one that follows is shown, but not scored: it knows more.
-    One process."""
+    `started_us` of a wait that has missed its range may be a moment at which it still went on. One
+    process."""
 
     def __init__(self, folder: Path) -> None:
         """`folder`: of this user alone."""
@@ -74,17 +78,23 @@ class PredictionStore:
             "INSERT OR IGNORE INTO predictions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows
         )
 
-    def settle(self, jobs: Mapping[int, LiveJob]) -> None:
-        """Note the starts of jobs that have started since; a wait that ends without one is void."""
+    def settle(self, jobs: Mapping[int, LiveJob], now_us: int) -> None:
+        """Note the starts of jobs that have started since; a wait that ends without one is void,
+        but for one that lasted longer than its range: that has missed it, whatever follows."""
         open_waits = self._database.execute(
-            "SELECT job, attempts FROM predictions WHERE started_us IS NULL AND NOT is_void"
+            "SELECT job, attempts, high_us FROM predictions WHERE started_us IS NULL "
+            "AND NOT is_void"
         ).fetchall()
-        for number, attempts in open_waits:
+        for number, attempts, high_us in open_waits:
             job = jobs[number]
+            last_us = NEVER_US if high_us is None else high_us + _MISSED_AFTER_US
+            waited_until_us = now_us if job.ended_us is None else job.ended_us
             if len(job.attempts) > attempts:
                 self._close(number, attempts, started_us=job.attempts[attempts].requested_us)
-            elif job.state.is_final or job.is_suspended:
+            elif job.is_suspended or (job.state.is_final and waited_until_us <= last_us):
                 self._close(number, attempts, is_void=1)
+            elif waited_until_us > last_us:
+                self._close(number, attempts, started_us=waited_until_us)
 
     def coverage(self, now_us: int) -> Coverage:
         """A job that still waits after its range counts as a start outside."""

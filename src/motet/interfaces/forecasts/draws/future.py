@@ -15,10 +15,9 @@ from motet.domain.events import Event, Finished
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import NEVER_US, SECOND_US
 from motet.interfaces.forecasts.new_jobs import Releases
-from motet.interfaces.forecasts.replayed_period import ReplayedPeriod
 from motet.sim.replay.outcome import Outcome
 from motet.sim.replay.progress_watch import EndlessSimulation
-from motet.sim.replay.simulation import DECISIONS_BETWEEN_REPORTS, Simulation
+from motet.sim.replay.simulation import Simulation
 
 HOUR_US = 3600 * SECOND_US
 _FIRST_HORIZON_US = HOUR_US // 64
@@ -32,8 +31,8 @@ class TooMuch(Exception):
 
 
 Check: TypeAlias = Callable[[int], None]
-"""Gets the work of each part of a future: WORK_OF_DECISION for each decision, and 1 for each job
-that waits after it; raises TooMuch."""
+"""Gets the work of each decision: WORK_OF_DECISION, and 1 for each job that waits after it; raises
+TooMuch."""
 
 
 def unlimited(work: int) -> None:
@@ -45,9 +44,11 @@ def unlimited(work: int) -> None:
 class StartWatch:
     """A journal that notes when jobs start for the first time. `started`: Unix time by place.
 
-    `releases`: hears of jobs that have ended.
+    `check`: gets the work; `work`: until now. `releases`: hears of jobs that have ended.
     """
 
+    check: Check
+    work: int = 0
     started: dict[int, int] = field(default_factory=dict)
     releases: Releases | None = None
 
@@ -65,6 +66,9 @@ class StartWatch:
         for action in actions:
             if isinstance(action, Start):
                 self.started.setdefault(action.job, now_us)
+        work = WORK_OF_DECISION + int(np.count_nonzero(decision.gpus == 0))
+        self.work += work
+        self.check(work)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,50 +88,29 @@ class Future:
 def simulated_parts(
     simulation: Simulation,
     watch: StartWatch,
-    period: ReplayedPeriod,
+    jobs: Sequence[int],
     places: Sequence[int],
     now_us: int,
-    check: Check,
+    last_given_us: int,
 ) -> Iterator[Future]:
-    """The same future, simulated twice as far each time. `places`: of the jobs of `ends_us`.
+    """The same future, simulated twice as far each time. `jobs`: their numbers, by place; `places`:
+    of those of `ends_us`; `last_given_us`: when the last of what users and machines do happens.
 
     Raises TooMuch, also where the policy decides without end.
     """
-    meter, horizon_us, until_us = _Meter(check), _FIRST_HORIZON_US, 0
+    horizon_us, until_us = _FIRST_HORIZON_US, 0
     while horizon_us <= LONGEST_US and until_us < NEVER_US:
         until_us = now_us + horizon_us
         try:
-            outcome = simulation.run(meter.decided, until_us=until_us)
+            outcome = simulation.run(until_us=until_us)
         except EndlessSimulation:
             raise TooMuch from None
-        meter.simulated(outcome)
-        if period.last_given_us < until_us and _is_idle(outcome, until_us - HOUR_US):
+        if last_given_us < until_us and _is_idle(outcome, until_us - HOUR_US):
             until_us = NEVER_US
-        starts_us = {period.jobs[place]: at_us for place, at_us in watch.started.items()}
+        starts_us = {jobs[place]: at_us for place, at_us in watch.started.items()}
         ends_us = outcome.columns["end_us"][places]
-        yield Future(starts_us, ends_us, outcome, until_us, meter.work)
+        yield Future(starts_us, ends_us, outcome, until_us, watch.work)
         horizon_us *= 2
-
-
-class _Meter:
-    """The work of a simulation, also while it goes on. `work`: until now."""
-
-    def __init__(self, check: Check) -> None:
-        self.work, self._check = 0, check
-
-    def decided(self, finished: int, jobs: int) -> None:
-        """DECISIONS_BETWEEN_REPORTS further decisions, see ProgressCallback."""
-        del finished, jobs
-        self._add(WORK_OF_DECISION * DECISIONS_BETWEEN_REPORTS)
-
-    def simulated(self, outcome: Outcome) -> None:
-        """Until here."""
-        work = WORK_OF_DECISION * outcome.decision_count + int(outcome.waiting_jobs.sum())
-        self._add(work - self.work)
-
-    def _add(self, work: int) -> None:
-        self.work += work
-        self._check(work)
 
 
 def _is_idle(outcome: Outcome, since_us: int) -> bool:
