@@ -7,10 +7,13 @@ from typing import Any
 from motet.insight.expected_start import expected_start_words, later_view
 
 
-def start(*times: float | None, because: str = "") -> dict[str, Any]:
+def start(
+    *times: float | None, because: str = "", overdue_s: float | None = None
+) -> dict[str, Any]:
     return {
         **dict(zip(("low_s", "median_s", "high_s"), times, strict=True)),
         "unknown_because": because,
+        "overdue_s": overdue_s,
     }
 
 
@@ -36,3 +39,16 @@ def test_what_is_unknown_has_a_reason() -> None:
 def test_later_less_time_is_left_and_the_past_is_now() -> None:
     assert later_view(start(10.0, 60.0, 90.0), 20.0) == start(0.0, 40.0, 70.0)
     assert later_view(start(None, None, None, because="no"), 20.0)["high_s"] is None
+
+
+def test_a_range_that_has_passed_is_no_start_at_once() -> None:
+    late = later_view(start(10.0, 60.0, 90.0), 120.0)
+    assert late == start(None, None, None, because="its range has passed", overdue_s=30.0)
+    assert words(late) == "overdue: expected until 970; unknown now"
+    assert words(later_view(start(10.0, 60.0, 90.0), 90.5)) == "at once"
+
+
+def test_the_answer_of_a_server_that_knows_no_overdue_starts_is_told() -> None:
+    older = start(0.0, 0.0, 0.0)
+    del older["overdue_s"]
+    assert words(older) == "at once"

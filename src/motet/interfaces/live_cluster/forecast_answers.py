@@ -25,18 +25,21 @@ _DELAYED = ("id", "name", "user", "delay_s", "largest_delay_s")
 @dataclass(frozen=True)
 class StartRange:
     """When a job is expected to start, in seconds from the answer on: nine of ten starts are aimed
-    to lie from `low_s` to `high_s`. All None: unknown, `unknown_because` says why."""
+    to lie from `low_s` to `high_s`. All None: unknown, `unknown_because` says why; `overdue_s`: for
+    how long a range has passed; None: there was none."""
 
     low_s: float | None
     median_s: float | None
     high_s: float | None
     unknown_because: str
+    overdue_s: float | None = None
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
         """From its document."""
         low_s, median_s, high_s = (found[f"{name}_s"] for name in ("low", "median", "high"))
-        return cls(low_s, median_s, high_s, found["unknown_because"] or "")
+        because, overdue_s = found["unknown_because"] or "", found.get("overdue_s")
+        return cls(low_s, median_s, high_s, because, overdue_s)
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,8 @@ class RangeCoverage:
 @dataclass(frozen=True)
 class JobExplanation:
     """Why a job waits and where it ran. `reason`, `message`: of the present wait, empty: it does
-    not wait. `advice`: what its user could do. `expected_start`: None: it does not wait, or there
-    is no prediction yet. `waited_s`: seconds by the reasons of `motet explain --json`. `ran_s`:
+    not wait. `advice`: what its user could do. `expected_start`: None: it does not wait.
+    `waited_s`: seconds by the reasons of `motet explain --json`. `ran_s`:
     seconds with slots. `chapters`: a row per stretch of time with `from`, `to` and `sentence`."""
 
     job: int

@@ -186,8 +186,8 @@ class JobRoutes:
         return found if caller.may_use(found["user"]) else {**found, **_HIDDEN}
 
     async def explain(self, number: int) -> dict[str, Any]:
-        """Why a job waited and where it ran, until now. `expected_start`: None: it does not wait,
-        or there is no prediction yet."""
+        """Why a job waited and where it ran, until now. `expected_start`: None: it does not
+        wait."""
         now_us = time.time_ns() // 1000
         writes_us = await asyncio.to_thread(
             checkpoint_writes_us, self._workplace.checkpoint_folder(number)

@@ -39,6 +39,7 @@ from motet.interfaces.server.network.exposure import Exposure
 from motet.interfaces.server.network.listening import HttpServer, listener_for, tell_clients
 from motet.interfaces.server.network.root_path import RootPath
 from motet.interfaces.server.policy_routes import add_policy_routes
+from motet.interfaces.server.predictions.follower_process import FollowerProcess
 from motet.interfaces.server.predictions.program import ForecastProgram
 from motet.interfaces.server.predictions.routes import add_forecast_routes
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
@@ -166,7 +167,8 @@ class _ServerParts:
         self._tables, self.changes = ReadTables(folder), Changes()
         self._metrics = ServerMetrics(folder)
         self._kernels = kernels
-        self._predictions = StartPredictions(self._journal, folder, self.changes.changed)
+        follower = FollowerProcess(self._journal, folder)
+        self._predictions = StartPredictions(follower, self.changes.changed)
         self._replays = ReplayStore(folder)
         self._beside = self._opened_beside()
         surroundings = job_environment(), training_program(), options.lease_s
@@ -174,6 +176,7 @@ class _ServerParts:
         self._workplace = Workplace(folder, *surroundings, *accesses)
         store = WebhookStore(folder / "webhook-secrets")
         self._webhooks = Webhooks(store, self._journal, self._audit)
+        own_observers = self._metrics, MasterLog(), self._webhooks, self._predictions
         self._master = MasterLoop(
             self._journal,
             options.cluster,
@@ -183,7 +186,7 @@ class _ServerParts:
             on_failure,
             options.drain_after,
             self._follow,
-            [self._metrics, MasterLog(), self._webhooks, *self._beside.observers],
+            [*own_observers, *self._beside.observers],
             options.queues,
             kernels.prepare,
             self._beside.processes,

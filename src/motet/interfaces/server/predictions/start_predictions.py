@@ -2,49 +2,69 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from motet.domain.units import SECOND_US, iso_time, seconds
-from motet.insight.expected_start import later_view
+from motet.insight.expected_start import later_view, unknown_start
+from motet.interfaces.server.predictions.pacing import Pacing
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState
+from motet.live.master.facts import PolicyChosen
+from motet.live.master.master import DurableStep
+from motet.live.master.state import LiveState
 
-FIRST_PAUSE_S = 5.0
-"""Jobs that wait for less have no prediction."""
-_SHORTEST_PAUSE_S = 2.0
-_PAUSE_RATIO = 20
-"""Pauses are so many times as long as rounds: predictions take a twentieth of a core."""
 _WAITING = (JobState.PENDING, JobState.PREEMPTED)
-_MODULE = "motet.interfaces.forecasts.follower"
-_NOTHING: Mapping[str, Any] = {"starts": {}, "ends": {}, "made_us": 0, "coverage": None}
+_NOTHING: Mapping[str, Any] = {
+    "starts": {},
+    "ends": {},
+    "made_us": 0,
+    "coverage": None,
+    "because": "",
+    "asked_us": 0,
+}
 WATCHED_S, FRESH_S, OLDEST_S = 60.0, 30.0, 600.0
 """How long predictions go on after a page has shown them; from which age on a page asks for new
 ones; from which age on it shows no ends."""
+NOT_YET = "not predicted yet"
+_FAILED = "the simulation failed, the log of the server says why"
+_LOG = logging.getLogger("motet.predictions")
+
+
+class Follower(Protocol):
+    """Predicts when it is asked, see FollowerProcess."""
+
+    def ask(self, now_us: int) -> Mapping[str, Any]:
+        """The answer; without a result only `failed`, the reason, and `cpu_s`."""
+        ...
+
+    def close(self) -> None:
+        """End it, also while another thread asks."""
+
+    def wait(self) -> None:
+        """After `close`, when no thread asks any more."""
 
 
 class StartPredictions:
-    """A thread that asks the process after changes, while jobs wait or a page shows them; the
-    process starts with the first question and starts again if it ends."""
+    """A thread that asks the process after changes, while jobs wait or a page shows predictions,
+    and when a predicted time has come. Observes the master (see MasterObserver)."""
 
-    def __init__(self, journal: str, folder: Path, on_change: Callable[[], None]) -> None:
-        """`journal`: a database URL, or the path of a SQLite file; `folder`: of the server's state.
-        `on_change`: called after every round."""
-        self._command = (sys.executable, "-P", "-m", _MODULE, journal, str(folder))
-        self._on_change = on_change
-        self._waiting: set[int] = set()
+    def __init__(
+        self, process: Follower, on_change: Callable[[], None], pacing: Pacing | None = None
+    ) -> None:
+        """`on_change`: called after every round."""
+        self._process, self._on_change = process, on_change
+        self._pacing = pacing or Pacing()
+        self._lock = threading.Lock()
+        self._waiting_since_us: dict[int, int] = {}
+        self._found, self._is_unsettled, self._policies = _NOTHING, False, 0
         self._watched_until_s = 0.0
-        self._found: Mapping[str, Any] = _NOTHING
-        self._process: subprocess.Popen[str] | None = None
-        self._changed, self._closing = threading.Event(), threading.Event()
+        self._last_failure = ""
+        self._changed, self._hurry = threading.Event(), threading.Event()
+        self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="predictions", daemon=True)
 
     def start(self) -> None:
@@ -53,9 +73,15 @@ class StartPredictions:
 
     def follow(self, jobs: Sequence[LiveJob]) -> None:
         """Jobs have changed; called on the thread of the master."""
-        for job in jobs:
-            waits = job.state in _WAITING
-            (self._waiting.add if waits else self._waiting.discard)(job.number)
+        now_us = _now_us()
+        with self._lock:
+            for job in jobs:
+                if job.state in _WAITING and not job.is_held:
+                    self._waiting_since_us.setdefault(job.number, now_us)
+                elif self._waiting_since_us.pop(job.number, None) is not None:
+                    self._is_unsettled |= (
+                        self._found["starts"].pop(str(job.number), None) is not None
+                    )
         if self._is_wanted():
             self._changed.set()
 
@@ -69,20 +95,25 @@ class StartPredictions:
         """Expected starts (as `of`) and ends (`low`, `median`, `high` in Unix seconds, None: later
         than what was simulated) of jobs; those that are missing are not known."""
         found = self._found
-        waiting = {number: self.of(number, now_us) for number in [*self._waiting]}
+        waiting = {number: self.of(number, now_us) for number in [*self._waiting_since_us]}
         starts = {number: start for number, start in waiting.items() if start is not None}
         is_old = now_us - found["made_us"] > OLDEST_S * SECOND_US
         ends = {} if is_old else {int(job): end for job, end in found["ends"].items()}
         return starts, ends
 
     def of(self, number: int, now_us: int) -> dict[str, Any] | None:
-        """The latest prediction of a waiting job: `made` (ISO 8601), `low_s`, `median_s` and
-        `high_s` from now on, `unknown_because`; None: there is none yet."""
-        found = self._found["starts"].get(str(number))
-        if found is None or number not in self._waiting:
+        """The latest prediction of a waiting job: `made` (ISO 8601; None: there is none yet),
+        `low_s`, `median_s` and `high_s` from now on, `unknown_because`, `overdue_s`; None: it does
+        not wait, or has got its slots."""
+        found, since_us = self._found, self._waiting_since_us.get(number)
+        if since_us is None:
             return None
-        passed_s = seconds(now_us - found["made_us"])
-        return {"made": iso_time(found["made_us"]), **later_view(found, passed_s)}
+        if (start := found["starts"].get(str(number))) is not None:
+            passed_s = seconds(now_us - found["made_us"])
+            return {"made": iso_time(found["made_us"]), **later_view(start, passed_s)}
+        if found["asked_us"] < since_us:
+            return {"made": None, **unknown_start(NOT_YET)}
+        return {"made": None, **unknown_start(found["because"])} if found["because"] else None
 
     @property
     def coverage(self) -> Mapping[str, Any] | None:
@@ -94,51 +125,92 @@ class StartPredictions:
         """End thread and process."""
         self._closing.set()
         self._changed.set()
-        if self._process is not None:
-            self._process.kill()
+        self._hurry.set()
+        self._process.close()
         if self._thread.is_alive():
             self._thread.join()
-        if self._process is not None:
-            self._process.wait()
+        self._process.wait()
+
+    # -- an observer of the master -----------------------------------------------------------------
+
+    def began(self, state: LiveState) -> None:
+        """See MasterObserver."""
+
+    def stepped(
+        self, steps: Sequence[DurableStep], jobs: Sequence[LiveJob], state: LiveState
+    ) -> None:
+        """Another policy makes all predictions invalid: they are made anew without a pause."""
+        del jobs, state
+        if any(isinstance(fact, PolicyChosen) for step in steps for fact in step.facts):
+            with self._lock:
+                self._policies += 1
+                self._is_unsettled |= bool(self._found["starts"])
+                self._found = {**_NOTHING, "coverage": self._found["coverage"]}
+            self._changed.set()
+            self._hurry.set()
+
+    def launched(self) -> None:
+        """See MasterObserver."""
 
     # -- the thread --------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        pause_s = FIRST_PAUSE_S
+        pacing, wait_s, next_s = self._pacing, self._pacing.first_s, 0.0
         while not self._closing.is_set():
-            self._changed.wait()
-            if self._closing.wait(pause_s):
+            self._changed.wait(self._fresh_s())
+            self._hurry.wait(max(next_s - time.monotonic(), wait_s))
+            if self._closing.is_set():
                 return
+            self._hurry.clear()
             self._changed.clear()
             if not self._is_wanted():
                 continue  # The jobs have started meanwhile.
-            answer = self._ask()
-            if answer is None:
-                self._changed.set()  # The process has ended: ask another one.
-                pause_s = FIRST_PAUSE_S
-            else:
-                self._found = answer
-                self._on_change()
-                pause_s = max(_PAUSE_RATIO * answer["cpu_s"], _SHORTEST_PAUSE_S)
+            asked_us, policies, self._is_unsettled = _now_us(), self._policies, False
+            answer = self._process.ask(asked_us)
+            if self._closing.is_set():
+                return
+            self._take(answer, asked_us, policies)
+            self._on_change()
+            pause_s = (pacing.failed if answer["failed"] else pacing.succeeded)(answer["cpu_s"])
+            wait_s, next_s = pacing.shortest_s, time.monotonic() + pause_s
+
+    def _fresh_s(self) -> float | None:
+        """For how long the predictions hold while no job changes; None: on and on."""
+        with self._lock:
+            found = self._found
+            known = [start["high_s"] for start in found["starts"].values()]
+        ends_s: list[float] = [high_s for high_s in known if high_s is not None]
+        if not ends_s:
+            return None
+        age_s: float = time.time() - seconds(found["made_us"])
+        return max(min(*ends_s, self._pacing.longest_s) - age_s, 0.0)
 
     def _is_wanted(self) -> bool:
         is_watched = time.monotonic() < self._watched_until_s
-        return bool(self._waiting or self._found["starts"] or is_watched)
+        return bool(self._waiting_since_us or self._is_unsettled or is_watched)
 
-    def _ask(self) -> Mapping[str, Any] | None:
-        """None: the process has ended; the next round starts another one."""
-        if self._process is None or self._process.poll() is not None:
-            pipe = subprocess.PIPE
-            self._process = subprocess.Popen(
-                [*self._command, str(os.getpid())], stdin=pipe, stdout=pipe, encoding="utf-8"
-            )
-        if self._closing.is_set():  # `close` may have looked for the process before it started.
-            self._process.kill()
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with suppress(BrokenPipeError, ValueError):
-            self._process.stdin.write(json.dumps({"now_us": time.time_ns() // 1000}) + "\n")
-            self._process.stdin.flush()
-            found: Mapping[str, Any] = json.loads(self._process.stdout.readline())
-            return found
-        return None
+    def _take(self, answer: Mapping[str, Any], asked_us: int, policies: int) -> None:
+        """`policies`: how many there had been when it was asked for."""
+        if failure := answer["failed"]:
+            self._changed.set()  # Try again.
+            if failure != self._last_failure:
+                _LOG.warning("prediction_failed", extra={"fields": {"error": failure}})
+        self._last_failure = failure
+        with self._lock:
+            coverage = answer.get("coverage", self._found["coverage"])
+            if policies != self._policies:
+                self._found = {**_NOTHING, "coverage": coverage}
+                self._is_unsettled = True
+            elif failure:
+                told = {"because": _FAILED, "asked_us": asked_us, "coverage": coverage}
+                self._found = {**self._found, **told}
+                self._is_unsettled |= "coverage" not in answer
+            else:
+                given, waiting = answer["starts"], self._waiting_since_us
+                starts = {job: start for job, start in given.items() if int(job) in waiting}
+                self._is_unsettled |= len(starts) < len(given)
+                self._found = {**answer, "starts": starts, "asked_us": asked_us}
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000
