@@ -33,7 +33,7 @@ from motet.interfaces.forecasts.prediction_store import PredictionStore
 from motet.live.master.state import LiveState
 from motet.runtime.executor.process_control import die_with_parent, exit_at_once
 
-BUDGET_S = 3.0
+BUDGET_S = 6.0
 """Of the processor: a process of low priority waits for it on a machine that has much to do. With a
 longer one pauses would be too long for jobs that begin to wait meanwhile."""
 _NICENESS = 10

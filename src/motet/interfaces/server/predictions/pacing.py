@@ -13,7 +13,7 @@ class Pacing:
     one."""
 
     def __init__(
-        self, first_s: float = 5.0, shortest_s: float = 2.0, longest_s: float = 60.0
+        self, first_s: float = 5.0, shortest_s: float = 2.0, longest_s: float = 120.0
     ) -> None:
         self.first_s, self.shortest_s, self.longest_s = first_s, shortest_s, longest_s
         self._failed = 0
