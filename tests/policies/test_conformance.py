@@ -12,13 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from example_count import examples
+from motet.domain.actions import Start
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
+from motet.domain.events import MachineAdded, Submitted
 from motet.domain.policy import Policy
-from motet.domain.snapshot import Snapshot
+from motet.domain.snapshot import Queues, Snapshot
 from motet.domain.units import SECOND_US
 from motet.domain.wait import Wait
 from motet.engine.policy_loading.catalogue import built_in_policies
+from motet.engine.state.cluster_state import ClusterState
+from motet.engine.step import Engine
 from motet.placement.planners import ConsolidatingPlanner
 from motet.sim.replay.outcome import Outcome
 from motet.sim.replay.simulation import Simulation
@@ -126,3 +130,15 @@ def test_the_order_of_the_input_changes_nothing(policy: Any, rows: Any, data: An
     one, other = run(workload_of(rows), policy()), run(workload_of(rows, order), policy())
     for name, column in one.columns.items():
         np.testing.assert_array_equal(column, other.columns[name], err_msg=name)
+
+
+@pytest.mark.parametrize("policy", list(policies()))
+def test_a_cluster_without_machines_has_jobs_that_wait(policy: Any) -> None:
+    """A team's server begins so, until machines join."""
+    policy = policy()
+    state = ClusterState(ClusterSpec.of([]), policy.memory_columns, {}, Queues())
+    engine = Engine(policy, ConsolidatingPlanner(), state)
+    engine.try_policy(policy)
+    assert engine.step(0, [Submitted(1, {"gpus": 1, "remaining_us": SECOND_US})]) == []
+    (start,) = engine.step(1, [MachineAdded(0, "m0", 1)])
+    assert isinstance(start, Start)

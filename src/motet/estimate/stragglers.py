@@ -21,6 +21,8 @@ def stragglers(speeds: MachineSpeeds, now_us: int, ratio: float, memory_us: int)
     """
     is_known: Bools = (speeds.measured_us != UNKNOWN) & (speeds.measured_us >= now_us - memory_us)
     times_as_long = np.where(is_known, speeds.times_as_long, 1.0)
+    if not len(times_as_long):
+        return np.zeros(0, dtype=np.bool_)
     slow: Bools = times_as_long >= ratio * np.quantile(times_as_long, 0.5, method="lower")
     return slow
 

@@ -167,7 +167,7 @@ def _widths(snapshot: Snapshot) -> Widths:
     known, size = snapshot.estimates, len(snapshot.jobs)
     mode = np.zeros(size, dtype=np.int64) if known is None else known.speed_mode
     parameters = np.zeros((size, len(PARAMETERS))) if known is None else known.speed
-    request, together_gpus = request_of(snapshot.jobs), int(snapshot.cluster.gpus.max())
+    request, together_gpus = request_of(snapshot.jobs), int(snapshot.cluster.gpus.max(initial=0))
     return widths_of(request, mode, parameters, snapshot.gpu_count, together_gpus)
 
 

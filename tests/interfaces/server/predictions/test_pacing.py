@@ -7,7 +7,9 @@ import pytest
 from motet.interfaces.server.predictions.pacing import Pacing
 
 
-@pytest.mark.parametrize(("cpu_s", "pause_s"), [(0.01, 2.0), (0.5, 10.0), (6.0, 120.0), (9.0, 120.0)])
+@pytest.mark.parametrize(
+    ("cpu_s", "pause_s"), [(0.01, 2.0), (0.5, 10.0), (6.0, 120.0), (9.0, 120.0)]
+)
 def test_a_round_is_followed_by_twenty_times_its_time(cpu_s: float, pause_s: float) -> None:
     assert Pacing().succeeded(cpu_s) == pause_s
 
