@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
-from motet.remote_memory.borrower import borrowed_memory
+from marked_process import motet_process
+from motet.remote_memory.borrower import borrowed_memory, slab_store
+from motet.remote_memory.borrower.backup_file import BackupFile
 from motet.remote_memory.borrower.borrowed_memory import BorrowedMemory, DeviceSettings
+from motet.remote_memory.borrower.lender_link import LenderLink
+from motet.remote_memory.borrower.store_operation import PageStore
 from motet.remote_memory.core.device_geometry import DeviceGeometry
+from motet.remote_memory.core.device_slab import SlabMapping
+from motet.remote_memory.core.pending_writes import PageBatch
+from motet.remote_memory.device.lender_addresses import lender_at
+from motet.remote_memory.device.memory_folder import MemoryFolder
 from motet.transport import new_secret
+from motet.transport.client.call import Call
 from remote_memory_parts import (
     PAGE,
     SECRET,
+    SLAB_BYTES,
     SLAB_PAGES,
     MovableMemory,
     borrowing,
@@ -175,3 +190,91 @@ def test_the_first_answer_of_a_lender_can_be_waited_for(tmp_path: Path) -> None:
         assert not memory.wait_for_lender(0.0)
     with lending() as lender, borrowing(tmp_path, [lender.endpoint]) as memory:
         assert memory.wait_for_lender(10.0)
+
+
+@pytest.fixture
+def held_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """All writes to backups wait until it is set."""
+    goes_on, write_file = threading.Event(), BackupFile.write
+
+    def held(file: BackupFile, memory: memoryview, batch: PageBatch) -> None:
+        goes_on.wait()
+        write_file(file, memory, batch)
+
+    monkeypatch.setattr(BackupFile, "write", held)
+    yield goes_on
+    goes_on.set()
+
+
+def make_hot(store: PageStore, slab: int) -> None:
+    """In the midst of a period."""
+    into = memoryview(bytearray(SLAB_BYTES))
+    for _ in range(20):
+        store.begin_read(slab * SLAB_BYTES, into)
+
+
+@pytest.mark.cluster
+def test_a_device_ends_while_a_stopped_lender_does_not_take_the_pages_it_is_given(
+    tmp_path: Path, held_disk: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the check of lenders, which has its turn only once a second."""
+    monkeypatch.setattr(borrowed_memory, "PERIOD_S", 3600.0)
+    is_given, submit = threading.Event(), LenderLink.submit_write
+    folder = MemoryFolder(tmp_path / "memory")
+    secret = folder.secret()
+    lender = motet_process(
+        *("memory", "lend", "--slab", str(SLAB_BYTES), "--most", "1M", "--head-room", "1M"),
+        *("--state-dir", tmp_path / "lender", "--secret-file", folder.secret_file),
+    )
+    address = lender_at(lender.first_line().rpartition(" ")[2])
+
+    def stopped(link: LenderLink, mapping: SlabMapping, offset: int, data: memoryview) -> Call:
+        os.kill(lender.process.pid, signal.SIGSTOP)
+        process = psutil.Process(lender.process.pid)
+        wait_until(lambda: process.status() == psutil.STATUS_STOPPED)
+        call = submit(link, mapping, offset, data)
+        is_given.set()
+        return call
+
+    monkeypatch.setattr(LenderLink, "submit_write", stopped)
+    settings = DeviceSettings(DeviceGeometry(SLAB_BYTES, SLAB_BYTES), tmp_path / "backup")
+    try:
+        with BorrowedMemory(settings, [address], secret, "device") as memory:
+            assert memory.wait_for_lender(300.0)
+            data = content(1, SLAB_PAGES)
+            memory.store.begin_write(0, memoryview(data))
+            make_hot(memory.store, 0)
+            assert is_given.wait(300.0)
+            held_disk.set()
+        assert (tmp_path / "backup").read_bytes() == data
+    finally:
+        lender.process.kill()
+        lender.process.wait()
+
+
+def test_a_slab_gets_a_lender_while_another_one_is_given_its_pages(
+    tmp_path: Path, held_disk: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Evictions are answered meanwhile, too: the same thread does all of it."""
+    monkeypatch.setattr(borrowed_memory, "PERIOD_S", 3600.0)
+    monkeypatch.setattr(slab_store, "_GIVEN_PAGES", 1)
+    submit, is_unmapped = LenderLink.submit_write, list[bool]()
+    with (
+        lending() as lender,
+        borrowing(tmp_path, [lender.endpoint], is_mapped=False) as memory,
+    ):
+        store = memory.store
+
+        def given(link: LenderLink, mapping: SlabMapping, offset: int, data: memoryview) -> Call:
+            is_unmapped.append(store.unmapped(1))
+            if len(is_unmapped) == 1:
+                make_hot(store, 1)
+            return submit(link, mapping, offset, data)
+
+        monkeypatch.setattr(LenderLink, "submit_write", given)
+        store.begin_write(0, memoryview(content(1, SLAB_PAGES)))
+        make_hot(store, 0)
+        wait_until(lambda: store.remote_pages() == SLAB_PAGES)
+        assert is_unmapped == [True] + [False] * (SLAB_PAGES - 1)
+        assert read(store, 0, SLAB_PAGES) == content(1, SLAB_PAGES)
+        held_disk.set()

@@ -209,7 +209,7 @@ def test_a_new_lender_is_given_what_waits_for_the_disk(
             store.detach_all(str(lender.endpoint))
         before = store.remote_pages()
         assert memory.map_slab(0)
-        assert store.remote_pages() == before + 3
+        wait_until(lambda: store.remote_pages() == before + 3)
         assert read(store, 0) + read(store, 4, 2) == pending
         assert store.counters.read_local == 0
     finally:

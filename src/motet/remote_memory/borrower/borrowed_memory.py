@@ -163,10 +163,10 @@ class BorrowedMemory:
         with self._wake:
             self._is_ending = True
             self._wake.notify()
-        self._ending.set()
-        self._keeper.join()
-        for link in self._links.values():
+        for link in self._links.values():  # It ends the requests that the keeper waits for.
             link.close()
+        self._keeper.join()
+        self._ending.set()  # No earlier: a request to a lender that is silent may hold a lock.
         self._watcher.join()
         if isinstance(self.store, PrefetchingStore):
             self.store.close()
@@ -231,6 +231,7 @@ class BorrowedMemory:
                         self.store.activity.advance(now_s - next_s + PERIOD_S)
                     next_s = now_s + PERIOD_S
                 self.place_hot_slabs()
+                self._give_pending(next_s)
             except Exception:
                 _LOG.exception("a round of placement failed; it goes on")
 
@@ -242,6 +243,12 @@ class BorrowedMemory:
                     break
             self._is_awake = False
             return not self._is_ending
+
+    def _give_pending(self, until_s: float) -> None:
+        """Give new lenders their pages, until an event or the time: both come first."""
+        while self.store.give_pending():
+            if self._is_awake or self._is_ending or time.monotonic() >= until_s:
+                break
 
     def _send_done(self) -> None:
         with self._lock:
@@ -287,7 +294,10 @@ class BorrowedMemory:
 
     def map_slab(self, slab: int) -> bool:
         """Find a lender, or one more, for a slab that lacks one; whether it was found."""
-        return self.store.place(slab, self._find_lender) is SlabPlacement.PLACED
+        is_placed = self.store.place(slab, self._find_lender) is SlabPlacement.PLACED
+        if is_placed:
+            self._awake()  # The keeper gives the lender what the disk does not have yet.
+        return is_placed
 
     def _find_lender(self, taken: Sequence[str]) -> SlabMapping | None:
         slab_bytes = self._geometry.slab_bytes

@@ -6,6 +6,7 @@ have it, or else the disk. A read is a lender's if it has all of the pages.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Protocol
@@ -56,7 +57,7 @@ class StoreCounters:
         self.read_local = self.read_remote = self.written = self.repaired = 0
 
 
-_GIVEN_PAGES = MAX_TRANSFER_BYTES // PAGE_BYTES
+_GIVEN_PAGES = 64
 """So many pages of a slab are given to a new lender while its other requests wait."""
 _WRITTEN = 0
 """The ticket of a write that the backup has already."""
@@ -78,14 +79,25 @@ class SlabStore(SlabMap):
         self.counters = StoreCounters()
         self._backup = backup
         self._lenders = lenders
+        self._not_given = deque[tuple[int, int]]()
 
     def place(self, number: int, find: FindLender) -> SlabPlacement:
-        """See SlabMap. A slab's only lender gets what waits for the disk: a read from there would
-        wait behind it. A second one gets its pages by a repair."""
+        """See SlabMap. A slab's only lender is to get what waits for the disk, by `give_pending`:
+        a read from there would wait behind it. A second one gets its pages by a repair."""
         found = super().place(number, find)
         if found is SlabPlacement.PLACED and len(self._slabs[number].mappings) == 1:
-            self._give_pending(number)
+            parts = range(0, self.geometry.slab_pages, _GIVEN_PAGES)
+            self._not_given.extend((number, first) for first in parts)
         return found
+
+    def give_pending(self) -> bool:
+        """Give a new lender what the disk does not have yet of the next part of its slab; False:
+        there is none. One thread at a time."""
+        if not self._not_given:
+            return False
+        for write in self._send_pending(*self._not_given.popleft()):
+            write.end()
+        return True
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -198,19 +210,17 @@ class SlabStore(SlabMap):
         )
         return ReplicatedWrite(self, sent) if sent else None
 
-    def _give_pending(self, number: int) -> None:
-        """Give the lender of a slab what the disk does not have yet."""
-        slab_pages = self.geometry.slab_pages
+    def _send_pending(self, number: int, first: int) -> list[RemoteWrite]:
+        """What the disk does not have yet of a part of a slab. `first`: its first page."""
+        place = number * self.geometry.slab_pages + first
+        pages = min(_GIVEN_PAGES, self.geometry.slab_pages - first)
 
-        def fills(slab: SlabCopies, first: int) -> Iterator[tuple[CopyFill, memoryview]]:
-            place, most = number * slab_pages + first, min(_GIVEN_PAGES, slab_pages - first)
-            for start, content in self._backup.pending_runs(place, most):
+        def fills(slab: SlabCopies) -> Iterator[tuple[CopyFill, memoryview]]:
+            for start, content in self._backup.pending_runs(place, pages):
                 for fill in slab.begin_fill(first + start, len(content) // PAGE_BYTES):
                     yield fill, content
 
-        for first in range(0, slab_pages, _GIVEN_PAGES):
-            for sent in self._send_fills(number, partial(fills, first=first)):
-                sent.end()
+        return self._send_fills(number, fills)
 
     def _send_fills(
         self, number: int, begin: Callable[[SlabCopies], Iterable[tuple[CopyFill, memoryview]]]
