@@ -14,6 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
+CHANGED = "+changes"
+"""Behind the commit of a measurement whose code had changes that were not committed."""
+_CODE = ("src", "benchmarks", ":!benchmarks/records")
 _LOAD_AT_START = os.getloadavg()[0]
 
 
@@ -68,16 +71,28 @@ def report(name: str, title: str, figures: list[Figure], plot: bool = True) -> N
 
 def made_here() -> dict[str, str]:
     """The command of this process, the date, the commit and the load averages of the machine."""
-    head = ["git", "-C", str(RESULTS.parent), "rev-parse", "--short=8", "HEAD"]
-    commit = subprocess.run(head, capture_output=True, text=True, check=False).stdout.strip()
     script = Path(sys.argv[0]).name
     loads = ", ".join(f"{load:.1f}" for load in os.getloadavg())
     return {
         "command": shlex.join(["python", f"benchmarks/{script}", *sys.argv[1:]]),
         "date": datetime.now(UTC).date().isoformat(),
-        "commit": commit or "unknown",
+        "commit": commit_of(RESULTS.parents[1]),
         "load": f"{loads} on {os.cpu_count()} cores ({_LOAD_AT_START:.1f} at the start)",
     }
+
+
+def commit_of(tree: Path) -> str:
+    """HEAD, with CHANGED where code differs from it; records and pages are no code."""
+    head = _git(tree, "rev-parse", "--short=8", "HEAD")
+    if not head:
+        return "unknown"
+    return head + (CHANGED if _git(tree, "status", "--porcelain", "--", *_CODE) else "")
+
+
+def _git(tree: Path, *arguments: str) -> str:
+    """Its output; nothing where it fails."""
+    command = ["git", "-C", str(tree), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def parser(description: str) -> argparse.ArgumentParser:

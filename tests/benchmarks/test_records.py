@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from support.figures import CHANGED, commit_of
+from support.hosts import ROOT
 from support.recorded_claims import NAMES, recorded_claims
 from support.records import MADE, RECORDS, Record, RecordMissing, keep
 
@@ -62,6 +67,62 @@ def test_every_record_tells_how_it_was_made_and_belongs_to_the_page() -> None:
     assert set(found) == set(NAMES)
     for record in found.values():
         assert all(record.made[key] for key in MADE)
+
+
+def git(tree: Path, *arguments: str) -> str:
+    """Its output. Skips the test where it fails."""
+    if shutil.which("git") is None:
+        pytest.skip("needs git")
+    command = ["git", "-C", str(tree), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"needs the history of the repository: {done.stderr.strip()}")
+    return done.stdout
+
+
+def test_the_code_of_every_record_is_in_the_history() -> None:
+    """A branch that is rebased loses the commits that its records name."""
+    if git(ROOT, "rev-parse", "--is-shallow-repository").strip() != "false":
+        pytest.skip("needs the whole history of the repository")
+    history = git(ROOT, "rev-list", "HEAD").split()
+    for name in NAMES:
+        commit = Record.read(name).made["commit"].removesuffix(CHANGED)
+        assert any(each.startswith(commit) for each in history), f"{name}: {commit}"
+
+
+@pytest.fixture
+def no_git_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a hook name the repository that it is of."""
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.mark.usefixtures("no_git_variables")
+def test_a_commit_tells_whether_the_code_had_changes(tmp_path: Path) -> None:
+    code, record, page = (
+        tmp_path / path for path in ("src/code.py", "benchmarks/records/one.json", "docs/page.md")
+    )
+    for path in (code, record, page):
+        path.parent.mkdir(parents=True)
+        path.write_text("1")
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", ".")
+    who = ("-c", "user.name=T", "-c", "user.email=t@example.org")
+    git(tmp_path, *who, "commit", "--quiet", "--no-verify", "--message", "first")
+    head = git(tmp_path, "rev-parse", "HEAD")[:8]
+    record.write_text("2")
+    page.write_text("2")
+    assert commit_of(tmp_path) == head
+    code.write_text("2")
+    assert commit_of(tmp_path) == f"{head}+changes"
+    git(tmp_path, "checkout", "--quiet", ".")
+    assert commit_of(tmp_path) == head
+    (tmp_path / "benchmarks" / "new.py").write_text("1")
+    assert commit_of(tmp_path) == f"{head}+changes"
+
+
+def test_the_code_without_a_history_has_no_commit(tmp_path: Path) -> None:
+    assert commit_of(tmp_path) == "unknown"
 
 
 def test_the_records_have_the_figure_of_every_claim() -> None:
