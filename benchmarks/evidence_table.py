@@ -83,9 +83,9 @@ of each.""",
         claims_table(recorded_claims(records)),
         """## Records
 
-The commit is that of the measured code; `+changes` stands behind it where this code had changes that
-were not committed. Transcribed figures were copied by hand from the page of the system, because the
-command wrote no records then; their commit is the one that added them.""",
+The commit is that of the measured code; `+changes` stands behind it where this code had changes
+that were not committed. Transcribed figures were copied by hand from the page of the system,
+because the command wrote no records then; their commit is the one that added them.""",
         records_table(list(records.values())),
     ]
     _put(parts, RECORDED)

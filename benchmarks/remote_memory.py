@@ -36,6 +36,7 @@ from motet.remote_memory.nbd.nbd_server import NbdServer
 from motet.transport import Endpoint, new_secret, use_short_switch_interval
 from support.figures import Figure, report
 from support.hosts import unwind_when_terminated
+from support.memory_figures import REPEAT
 
 SIZE, SLAB = 256 << 20, 64 << 20
 CASES = {
@@ -210,7 +211,7 @@ def main() -> None:
     unwind_when_terminated()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=1.5)
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--repeat", type=int, default=REPEAT)
     parser.add_argument("--dir", type=Path, default=Path())
     parser.add_argument("--only", nargs="*", choices=["nbdkit", "local", "remote", "disk"])
     parser.add_argument("--case", nargs="*", choices=[*CASES])

@@ -32,6 +32,7 @@ from motet.testbed.testbed import Testbed
 from support.block_load import transfer
 from support.figures import Figure, report
 from support.hosts import unwind_when_terminated
+from support.memory_figures import REPEAT
 from support.memory_processes import device_process, lender_processes, load
 from support.throttled_disk import is_measurable
 
@@ -85,8 +86,8 @@ def _figures(folder: Path, place: str) -> list[Figure]:
     return [
         Figure(
             f"{place}{case}",
-            f"{best['Motet'][0]:,.0f} MB/s, {best['Motet'][1] / 1e3:.2f} ms",
-            f"{best['nbdkit'][0]:,.0f} MB/s, {best['nbdkit'][1] / 1e3:.2f} ms",
+            f"{best['Motet'][0]:,.0f} MB/s, {best['Motet'][1] / 1e3:.2f} ms/MiB",
+            f"{best['nbdkit'][0]:,.0f} MB/s, {best['nbdkit'][1] / 1e3:.2f} ms/MiB",
             round(best["Motet"][0] / best["nbdkit"][0], 3),
             1.0 if "128K" in case else None,
         )
@@ -156,7 +157,7 @@ def on_this_machine() -> list[Figure]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=2.0)
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--repeat", type=int, default=REPEAT)
     parser.add_argument("--inside", nargs=5, help=argparse.SUPPRESS)
     return parser.parse_args()
 

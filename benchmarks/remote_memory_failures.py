@@ -5,9 +5,10 @@
 The slabs are at six lender processes, the backup is on a throttled disk. The program reads rows of
 1 KiB and writes one in twenty; popular ones are drawn by Zipf's law. Prints the loss of
 throughput in the seconds after a random lender was killed, after the busiest one was killed, and
-while one slab per second is evicted; and how long it takes to map and to evict a slab. Takes four
-minutes; the results are in results/remote_memory_failures.json. Needs Linux, root, fio and control
-groups of version 1 (for the throttle).
+while one slab per second is evicted; the loss in as many seconds without an event; and how long it
+takes to map and to evict a slab. Takes five minutes; the results are in
+results/remote_memory_failures.json. Needs Linux, root, fio and control groups of version 1 (for the
+throttle).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from motet.transport import new_secret, use_short_switch_interval
 from support.evicting_lender import EvictingLender, EvictingLenders
 from support.figures import Figure, report
 from support.hosts import unwind_when_terminated
+from support.memory_figures import LOST, NO_EVENT
 from support.memory_processes import load
 from support.throttled_disk import Disk, is_measurable, throttled_disk
 
@@ -41,7 +43,7 @@ BLOCK, ROW = 16 << 10, 1 << 10
 SHARE, WRITES, ZIPF = 75, 0.05, 0.8
 PENDING = 8 << 20
 SETTLE_S, BEFORE_S, AFTER_S, EVICTIONS = 2, 3, 8, 10
-BUSIEST = 3
+BUSIEST, QUIET = 3, 5
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,17 @@ def running(
         program.end()
 
 
+def without_event(group: EvictingLenders, disk: Disk, given: Given) -> list[float]:
+    """The loss of throughput from one time to the next, while nothing happens."""
+    group.replace_dead()
+    with running(given.nbytes, disk, group.all, given.secret) as (program, _):
+        losses = []
+        for _ in range(QUIET):
+            before = program.rate(BEFORE_S)
+            losses.append(1 - program.rate(AFTER_S) / before)
+    return losses
+
+
 def kill_one(group: EvictingLenders, disk: Disk, given: Given, *, is_busiest: bool) -> float:
     """The loss of throughput after a lender was killed."""
     group.replace_dead()
@@ -182,6 +195,7 @@ def main() -> None:
         print(f"{disk.name}: {disk.iops():,.0f} random reads of 4 KiB per second", flush=True)
         shape = Given(nbytes, new_secret())
         group = stack.enter_context(EvictingLenders(LENDERS, shape.secret, SLAB, nbytes // SLAB))
+        quiet_losses = without_event(group, disk, shape)
         random_losses = [kill_one(group, disk, shape, is_busiest=False) for _ in range(given.runs)]
         print("the busiest:", flush=True)
         busiest_losses = [kill_one(group, disk, shape, is_busiest=True) for _ in range(BUSIEST)]
@@ -191,9 +205,10 @@ def main() -> None:
         f"What failed lenders and evictions cost a program with {SHARE} % of {given.mb} MB in "
         f"memory, {LENDERS} lenders (peer: the paper's VoltDB)",
         [
-            _lost("a random lender is killed", random_losses, "34.5 %"),
-            _lost("the busiest lender is killed", busiest_losses, "58.3 %"),
-            _lost(f"a slab of {SLAB >> 20} MiB is evicted per second", [loss], "2.3 %"),
+            _lost(NO_EVENT, quiet_losses, ""),
+            _lost(f"{LOST}a random lender is killed", random_losses, "34.5 %"),
+            _lost(f"{LOST}the busiest lender is killed", busiest_losses, "58.3 %"),
+            _lost(f"{LOST}a slab of {SLAB >> 20} MiB is evicted per second", [loss], "2.3 %"),
             _took("map a slab", mapped, "54.25 ms"),
             _took("evict a slab, until its memory is free", times, "0.36 ms"),
         ],
@@ -206,7 +221,7 @@ def _lost(name: str, losses: list[float], paper: str) -> Figure:
     median, count = statistics.median(losses), len(losses)
     spread = f" ({100 * min(losses):.0f} to {100 * max(losses):.0f} %, {count} runs)"
     measured = f"{100 * median:.1f} %{spread if count > 1 else ''}"
-    return Figure(f"throughput lost: {name}", measured, paper, round(1 - median, 3))
+    return Figure(name, measured, paper, round(1 - median, 3))
 
 
 def _took(name: str, times: list[float], paper: str) -> Figure:

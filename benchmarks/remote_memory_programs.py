@@ -28,6 +28,7 @@ from motet.remote_memory.wire.memory_views import DeviceView
 from support.figures import Figure, report
 from support.hosts import unwind_when_terminated
 from support.memcached_load import Measured
+from support.memory_figures import PROGRAM_MB
 from support.memory_processes import (
     PENDING,
     DeviceProcess,
@@ -164,7 +165,7 @@ def main() -> None:
     """See the module."""
     unwind_when_terminated()
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--mb", type=int, default=128)
+    parser.add_argument("--mb", type=int, default=PROGRAM_MB)
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--dir", type=Path, default=Path())
     parser.add_argument("--only", nargs="*", default=[""], help="beginnings of names")

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain
 
-from support.infiniswap_claims import as_root
+from support.infiniswap_claims import as_root, best_of
+from support.memory_figures import PROGRAM_MB
 from support.pages import Row, table
 from support.records import Record
 
@@ -42,6 +43,7 @@ class Part:
 
 def _device(record: Record) -> str:
     """The block device beside nbdkit."""
+    text = "Requests per second, and CPU time of the serving processes per request"
     rows = []
     for case in _after(record, "remote: "):
         remote, local, disk = (f"{server}: {case}" for server in ("remote", "local", "disk"))
@@ -53,7 +55,8 @@ def _device(record: Record) -> str:
             ]
         )
     head = ["", NBDKIT, "NBD server alone", "ratio", "device and lender", "ratio"]
-    return table([*head, "the same, backup on this machine's disk", "ratio"], rows)
+    cells = table([*head, "the same, backup on this machine's disk", "ratio"], rows)
+    return f"{text}, {best_of(record)}:\n\n{cells}"
 
 
 def _programs(record: Record) -> str:
@@ -75,7 +78,8 @@ def _programs(record: Record) -> str:
                 ]
             )
     head = ["", "swap space", "100 %", "75 %", "50 %", "100 % / 50 %", "50 %: times the disk's"]
-    return table([*head, "paper", "pages read from the lender"], rows)
+    used = f"Each program uses about {record.option('--mb', PROGRAM_MB):g} MB."
+    return f"{used}\n\n{table([*head, 'paper', 'pages read from the lender'], rows)}"
 
 
 def _arrays(record: Record) -> str:
@@ -98,6 +102,7 @@ def _disks(record: Record) -> list[str]:
 
 def _beside(record: Record) -> str:
     """Two hosts; and one machine, if that was measured."""
+    text = f"Bandwidth, and CPU time of the lending process per MiB, {best_of(record)}:"
     cases = [name for name in record.figures if not name.startswith(ONE_MACHINE)]
     places = {"two hosts": "", "one machine": ONE_MACHINE}
     has = {title: begin for title, begin in places.items() if begin + cases[0] in record.figures}
@@ -109,7 +114,7 @@ def _beside(record: Record) -> str:
         names = [begin + case for begin in has.values()]
         cells = [(record.peer(it), record.measured(it), record.judged(it)) for it in names]
         rows.append([case, *chain.from_iterable(cells)])
-    return table(head, rows)
+    return f"{text}\n\n{table(head, rows)}"
 
 
 def _failures(record: Record) -> str:
@@ -158,7 +163,7 @@ PARTS = (
     Part("nbdkit", "remote_memory_beside_nbdkit", 4, True, _beside),
     Part("programs", "remote_memory_programs", 5, True, _programs),
     Part("arrays", "remote_memory_arrays", 3, True, _arrays),
-    Part("failures", "remote_memory_failures", 4, True, _failures),
+    Part("failures", "remote_memory_failures", 5, True, _failures),
     Part("lender", "remote_memory_lender", 2, True, _lender),
     Part("balance", "remote_memory_balance", 2, True, _balance),
 )

@@ -8,6 +8,7 @@ the measurement takes too long to repeat, or needs a testbed, a log or an idle m
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,11 @@ class Record:
         document = json.loads(path.read_text(encoding="utf-8"))
         figures = {figure["name"]: figure for figure in document["figures"]}
         return cls(name, document["made"], figures)
+
+    def option(self, name: str, default: float) -> float:
+        """A number on the command line. `default`: that of the script."""
+        words = shlex.split(self.made["command"])
+        return float(words[words.index(name) + 1]) if name in words else default
 
     def measured(self, figure: str) -> str:
         """As text, with its unit."""

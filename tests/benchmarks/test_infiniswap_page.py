@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 import remote_memory_all
+from support.infiniswap_claims import INFINISWAP, best_of, infiniswap_claims
 from support.infiniswap_page import PARTS, Part
+from support.memory_figures import NO_EVENT
 from support.pages import begin_of
 from support.records import Record, keep
 
@@ -20,6 +22,27 @@ SCRIPT = "remote_memory_all.py"
 def test_a_section_of_the_page_is_that_of_the_record(part: Part) -> None:
     marked = f"{begin_of(SCRIPT, part.name)}\n{part.section()}\n<!-- evidence: ends -->"
     assert marked in remote_memory_all.PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [("", "the best of 3 runs"), (" --repeat 5", "the best of 5 runs"), (" --repeat 1", "one run")],
+)
+def test_the_runs_of_a_case_are_those_of_the_command(options: str, text: str) -> None:
+    made = {"command": f"python benchmarks/remote_memory.py{options}"}
+    assert best_of(Record("remote_memory", made, {})) == text
+
+
+def test_claims_about_events_tell_what_is_lost_without_one() -> None:
+    records = {name: Record.read(name) for name in INFINISWAP}
+    failures = records["remote_memory_failures"]
+    figures = {**failures.figures, NO_EVENT: {"measured": "2.0 % (-9 to 8 %, 5 runs)"}}
+    records[failures.name] = Record(failures.name, failures.made, figures)
+    told = [claim.paper for claim in infiniswap_claims(records) if "-9 to 8 %" in claim.why]
+    assert [paper.partition(":")[0] for paper in told] == [
+        "one of six remote machines fails",
+        "the eviction of a slab takes 0.36 ms and costs 2.3 % of the throughput",
+    ]
 
 
 def test_a_benchmark_that_fails_or_measures_nothing_leaves_its_record(

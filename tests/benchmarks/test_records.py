@@ -39,6 +39,12 @@ def test_a_kept_result_is_read_as_it_was_measured(tmp_path: Path) -> None:
     assert record.ratios_of("") == [("first: error", 0.5), ("second: error", 0.25)]
 
 
+def test_an_option_is_that_of_the_command_or_of_the_script() -> None:
+    record = Record("one", {"command": "sudo python benchmarks/one.py --mb 64"}, {})
+    assert record.option("--mb", 128) == 64
+    assert record.option("--seconds", 3.5) == 3.5
+
+
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(RecordMissing, match="run the benchmark first"):
         keep("one", tmp_path)
