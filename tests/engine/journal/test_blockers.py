@@ -23,8 +23,10 @@ _CODES = (Wait.TOO_FEW_GPUS, Wait.BEHIND_HEAD, Wait.QUOTA, Wait.ORDER)
 
 
 class Job(NamedTuple):
-    """`gpus`: that it holds from now on. `then`, `before`: code and position of its last entry."""
+    """`wanted`: GPUs that it requests. `gpus`: that it holds from now on. `then`, `before`: code
+    and position of its last entry."""
 
+    wanted: int
     gpus: int
     code: int
     queue: int
@@ -35,9 +37,13 @@ class Job(NamedTuple):
 def job_of(random: Random) -> Job:
     code = random.choice(_CODES)
     gpus = random.choice((0, 0, 1, 3))
-    then = random.choice((UNKNOWN, code))
     return Job(
-        gpus, Wait.RUNS if gpus else code, random.randrange(3), then, random.randrange(-1, 90)
+        wanted=random.randrange(1, 9),
+        gpus=gpus,
+        code=Wait.RUNS if gpus else code,
+        queue=random.randrange(3),
+        then=random.choice((UNKNOWN, code)),
+        before=random.randrange(-1, 90),
     )
 
 
@@ -48,7 +54,8 @@ def blockers(row: int, of: list[Job], place: list[int]) -> OtherJobs:
     if rule is BlockerRule.HEAD_OF_LINE:
         heads = [each for each in in_order if of[each].code not in (Wait.RUNS, Wait.BEHIND_HEAD)]
         own = [each for each in heads if of[each].queue == job.queue]
-        return OtherJobs(tuple((100 + each, 1) for each in (own or heads)[:1]), min(len(heads), 1))
+        named = tuple((100 + each, of[each].wanted) for each in (own or heads)[:1])
+        return OtherJobs(named, len(named))
     if rule is BlockerRule.HOLDERS_OF_QUEUE:
         holders = [each for each in holders if of[each].queue == job.queue]
     elif rule is BlockerRule.HOLDERS_BEFORE and place[row] != UNKNOWN:
@@ -72,7 +79,8 @@ def test_new_waits_and_their_blockers_are_those_of_the_order(
     of = [job_of(random) for _ in range(size)]
     place = random.sample(range(size), size) if has_order else [UNKNOWN] * size
     numbers = [100 + row for row in range(size)]
-    seen = snapshot(CLUSTER, size, number=numbers, queue=[job.queue for job in of])
+    wanted, queues = [job.wanted for job in of], [job.queue for job in of]
+    seen = snapshot(CLUSTER, size, number=numbers, gpus=wanted, queue=queues)
     made = decision([job.gpus for job in of])
     made.reasons.code[:] = [job.code for job in of]
     made.reasons.position[:] = place
@@ -85,8 +93,9 @@ def test_new_waits_and_their_blockers_are_those_of_the_order(
         before = waiting_before(row, of, place)
         is_nearer = looks and 0 <= before < job.before and before * 4 <= job.before
         if job.code != Wait.RUNS and (job.code != job.then or is_nearer):
-            expected.append((row, 100 + row, job.code, before, blockers(row, of, place)))
-    assert [(w.row, w.job, w.code, w.before, w.blockers) for w in found] == expected
+            named = blockers(row, of, place)
+            expected.append((row, 100 + row, job.wanted, job.code, before, named))
+    assert [(w.row, w.job, w.gpus, w.code, w.before, w.blockers) for w in found] == expected
     assert codes[numbers].tolist() == [job.code for job in of]
     assert {wait.job: wait.before for wait in found} == {
         wait.job: positions[wait.job] for wait in found
