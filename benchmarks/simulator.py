@@ -4,10 +4,10 @@
     python benchmarks/simulator.py --list
     python benchmarks/simulator.py --report
 
-Philly's log (82,247 jobs) under every policy, where it is at hand, and with the decision log under
-two of them; generated workloads of growing size at a constant load, so that the cost of an event
-can be seen against the number of jobs; a year of a large cluster in Helios' shape, a million jobs
-that are read from a file.
+Philly's log (82,247 jobs) under every policy, where it is at hand, and with the decision log and
+its file under two of them; generated workloads of growing size at a constant load, so that the cost
+of an event can be seen against the number of jobs; a year of a large cluster in Helios' shape, a
+million jobs that are read from a file.
 
 Every line of the table is a process of its own, as its peak memory is measured, and leaves its
 figures in results/simulator; what has a file is not run again without --again. `--only` selects the

@@ -19,6 +19,7 @@ from motet.domain.cluster import ClusterSpec
 from motet.engine.journal.decision_log import DecisionLog
 from motet.engine.policy_loading.catalogue import built_in_policies
 from motet.engine.ports import Journal
+from motet.report.cluster_run.decision_writer import DecisionWriter
 from motet.sim.experiment import Experiment
 from motet.sim.generate import Recipe, generate, parse_arrivals, parse_durations, parse_mix
 from motet.sim.replay.outcome import Outcome
@@ -43,7 +44,7 @@ class Line:
     """`workload`: `philly`, the log of 82,247 jobs; `helios-year`, a million jobs, written to a
     file and read from it; `tiresias-N`, N jobs of Tiresias' sizes that keep 512 GPUs busy.
     `limit_s`: CPU-seconds, with the reading of the year. `with_log`: with and without the decision
-    log, in turn.
+    log and its file, in turn.
     """
 
     policy: str
@@ -124,12 +125,19 @@ def measured(line: Line) -> Taken:
     outcome, plain_s = _simulated(line, workload, line.cluster)
     cpu_s = plain_s
     if line.with_log:
-        log = DecisionLog(lambda entry: None)
-        _, cpu_s = _simulated(line, workload, line.cluster, log)
+        cpu_s = _logged_s(line, workload)
     peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     most = int(outcome.waiting_jobs.max())
     decisions = outcome.decision_count
     return Taken(cpu_s, plain_s, read_s, decisions, most, peak_bytes, made_here())
+
+
+def _logged_s(line: Line, workload: Workload) -> float:
+    """CPU-seconds with what `--log-decisions` writes."""
+    names = ClusterSpec.parse(line.cluster).names
+    with tempfile.TemporaryFile("w", encoding="utf-8", newline="\n") as file:
+        log = DecisionLog(DecisionWriter(file, workload.ids, names))
+        return _simulated(line, workload, line.cluster, log)[1]
 
 
 def _simulated(
