@@ -101,7 +101,7 @@ class Attachment:
         for slot in self._slots if is_compressed else ():
             slot.compress()
         self._flags = Flags(len(self._slots))
-        self._gradients = Lock()  # Autograd has a thread for each device.
+        self._gradients = Lock()
         can_hand_over = len(optimizers) == 1 and optimizer_kind(optimizers[0]) != "none"
         self._is_remote_possible = can_hand_over and mode != "averaged"
         self._flags.value[:] = mode == "aggregators"
@@ -196,11 +196,13 @@ class Attachment:
         return group_options(self._optimizers)
 
     def _parameter_hooks(self) -> Iterator[Any]:
+        devices = {slot.parameter.device for slot in self._slots}
+        # Autograd has a thread for each device.
+        ready = self._gradient_ready if len(devices) < 2 else self._gradient_ready_in_turn
         for slot in self._slots:
             parameter, is_trained = slot.parameter, slot.parameter.requires_grad
             parameter.requires_grad_(True)  # The hook stays when the parameter is frozen again.
-            ready = partial(self._gradient_ready, slot)
-            yield parameter.register_post_accumulate_grad_hook(ready)
+            yield parameter.register_post_accumulate_grad_hook(partial(ready, slot))
             parameter.requires_grad_(is_trained)
 
     def _model_hooks(self) -> Iterator[Any]:
@@ -219,6 +221,9 @@ class Attachment:
             yield optimizer.register_load_state_dict_post_hook(self._after_load_state_dict)
 
     def _gradient_ready(self, slot: Slot, _: torch.Tensor) -> None:
+        self._phase.gradient_ready(slot)
+
+    def _gradient_ready_in_turn(self, slot: Slot, _: torch.Tensor) -> None:
         with self._gradients:
             self._phase.gradient_ready(slot)
 

@@ -93,8 +93,9 @@ class AveragedGradients:
         for number, each in pending.items():
             wait_for(each, f"the mean gradient of {self._slots[number].name!r}")
         self._service.finish_step(self._options(), is_applied=False)
-        for number in pending:
-            self._slots[number].mean_came()
+        with torch.no_grad():
+            for number in pending:
+                self._slots[number].mean_came()
         self._look(pending)
 
     def _mean(self, number: int) -> Pending:

@@ -134,9 +134,8 @@ class Slot:
             self._mean = HostCopy(self._staging, self.parameter.shape, self.wire_dtype)
         return self._mean.array()
 
-    @torch.no_grad()
     def mean_came(self) -> None:
-        """Make what was received the gradient that the program sees."""
+        """Make what was received the gradient that the program sees. Call it without autograd."""
         assert self._mean is not None
         if self.parameter.grad is None:
             self.parameter.grad = torch.empty_like(self.parameter)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -24,9 +24,12 @@ class StreamOrder:
         self._queued = [torch.cuda.current_stream(each).record_event() for each in self._devices]
         self.future: Any = torch.futures.Future(devices=self._devices)
 
-    @contextmanager
-    def streams(self) -> Iterator[None]:
+    def streams(self) -> AbstractContextManager[None]:
         """The streams of the operation; `future` is to be completed in them."""
+        return self._streams() if self._devices else nullcontext()
+
+    @contextmanager
+    def _streams(self) -> Iterator[None]:
         with ExitStack() as stack:
             for device, queued in zip(self._devices, self._queued, strict=True):
                 stream = _stream(device)

@@ -33,8 +33,10 @@ class OutgoingGradients:
 
     def flush_after_backward(self) -> None:
         """Call `flush` at the end of the `backward` that is running."""
+        if not self._copies:
+            return
         task = torch._C._current_graph_task_id()
-        if self._copies and task != self._task:
+        if task != self._task:
             self._task = task
             torch.autograd.Variable._execution_engine.queue_callback(self.flush)
 

@@ -32,4 +32,7 @@ class HostCopy:
 
     def store(self, into: torch.Tensor) -> None:
         """Copy what was received to a tensor."""
-        self._stored = self._staging.store(self.tensor, into)
+        if self._staging.is_direct:
+            into.copy_(self.tensor)
+        else:
+            self._stored = self._staging.store(self.tensor, into)

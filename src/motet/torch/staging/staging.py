@@ -50,6 +50,9 @@ class _Ended:
         pass
 
 
+_ENDED = _Ended()
+
+
 class HostStaging:
     """The host itself; a copy differs from its tensor in its type or in its memory layout."""
 
@@ -62,9 +65,9 @@ class HostStaging:
     def fetch(self, source: torch.Tensor, into: torch.Tensor) -> CopyEnd:
         """See Staging."""
         into.copy_(source)
-        return _Ended()
+        return _ENDED
 
     def store(self, source: torch.Tensor, into: torch.Tensor) -> CopyEnd:
         """See Staging."""
         into.copy_(source)
-        return _Ended()
+        return _ENDED
