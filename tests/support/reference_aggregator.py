@@ -279,9 +279,14 @@ class ReferenceAgent:
     ) -> None:
         self._gather("load", ([*values], [*state]))
 
-    def broadcast(self, arrays: Sequence[NDArray[Any]]) -> None:
+    def broadcast(
+        self, arrays: Sequence[NDArray[Any]], fill: Callable[[], None] | None = None
+    ) -> bool:
+        if fill is not None and self.rank == 0:
+            fill()
         for own, found in zip(arrays, self._gather("broadcast", [*arrays]), strict=True):
             own[...] = found
+        return self.rank > 0
 
     def close(self) -> None:
         if self._connection.closed:

@@ -124,11 +124,14 @@ def compare_with_gloo(worker: Worker) -> list[str]:
                 for dtype in DTYPES:
                     generator = torch.Generator().manual_seed(worker.rank)
                     tensor = (torch.randn(shape, generator=generator) * 4).to(dtype).T
+                    copies = [tensor.clone(), tensor.clone()]
                     results = [
-                        operation(tensor.clone(), group, worker.rank) for group in (gloo, own)
+                        operation(copy, group, worker.rank)
+                        for copy, group in zip(copies, (gloo, own), strict=True)
                     ]
-                    if differences(*results):
-                        different.append(f"{name} {shape} {dtype}")
+                    versions = [copy._version for copy in copies]
+                    if differences(*results) or differences(*versions):
+                        different.append(f"{name} {shape} {dtype} {versions}")
         with_mean = torch.tensor([worker.rank, 2.5])
         distributed.all_reduce(with_mean, _OP.AVG, group=own)
         different += differences(with_mean, torch.tensor([0.5, 2.5]), "mean")

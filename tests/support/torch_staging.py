@@ -1,4 +1,4 @@
-"""A device that is slow: its copies to the host are made when somebody waits, or looks, for them.
+"""A device that is slow: a copy to the host is made by `synchronize`, or by one of several `query`.
 
 Its tensors are those of the CPU, so that a training through copies can be compared to the bit.
 """
@@ -6,14 +6,18 @@ Its tensors are those of the CPU, so that a training through copies can be compa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from itertools import islice
 from typing import Any
 from unittest import mock
 
 import torch
+from torch.nn.functional import cross_entropy
 
+from motet.torch import attach
 from motet.torch.staging.devices import STAGINGS
-from torch_training import Trained, Training, train_attached
+from torch_curves import State, state_of
+from torch_training import Trained, Training, batches, train_attached
 from torch_workers import Worker
 
 LOOKS = 3
@@ -93,3 +97,18 @@ def train_staged(worker: Worker, training: Training, mode: str, **options: Any) 
     """Attached, with the parameters on such a device."""
     with slow_device():
         return train_attached(worker, training, mode, **options)
+
+
+def two_passes(worker: Worker, *, is_staged: bool) -> State:
+    """A program that calls a model with BatchNorm twice before one `backward`."""
+    with slow_device() if is_staged else nullcontext():
+        model = Training(model="cnn").initial_model(worker.rank)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with attach(model, optimizer, service=worker.service(), mode="averaged"):
+            stream = batches("cnn", worker.rank, worker.workers)
+            for (first, targets), (second, others) in islice(zip(stream, stream, strict=True), 3):
+                losses = cross_entropy(model(first), targets), cross_entropy(model(second), others)
+                sum(losses).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+            return state_of(model)

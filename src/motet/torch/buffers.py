@@ -21,19 +21,26 @@ def broadcast_parameters(service: GradientService, model: torch.nn.Module) -> No
 
 @torch.no_grad()
 def _broadcast(service: GradientService, tensors: list[torch.Tensor]) -> None:
+    """Versions stay: BatchNorm saves buffers for `backward`, which does not use their values, and
+    a model may be called twice before it."""
     if not tensors:
         return
-    stagings = [staging_of(tensor.device) for tensor in tensors]
-    copies, ends = [], []
-    for tensor, staging in zip(tensors, stagings, strict=True):
-        if staging.is_direct:
-            copies.append(tensor.contiguous())
-        else:
-            copies.append(staging.empty(tensor.shape, tensor.dtype))
-            ends.append(staging.fetch(tensor, copies[-1]))
-    for end in ends:
-        end.synchronize()
-    service.broadcast([array_of(copy) for copy in copies])
-    for tensor, copy, staging in zip(tensors, copies, stagings, strict=True):
-        if copy is not tensor:
-            staging.store(copy, tensor)
+    copies = [_host_memory(tensor) for tensor in tensors]
+    staged = [pair for pair in zip(tensors, copies, strict=True) if pair[0] is not pair[1]]
+
+    def fill() -> None:
+        ends = [staging_of(tensor.device).fetch(tensor, copy) for tensor, copy in staged]
+        for end in ends:
+            end.synchronize()
+
+    if service.broadcast([array_of(copy) for copy in copies], fill):
+        for tensor, copy in staged:
+            staging_of(tensor.device).store(copy, tensor.data)
+
+
+def _host_memory(tensor: torch.Tensor) -> torch.Tensor:
+    """Contiguous memory of the host: that of the tensor, or memory for a copy."""
+    staging = staging_of(tensor.device)
+    if staging.is_direct and tensor.is_contiguous():
+        return tensor
+    return staging.empty(tensor.shape, tensor.dtype)

@@ -25,7 +25,7 @@ def pool() -> Iterator[AggregatorPool]:
 def test_a_joint_copy_does_not_wait_for_a_worker_that_has_died(
     pool: AggregatorPool, dead: int
 ) -> None:
-    """Without rank 0, the first of the others is the source."""
+    """Without rank 0, the first of the others is the source, which alone fills its arrays."""
     agents = {rank: NumpyAgent(pool.table, rank, 3) for rank in range(3)}
     for agent in agents.values():
         agent.initialise(TRAINING.specs, TRAINING.spec, TRAINING.initial())
@@ -39,7 +39,11 @@ def test_a_joint_copy_does_not_wait_for_a_worker_that_has_died(
     assert [array.tolist() for array in arrays.values()] == [[first + 1.0] * 3] * 2
     again = {rank: np.full(2, rank + 1.0) for rank in ALIVE[dead]}
     with ThreadPoolExecutor(2) as threads:
-        list(threads.map(lambda rank: agents[rank].broadcast([again[rank]]), ALIVE[dead]))
-    assert [array.tolist() for array in again.values()] == [[first + 1.0] * 2] * 2
+        are_overwritten = threads.map(
+            lambda rank: agents[rank].broadcast([again[rank]], lambda: again[rank].fill(7)),
+            ALIVE[dead],
+        )
+        assert [*are_overwritten] == [False, True]
+    assert [array.tolist() for array in again.values()] == [[7.0] * 2] * 2
     for agent in agents.values():
         agent.close()

@@ -35,3 +35,11 @@ def test_trainings_through_copies_are_equal_to_the_bit(
     staged = pair.run(torch_staging.train_staged, training, mode, **options)
     for one, other in zip(direct, staged, strict=True):
         assert differences(vars(one), vars(other)) == []
+
+
+@PIPES
+def test_a_model_is_called_twice_before_one_backward(pair: WorkerProcesses) -> None:
+    """Autograd has saved the buffers of the first call when the second one receives them."""
+    direct = pair.run(torch_staging.two_passes, is_staged=False)
+    staged = pair.run(torch_staging.two_passes, is_staged=True)
+    assert differences(direct, staged) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -90,8 +90,14 @@ class GradientService(Protocol):
         """Replace all tensors and their state by rank 0's. All workers call it between steps."""
         ...
 
-    def broadcast(self, arrays: Sequence[NDArray[Any]]) -> None:
-        """Overwrite the arrays of every worker with those of rank 0. All workers call it."""
+    def broadcast(
+        self, arrays: Sequence[NDArray[Any]], fill: Callable[[], None] | None = None
+    ) -> bool:
+        """Overwrite the arrays of every worker with those of rank 0, after its death with those of
+        the next one. All workers call it. Returns whether this worker's were overwritten.
+
+        `fill` puts this worker's values into its arrays: called before they are sent, and only
+        then."""
         ...
 
     def close(self) -> None:

@@ -116,11 +116,17 @@ class NumpyAgent:
                 self._ask(_fixed(AggregatorRequest.LOAD_STATE, number, message))
         self.broadcast([])
 
-    def broadcast(self, arrays: Sequence[NDArray[Any]]) -> None:
+    def broadcast(
+        self, arrays: Sequence[NDArray[Any]], fill: Callable[[], None] | None = None
+    ) -> bool:
         """See GradientService."""
         self._broadcasts += 1
-        if not self._takes_part(arrays, is_source=self.rank == 0):
-            self._takes_part(arrays, is_source=True)
+        if self.rank and self._takes_part(arrays, is_source=False):
+            return True
+        if fill is not None:
+            fill()
+        self._takes_part(arrays, is_source=True)
+        return False
 
     def _takes_part(self, arrays: Sequence[NDArray[Any]], *, is_source: bool) -> bool:
         """In a joint copy; returns False if this worker is to be its source."""

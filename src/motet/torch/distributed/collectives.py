@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,12 +59,12 @@ class Collectives:
         values[self._service.rank] = _words(own, words)
         return [each[: len(own)] for each in self._exact(values)]
 
-    def broadcast(self, own: bytes, source: int) -> bytes:
-        """The bytes of the worker `source`; all of the same length."""
+    def broadcast(self, size_bytes: int, source: int, own: Callable[[], bytes]) -> bytes:
+        """The bytes of the worker `source`, the only one that calls `own`."""
         is_sender = self._service.rank == source
-        words = -(-len(own) // _WORD_BYTES)
-        values = _words(own, words) if is_sender else np.zeros(words)
-        return self._exact(values[np.newaxis], is_sender=is_sender)[0][: len(own)]
+        words = -(-size_bytes // _WORD_BYTES)
+        values = _words(own(), words) if is_sender else np.zeros(words)
+        return self._exact(values[np.newaxis], is_sender=is_sender)[0][:size_bytes]
 
     def barrier(self) -> None:
         """Return when all workers have come here."""

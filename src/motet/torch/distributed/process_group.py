@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from itertools import chain
 from typing import Any, NoReturn
 
@@ -231,7 +232,8 @@ class MotetProcessGroup(distributed.ProcessGroup):
 
     def _broadcast(self, tensors: Sequence[torch.Tensor], source: int) -> None:
         for tensor in tensors:
-            data = self._collectives.broadcast(_bytes_of(tensor), source)
+            own = partial(_bytes_of, tensor)
+            data = self._collectives.broadcast(tensor.nbytes, source, own)
             if source != self._rank:
                 overwrite(tensor, _tensor_of_bytes(data, tensor))
 

@@ -49,8 +49,8 @@ def on_host(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def overwrite(tensor: torch.Tensor, value: torch.Tensor) -> None:
-    """Copy a value on the host to a tensor of any device."""
-    staging_of(tensor.device).store(value, tensor.detach())
+    """Copy a value on the host to a tensor of any device; its version stays, as with gloo."""
+    staging_of(tensor.device).store(value, tensor.data)
 
 
 @cache
