@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from aggregation_training import AggregatorPool, SmallTraining, pull_all, same, same_state
-from motet.aggregation.agent.collected_requests import ALONE_FROM_BYTES
+from motet.aggregation.agent.collected_requests import ALONE_FROM_BYTES, PUSH_BATCH_BYTES
 from motet.aggregation.agent.numpy_agent import NumpyAgent
-from motet.aggregation.aggregator.agent_requests import AGENT_HANDLERS, AgentHandler, Services
-from motet.aggregation.aggregator.tenant import Tenant
-from motet.aggregation.wire.message_kinds import AggregatorRequest
 from motet.aggregation.wire.tensor_spec import OptimizerKind, OptimizerSpec, TensorSpec
-from motet.aggregation.wire.worker_requests import FinishStep, PullValues, PushGradients
 from motet.domain.errors import BadInput, UnknownName
-from motet.transport import Request
+from received_requests import Received, received_requests, tensors_of
 
 SGD = SmallTraining()
 MOMENTUM = {"lr": 0.1, "momentum": 0.9, "dampening": 0.1, "weight_decay": 0.01}
 NESTEROV = {"lr": 0.1, "momentum": 0.9, "nesterov": True, "maximize": True}
 MANY = ((33,), (7, 3), (), (5,), (64, 64), (1,), (10,), (3, 3), (0, 2), (129,))
-STEP_KINDS = {kind.kind: kind for kind in (PushGradients, FinishStep, PullValues)}
 AMSGRAD = {"lr": 0.1, "betas": (0.8, 0.99), "amsgrad": True, "weight_decay": 0.02}
 
 
@@ -75,58 +72,64 @@ def test_four_workers_are_added_up_in_the_order_of_ranks(pool: AggregatorPool) -
 
 
 @pytest.fixture
-def received(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[int, ...]]]:
-    """What Aggregators get about tensors in steps: the kind, and the tensors."""
-    found: list[tuple[str, tuple[int, ...]]] = []
-
-    def noted(kind: int, handler: AgentHandler) -> AgentHandler:
-        def handle(services: Services, tenant: Tenant, request: Request) -> None:
-            found.append(
-                (AggregatorRequest(kind).name, STEP_KINDS[kind].decode(request.meta).tensors)
-            )
-            handler(services, tenant, request)
-
-        return handle
-
-    for kind in STEP_KINDS:
-        handler = noted(kind, AGENT_HANDLERS[kind])
-        monkeypatch.setitem(AGENT_HANDLERS, kind, handler)  # type: ignore[arg-type]
-    return found
+def received() -> Iterator[Received]:
+    with received_requests() as found:
+        yield found
 
 
 def one_step(
-    pool: AggregatorPool, training: SmallTraining, received: list[tuple[str, tuple[int, ...]]]
+    pool: AggregatorPool, training: SmallTraining, received: Received, *, in_arena: bool = False
 ) -> None:
-    """Afterwards `received` has what a worker has sent in it."""
+    """Afterwards `received` has what a worker has sent in it. `in_arena`: its arrays are."""
     agent = NumpyAgent(pool.table, 0, 1)
-    values = training.initial()
+
+    def placed(array: NDArray[Any]) -> NDArray[Any]:
+        if not in_arena:
+            return array
+        own = agent.empty(array.shape, array.dtype)
+        own[...] = array
+        return own
+
+    values = [placed(value) for value in training.initial()]
     agent.initialise(training.specs, training.spec, values)
     received.clear()
-    training.push_all(agent, values, 1)
+    for tensor in range(len(values)):
+        agent.push(tensor, placed(training.gradient(values, 0, 1, tensor)))
     agent.finish_step([training.options_in(1)])
     pull_all(agent, values)
     agent.close()
 
 
-def test_the_last_gradients_of_a_step_end_it(
-    pool: AggregatorPool, received: list[tuple[str, tuple[int, ...]]]
-) -> None:
+def test_the_last_gradients_of_a_step_end_it(pool: AggregatorPool, received: Received) -> None:
     """Small tensors of an Aggregator take a message in a step."""
     one_step(pool, replace(SGD, shapes=((1 << 10,),) * 6, workers=1), received)
     assert sorted(kind for kind, _ in received) == ["PULL", "PULL", "PUSH", "PUSH"]
 
 
-def test_a_large_tensor_travels_alone(
-    pool: AggregatorPool, received: list[tuple[str, tuple[int, ...]]]
+@pytest.mark.parametrize(
+    ("size_bytes", "in_arena", "is_alone"),
+    [
+        (ALONE_FROM_BYTES, True, True),
+        (ALONE_FROM_BYTES - 4, True, False),
+        (ALONE_FROM_BYTES, False, False),
+        (PUSH_BATCH_BYTES, False, True),
+    ],
+)
+def test_a_tensor_travels_alone_where_that_saves_a_copy(
+    pool: AggregatorPool, received: Received, size_bytes: int, in_arena: bool, is_alone: bool
 ) -> None:
     """A message of several tensors has a payload that is a copy."""
     large = 1, 4
-    shapes = tuple((ALONE_FROM_BYTES // 4,) if n in large else (10,) for n in range(6))
-    one_step(pool, replace(SGD, shapes=shapes, workers=1), received)
+    shapes = tuple((size_bytes // 4,) if n in large else (10,) for n in range(6))
+    one_step(pool, replace(SGD, shapes=shapes, workers=1), received, in_arena=in_arena)
     for kind in ("PUSH", "PULL"):
-        found = [tensors for name, tensors in received if name == kind]
-        assert all(tensors in ((1,), (4,)) or set(tensors).isdisjoint(large) for tensors in found)
-        assert len(found) == 4  # The small ones of each Aggregator together.
+        found = tensors_of(received, kind)
+        if is_alone:
+            apart = [tensors for tensors in found if set(tensors).isdisjoint(large)]
+            assert sorted(set(found) - set(apart)) == [(1,), (4,)]
+            assert len(found) == 4  # The small ones of each Aggregator together.
+        else:
+            assert len(found) == 2  # All of each Aggregator together.
 
 
 def test_a_second_push_replaces_the_first(pool: AggregatorPool) -> None:

@@ -1,7 +1,8 @@
 """What an Agent has collected and not sent yet: small tensors travel together.
 
 A payload of several tensors is a copy of them, made by each end. So one that is not small travels
-alone: its memory is lent as it is.
+alone if it is in memory that Aggregators of this host access as it is: that of `NumpyAgent.empty`.
+Other memory is copied in any case; there, tensors travel alone that fill a message.
 """
 
 from __future__ import annotations

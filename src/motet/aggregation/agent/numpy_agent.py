@@ -157,7 +157,8 @@ class NumpyAgent:
         before = self._pushed.get(tensor)
         ordinal = before.ordinal + 1 if before is not None and before.step == self._step else 1
         self._pushed[tensor] = PushedGradient(self._step, ordinal, gradient)
-        if gradient.nbytes >= ALONE_FROM_BYTES and tensor not in self._push_batch.tensors:
+        is_alone = self._travels_alone(gradient, PUSH_BATCH_BYTES)
+        if is_alone and tensor not in self._push_batch.tensors:
             self._send_pushes((tensor,))
             return
         is_halved = self._is_halved(tensor, gradient)
@@ -271,9 +272,15 @@ class NumpyAgent:
         if self._finished is not None:
             self._send_finish(tuple(tensors))
 
+    def _travels_alone(self, array: NDArray[Any], batch_bytes: int) -> bool:
+        if array.nbytes >= batch_bytes:
+            return True
+        is_small = array.nbytes < ALONE_FROM_BYTES
+        return not is_small and self._calls.arena.find(array.data.cast("B")) is not None
+
     def _add_waiting(self, kind: AggregatorRequest, tensor: int, into: NDArray[Any]) -> BatchAnswer:
         key = kind, self._is_halved(tensor, into)
-        if into.nbytes >= ALONE_FROM_BYTES:
+        if self._travels_alone(into, PULL_BATCH_BYTES):
             batch, answer = TensorBatch(key[1]), BatchAnswer(self)
             batch.add(tensor, into)
             self._send_waiting(key, batch, answer)
