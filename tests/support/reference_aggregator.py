@@ -260,7 +260,7 @@ class ReferenceAgent:
         self._step += 1
         return self._step - 1
 
-    def pull(self, tensor: int, into: NDArray[Any]) -> _Answer:
+    def pull(self, tensor: int, into: NDArray[Any], *, keeps_order: bool = False) -> _Answer:
         return self._ask("pull", tensor, into=into)
 
     def flush(self) -> None:

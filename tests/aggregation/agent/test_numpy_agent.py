@@ -11,7 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from aggregation_training import AggregatorPool, SmallTraining, pull_all, same, same_state
-from motet.aggregation.agent.collected_requests import ALONE_FROM_BYTES, PUSH_BATCH_BYTES
+from motet.aggregation.agent.collected_requests import (
+    ALONE_FROM_BYTES,
+    PULL_BATCH_BYTES,
+    PUSH_BATCH_BYTES,
+)
 from motet.aggregation.agent.numpy_agent import NumpyAgent
 from motet.aggregation.wire.tensor_spec import OptimizerKind, OptimizerSpec, TensorSpec
 from motet.domain.errors import BadInput, UnknownName
@@ -130,6 +134,28 @@ def test_a_tensor_travels_alone_where_that_saves_a_copy(
             assert len(found) == 4  # The small ones of each Aggregator together.
         else:
             assert len(found) == 2  # All of each Aggregator together.
+
+
+@pytest.mark.parametrize(
+    ("keeps_order", "expected"),
+    [(True, [(3,), (2,), (0, 1), (4,)]), (False, [(2,), (4,), (3, 0, 1)])],
+)
+def test_requests_for_small_values_leave_before_later_ones_for_large_ones(
+    received: Received, keeps_order: bool, expected: list[tuple[int, ...]]
+) -> None:
+    """Where the program needs the values in an order; otherwise all small ones together."""
+    sizes = [10, 10, PULL_BATCH_BYTES // 4, 10, PULL_BATCH_BYTES // 4]
+    training = replace(SGD, shapes=tuple((size,) for size in sizes), workers=1)
+    with AggregatorPool(1) as pool:
+        agent = NumpyAgent(pool.table, 0, 1)
+        values = training.initial()
+        agent.initialise(training.specs, training.spec, values)
+        received.clear()
+        order = 3, 2, 0, 1, 4
+        for pending in [agent.pull(n, values[n], keeps_order=keeps_order) for n in order]:
+            pending.wait(60)
+        agent.close()
+    assert tensors_of(received, "PULL") == expected
 
 
 def test_a_second_push_replaces_the_first(pool: AggregatorPool) -> None:

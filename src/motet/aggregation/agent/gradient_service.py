@@ -65,8 +65,11 @@ class GradientService(Protocol):
         """
         ...
 
-    def pull(self, tensor: int, into: NDArray[Any]) -> Pending:
-        """Receive the current version of a tensor."""
+    def pull(self, tensor: int, into: NDArray[Any], *, keeps_order: bool = False) -> Pending:
+        """Receive the current version of a tensor.
+
+        `keeps_order`: the request leaves no later than those of later calls.
+        """
         ...
 
     def flush(self) -> None:

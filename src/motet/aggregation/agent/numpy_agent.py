@@ -195,9 +195,9 @@ class NumpyAgent:
         self._is_mean_known.clear()
         return self._step - 1
 
-    def pull(self, tensor: int, into: NDArray[Any]) -> BatchAnswer:
+    def pull(self, tensor: int, into: NDArray[Any], *, keeps_order: bool = False) -> BatchAnswer:
         """See GradientService."""
-        return self._add_waiting(AggregatorRequest.PULL, tensor, into)
+        return self._add_waiting(AggregatorRequest.PULL, tensor, into, keeps_order=keeps_order)
 
     def prioritise(self, tensors: Sequence[int]) -> None:
         """See GradientService."""
@@ -278,9 +278,18 @@ class NumpyAgent:
         is_small = array.nbytes < ALONE_FROM_BYTES
         return not is_small and self._calls.arena.find(array.data.cast("B")) is not None
 
-    def _add_waiting(self, kind: AggregatorRequest, tensor: int, into: NDArray[Any]) -> BatchAnswer:
+    def _add_waiting(
+        self,
+        kind: AggregatorRequest,
+        tensor: int,
+        into: NDArray[Any],
+        *,
+        keeps_order: bool = False,
+    ) -> BatchAnswer:
         key = kind, self._is_halved(tensor, into)
         if self._travels_alone(into, PULL_BATCH_BYTES):
+            if keeps_order and key in self._waiting:
+                self._flush_waiting(key)
             batch, answer = TensorBatch(key[1]), BatchAnswer(self)
             batch.add(tensor, into)
             self._send_waiting(key, batch, answer)

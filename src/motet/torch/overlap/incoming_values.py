@@ -23,9 +23,7 @@ class IncomingValues:
     def request(self, *, overlap: bool) -> None:
         """Request the values of the current version; `overlap`: return before they are there."""
         self._used = {}
-        pending = [
-            (slot, self._service.pull(slot.number, slot.incoming_value())) for slot in self._order
-        ]
+        pending = [(slot, self._pull(slot, keeps_order=overlap)) for slot in self._order]
         if overlap:
             self._service.flush()
             self._outstanding = {slot.number: slot for slot, _ in pending}
@@ -46,6 +44,9 @@ class IncomingValues:
             if order != self._order:
                 self._order = order
                 self._service.prioritise([slot.number for slot in order])
+
+    def _pull(self, slot: Slot, *, keeps_order: bool) -> Pending:
+        return self._service.pull(slot.number, slot.incoming_value(), keeps_order=keeps_order)
 
     def _arrive(self, slot: Slot, pending: Pending) -> None:
         wait_for(pending, f"the new value of {slot.name!r}")
