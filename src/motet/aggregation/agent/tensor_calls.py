@@ -25,6 +25,8 @@ LOST_AFTER_S = 60.0
 FIRST_LOOK_S, LOOK_EVERY_S = 0.002, 0.5
 """When a waiting thread looks at the answers that it does not wait for: soon, since one of them may
 say that a tensor has moved, and then ever more seldom."""
+_KEPT_BYTES = 256 << 20
+"""Memory of copies up to this size stays resident when it is unused, as much in all."""
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.5
 
 
@@ -68,7 +70,8 @@ class TensorCalls:
     def __init__(
         self, source: RouteSource, rank: int, on_lost: Callable[[list[int]], None]
     ) -> None:
-        self.arena = Arena()
+        # Copies of the same tensors in each step: to get the pages anew takes longer than the copy.
+        self.arena = Arena(large_bytes=_KEPT_BYTES)
         self._source = source
         self._rank = rank
         self._on_lost = on_lost

@@ -28,7 +28,8 @@ class Arena:
 
     One per process, shared by its connections. Memory of deleted arrays is reused; that of arrays
     of more than `large_bytes` goes back to the system at once. A segment is created when the others
-    are full; unused segments are freed beyond `keep_bytes` in total.
+    are full; unused segments are freed beyond `keep_bytes` in total. So 256 MB of unused segments
+    may stay resident by default, and free memory of segments in use.
     """
 
     def __init__(
