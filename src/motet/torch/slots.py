@@ -69,13 +69,19 @@ class Slot:
         return found is not noted or (found is not None and found._version != version)
 
     def forget_gradient(self) -> None:
-        """Let go of its memory. Whoever sends it still has it, and the next one has other memory:
-        messages of a step may be sent again while the next `backward` runs."""
+        """Let go of its memory. The service keeps it, since it may send messages of a step again
+        while the next `backward` runs; the next gradient has other memory."""
         self._noted = (None, 0)
         self._outgoing = None
 
     def begin_outgoing(self) -> CopyEnd | None:
-        """Bring the gradient to where it is sent from; None: it is there."""
+        """Bring the gradient to where it is sent from; None: it is there.
+
+        Until `forget_gradient` the memory is the same. In the mode "averaged" the hooks of the next
+        `backward` overwrite what messages of the step before were made of, and the service may send
+        these again after an Aggregator was lost. That changes nothing: the worker has the mean of
+        that step, so its replica has it too, and ignores gradients of a step that is summed.
+        """
         found = self.gradient
         if found is None:
             raise RuntimeError(f"parameter {self.name!r} has no gradient to send")

@@ -30,8 +30,8 @@ class RecentCosts:
 
 class CostsBySize(RecentCosts):
     """Of copies, by their bytes: an unknown size costs as much as the next larger one, or its share
-    of the largest. The first of a job costs what a slow copy does: one that is taken for free would
-    run just before an iteration of another job."""
+    of the largest. The first of a job is expected to cost what a slow copy does: with no cost it
+    would run just before an iteration of another job."""
 
     def expected_ns(self, what: int) -> int:
         """Never 0, but for no bytes."""

@@ -10,8 +10,8 @@ from motet.torch.staging.staging import CopyEnd
 class CudaStaging:
     """Copies to the host run in a stream of their own, beside the kernels of `backward`.
 
-    PyTorch's allocators see to the memory: that of a tensor on the device, and pinned memory, is
-    used again only when the copies that were queued for it have ended.
+    PyTorch's allocators use the memory of a tensor on the device, and pinned memory, again only
+    when the copies that were queued for it have ended.
     """
 
     is_direct = False
