@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,12 +21,14 @@ import torch
 
 from motet.torch import attach
 from torch_curves import Curve, State, state_of
+from torch_staging import slow_device
 
 
 @dataclass(frozen=True)
 class PoolProgram:
     """`folder`: of files by which workers and test agree. `dies`: the rank of a worker that kills
     itself in step `dies_in`, before its gradients are complete; `has_pushed`: they are sent.
+    `is_staged`: tensors travel through copies that end late, as those of a GPU.
     """
 
     curve: Curve
@@ -34,6 +37,7 @@ class PoolProgram:
     dies: int = -1
     dies_in: int = 0
     has_pushed: bool = False
+    is_staged: bool = False
 
     @property
     def finish_file(self) -> Path:
@@ -127,8 +131,9 @@ def main(file: Path) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return program.last_file.exists() and step == int(program.last_file.read_text())
 
-    attach(model, optimizer, mode=program.mode)  # type: ignore[arg-type]
-    losses = program.curve.run(model, optimizer, rank, workers, pushed, is_last)
+    with slow_device() if program.is_staged else nullcontext():
+        attach(model, optimizer, mode=program.mode)  # type: ignore[arg-type]
+        losses = program.curve.run(model, optimizer, rank, workers, pushed, is_last)
     torch.save((losses, state_of(model)), program.result_file(rank))
 
 

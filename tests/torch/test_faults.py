@@ -54,13 +54,19 @@ def train(program: PoolProgram, *faults: Fault) -> list[PoolProcess]:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
-    "faults",
-    [(kill_home, kill_replica, kill_home), (kill_pmaster, kill_pmaster_and_home), (stop_home,)],
+    ("faults", "is_staged"),
+    [
+        ((kill_home, kill_replica, kill_home), False),
+        ((kill_home, kill_replica, kill_home), True),
+        ((kill_pmaster, kill_pmaster_and_home), False),
+        ((stop_home,), False),
+    ],
 )
 def test_faults_leave_no_trace_in_the_curve(
-    tmp_path: Path, shared_data: Path, mode: str, faults: tuple[Fault, ...]
+    tmp_path: Path, shared_data: Path, mode: str, faults: tuple[Fault, ...], is_staged: bool
 ) -> None:
-    program = PoolProgram(curve(shared_data), mode, tmp_path / "files")
+    """`is_staged`: gradients leave from copies, whose memory the next step may overwrite."""
+    program = PoolProgram(curve(shared_data), mode, tmp_path / "files", is_staged=is_staged)
     for worker in train(program, *faults):
         assert worker.end() == 0, worker.errors
     results = [program.result(rank) for rank in range(2)]
