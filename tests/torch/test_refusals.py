@@ -26,6 +26,12 @@ def _attached(
     refuse_what_cannot_work(model, given, mode)
 
 
+def _with_buffer(device: str) -> nn.Module:
+    model = nn.Linear(2, 2)
+    model.register_buffer("scale", torch.ones(1, device=device))
+    return model
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -35,6 +41,7 @@ def _attached(
         (nn.Linear(2, 2, dtype=torch.float16), "'weight' is float16; .*torch.autocast"),
         (nn.Linear(2, 2, dtype=torch.complex64), "'weight' is complex64; .*know float32"),
         (nn.Linear(2, 2, device="meta"), r"'weight' is on meta; .*CUDA.*\.cpu\(\)"),
+        (_with_buffer("meta"), r"buffer 'scale' is on meta; .*CUDA.*\.cpu\(\)"),
     ],
 )
 def test_models_that_cannot_train_are_refused_with_a_remedy(model: nn.Module, message: str) -> None:

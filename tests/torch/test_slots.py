@@ -72,3 +72,14 @@ def test_a_sparse_gradient_is_an_error() -> None:
     layer.weight.grad = torch.eye(4, 2).to_sparse()
     with pytest.raises(BadInput, match="'weight' has a sparse gradient"):
         slot.begin_outgoing()
+
+
+def test_a_model_that_was_moved_after_attach_is_an_error() -> None:
+    layer = nn.Linear(2, 2, bias=False)
+    (slot,) = slots_of(layer, [torch.optim.SGD(layer.parameters(), lr=0.1)])
+    torch.utils.swap_tensors(layer.weight, nn.Parameter(torch.ones(2, 2, device="meta")))
+    layer.weight.grad = torch.ones(2, 2, device="meta")
+    slot.begin_outgoing()
+    for memory in (slot.outgoing, slot.incoming_value):
+        with pytest.raises(BadInput, match=r"is on meta, and was on cpu .*; move it before attach"):
+            memory()

@@ -10,7 +10,7 @@ from torch.nn.parallel import DataParallel, DistributedDataParallel
 from motet.domain.errors import BadInput
 from motet.torch.array_views import DTYPES
 from motet.torch.optimizer_options import optimized_parameters, optimizer_kind
-from motet.torch.staging.devices import STAGINGS
+from motet.torch.staging.devices import REMEDY, STAGINGS
 
 MODES = ("auto", "averaged", "aggregators")
 
@@ -52,6 +52,8 @@ def _refuse_model(model: torch.nn.Module) -> None:
         )
     for name, parameter in model.named_parameters():
         _refuse_parameter(name, parameter)
+    for name, buffer in model.named_buffers():
+        _refuse_device(f"buffer {name!r}", buffer)
     for name, module in model.named_modules():
         if getattr(module, "sparse", False) is True:
             raise BadInput(
@@ -65,17 +67,18 @@ def _refuse_parameter(name: str, parameter: torch.nn.Parameter) -> None:
         raise BadInput(
             f"parameter {name!r} has no shape yet; call the model once on a batch before attach"
         )
-    if parameter.device.type not in STAGINGS:
-        raise BadInput(
-            f"parameter {name!r} is on {parameter.device}; Aggregators train models on the CPU and "
-            "on CUDA devices, move the model by .cpu()"
-        )
+    _refuse_device(f"parameter {name!r}", parameter)
     if parameter.dtype not in DTYPES:
         known = ", ".join(DTYPES.values())
         raise BadInput(
             f"parameter {name!r} is {str(parameter.dtype).removeprefix('torch.')}; Aggregators "
             f"know {known}: keep parameters in float32, and compute with torch.autocast"
         )
+
+
+def _refuse_device(what: str, tensor: torch.Tensor) -> None:
+    if tensor.device.type not in STAGINGS:
+        raise BadInput(f"{what} is on {tensor.device}; {REMEDY}")
 
 
 def _refuse_optimizer(optimizer: torch.optim.Optimizer) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 import torch_staging
+from motet.domain.errors import BadInput
+from motet.torch.staging.devices import staging_of
 from torch_training import Training, differences, train_attached
 from torch_workers import WorkerProcesses
 
@@ -43,3 +46,8 @@ def test_a_model_is_called_twice_before_one_backward(pair: WorkerProcesses) -> N
     direct = pair.run(torch_staging.two_passes, is_staged=False)
     staged = pair.run(torch_staging.two_passes, is_staged=True)
     assert differences(direct, staged) == []
+
+
+def test_a_tensor_that_cannot_travel_is_an_error_with_the_remedy() -> None:
+    with pytest.raises(BadInput, match=r"a tensor is on meta; .*move the model by \.cpu\(\)"):
+        staging_of(torch.device("meta"))

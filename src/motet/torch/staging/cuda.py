@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from motet.torch.array_views import moved_to
 from motet.torch.staging.staging import CopyEnd
 
 
@@ -27,6 +28,8 @@ class CudaStaging:
     def fetch(self, source: torch.Tensor, into: torch.Tensor) -> CopyEnd:
         """See Staging. The device converts types, so that fewer bytes are copied."""
         plain = source.detach()
+        if plain.device != self._device:
+            raise moved_to(plain.device, self._device)
         self._stream.wait_stream(torch.cuda.current_stream(self._device))
         plain.record_stream(self._stream)
         # A thread that waits for it leaves its core to the Aggregators of this host.

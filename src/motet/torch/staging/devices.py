@@ -7,6 +7,7 @@ from functools import cache
 
 import torch
 
+from motet.domain.errors import BadInput
 from motet.torch.staging.cuda import CudaStaging
 from motet.torch.staging.staging import HostStaging, Staging
 
@@ -15,8 +16,13 @@ STAGINGS: dict[str, Callable[[torch.device], Staging]] = {
     "cuda": cache(CudaStaging),
 }
 """By the type of the device."""
+REMEDY = "Aggregators train models on the CPU and on CUDA devices, move the model by .cpu()"
+"""For tensors on other ones."""
 
 
 def staging_of(device: torch.device) -> Staging:
-    """The copies of a device; each device has one stream for them."""
-    return STAGINGS[device.type](device)
+    """The copies of a device; each device has one stream for them. Raises BadInput."""
+    known = STAGINGS.get(device.type)
+    if known is None:
+        raise BadInput(f"a tensor is on {device}; {REMEDY}")
+    return known(device)
