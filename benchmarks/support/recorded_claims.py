@@ -170,6 +170,7 @@ def _autops(
         )
         for kind in ("balanced", "with replicas")
     )
+    models = ", ".join(n.partition(",")[0] for n, _ in servers.ratios_of("") if n.endswith(ALONE))
     return [
         Claim(
             "ten weeks of a trace: 52.7 % less CPU time",
@@ -182,7 +183,7 @@ def _autops(
         ),
         Claim(
             "two to four jobs need 25 to 75 % fewer Aggregators than servers",
-            f"{span(fewer, percent=True)} fewer, {ONE_RUN}; "
+            f"{span(fewer, percent=True)} fewer for two jobs, {ONE_RUN}; "
             f"{1 - case.ratio('arrivals and ends: Aggregator-seconds'):.0%} fewer while four jobs "
             "arrive and end",
             case.made["command"],
@@ -198,14 +199,14 @@ def _autops(
         Claim(
             "the same",
             f"iterations of two jobs that compute "
-            f"{span(real.ratios('real computation'), digits=2)} times as long, one run",
+            f"{span(real.ratios('real computation'), digits=2)} times as long, {_one_run(real)}",
             real.made["command"],
             "Computation takes most of the time on two cores.",
         ),
         Claim(
             "a job alone up to 1.17 times faster than with ps-lite",
-            f"steps {alone} times as long as on servers with the tensors in turn, with replicas "
-            f"{kept} times, {ONE_RUN}",
+            f"{models}: steps {alone} times as long as on servers with the tensors in turn, with "
+            f"replicas {kept} times, {_one_run(servers)}",
             servers.made["command"],
             "The peers are Aggregators, too: ps-lite was not measured. Replicas do every update "
             "twice, and its servers have none.",
@@ -220,16 +221,21 @@ def _autops(
         ),
         Claim(
             "moving a model stalls workers for 13.6 to 43.8 ms",
-            f"{step.measured(STALL)} for 100 MB, median of the moves",
+            f"{step.measured(STALL)} for 100 MB, median of the moves ({step.peer(STALL)})",
             step.made["command"],
             "Our run has one host, where tensors are in shared memory.",
         ),
     ]
 
 
+ALONE = ", balanced: step"
 AGGREGATORS = "Aggregators, with replicas'"
 TWO = "2 Aggregators"
 STALL = "move of 100 x 1 MB and its momentum: stall, median"
+
+
+def _one_run(record: Record) -> str:
+    return "one quick run" if "--quick" in record.made["command"] else "one run"
 
 
 def _decisions(record: Record) -> list[Claim]:
