@@ -26,8 +26,9 @@ from motet.aggregation.agent.numpy_agent import NumpyAgent
 from motet.aggregation.agent.routes import FixedRoutes
 from motet.torch import attach
 from motet.transport import Endpoint
-from support.aggregation_pool import WARM_UP_STEPS, WORKERS, Pool, both_workers, ms, timed
+from support.aggregation_pool import WORKERS, Pool, both_workers, ms, timed
 from support.figures import Figure, report
+from support.records import report_and_keep
 
 CLASSES = 1000
 
@@ -128,84 +129,86 @@ def over_gloo(rank: int, work: Work, steps: int, meeting: str, pipe: Pipe) -> No
     distributed.destroy_process_group()
 
 
-def over_motet(
-    rank: int,
-    work: Work,
-    steps: int,
-    meeting: str,
-    secret: bytes,
-    endpoints: list[Endpoint],
-    pipe: Pipe,
-) -> None:
+class JobPool(NamedTuple):
+    """Where a worker finds the Aggregators of its job."""
+
+    secret: bytes
+    endpoints: list[Endpoint]
+    process_ids: list[int]
+
+    def agent(self, rank: int) -> NumpyAgent:
+        """The worker's access."""
+        return NumpyAgent(FixedRoutes(1, self.secret, self.endpoints), rank, WORKERS)
+
+    def counted_by(self, rank: int) -> list[int]:
+        """The processes whose CPU time a worker counts: rank 0 those of all Aggregators."""
+        return [] if rank else self.process_ids
+
+
+def over_motet(rank: int, work: Work, steps: int, meeting: str, pool: JobPool, pipe: Pipe) -> None:
     """DistributedDataParallel over the process group that `init_process_group("motet")` makes."""
     from torch import distributed
 
     from motet.torch.distributed.process_group import MotetProcessGroup
 
     def group(_: Any, rank: int, workers: int, timeout: timedelta) -> MotetProcessGroup:
-        agent = NumpyAgent(FixedRoutes(1, secret, endpoints), rank, workers)
-        return MotetProcessGroup(agent, rank, workers, timeout)
+        return MotetProcessGroup(pool.agent(rank), rank, workers, timeout)
 
     distributed.Backend.register_backend("motet-here", group, devices=["cpu", "cuda"])
     distributed.init_process_group("motet-here", f"file://{meeting}", rank=rank, world_size=WORKERS)
     model, optimizer = work.made()
     wrapped = nn.parallel.DistributedDataParallel(model)
-    pipe.send(timed(work.step(wrapped, optimizer), steps))
+    pipe.send(timed(work.step(wrapped, optimizer), steps, pool.counted_by(rank)))
     distributed.destroy_process_group()
 
 
 def attached(
-    rank: int,
-    work: Work,
-    steps: int,
-    options: dict[str, Any],
-    secret: bytes,
-    endpoints: list[Endpoint],
-    pipe: Pipe,
+    rank: int, work: Work, steps: int, options: dict[str, Any], pool: JobPool, pipe: Pipe
 ) -> None:
     """With `attach`."""
     model, optimizer = work.made()
-    agent = NumpyAgent(FixedRoutes(1, secret, endpoints), rank, WORKERS)
-    with attach(model, optimizer, service=agent, **options):
-        pipe.send(timed(work.step(model, optimizer), steps))
+    with attach(model, optimizer, service=pool.agent(rank), **options):
+        pipe.send(timed(work.step(model, optimizer), steps, pool.counted_by(rank)))
 
 
 WAYS: dict[str, dict[str, Any] | None] = {
     "DDP over motet": None,
-    "attach, averaged": {"mode": "averaged"},
-    "attach, averaged, bfloat16": {"mode": "averaged", "compression": "bfloat16"},
-    "attach, on Aggregators": {"mode": "aggregators"},
-    "  with overlap": {"mode": "aggregators", "overlap": True},
-    "  with overlap, bfloat16": {"mode": "aggregators", "overlap": True, "compression": "bfloat16"},
+    "averaged": {"mode": "averaged"},
+    "averaged, bfloat16": {"mode": "averaged", "compression": "bfloat16"},
+    "on Aggregators": {"mode": "aggregators"},
+    "on Aggregators, overlap": {"mode": "aggregators", "overlap": True},
+    "on Aggregators, overlap, bfloat16": {
+        "mode": "aggregators",
+        "overlap": True,
+        "compression": "bfloat16",
+    },
 }
 
 
 def compare(work: Work, steps: int, aggregators: int) -> Iterator[Figure]:
-    """All ways in one run."""
+    """All ways in one run. CPU time is that of all processes in a step."""
     parameters = sum(each.numel() for each in MODELS[work.model]().parameters())
     with _meeting() as meeting:
         gloo_s, gloo_cpu_s = _slower(both_workers(over_gloo, work, steps, meeting))
     lone_s, _ = _slower(both_workers(alone, work, steps))
     size = f"{parameters * 4 / 1e6:.0f} MB"
-    yield Figure(f"{work.model}, {size}: alone", ms(lone_s), ms(gloo_s), lone_s / gloo_s)
-    for name, options in WAYS.items():
+    yield Figure(f"{work.model}, alone ({size})", ms(lone_s), ms(gloo_s), lone_s / gloo_s)
+    for way, options in WAYS.items():
         with ExitStack() as stack:
             pool = Pool(aggregators, stack)
-            before_s = pool.cpu_s()
+            own = JobPool(pool.secret, pool.endpoints, pool.process_ids)
             if options is None:
                 target, given = over_motet, stack.enter_context(_meeting())
             else:
                 target, given = attached, options
-            found = both_workers(target, work, steps, given, pool.secret, pool.endpoints)
-            pool_cpu_s = (pool.cpu_s() - before_s) / (steps + WARM_UP_STEPS)
-        own_s, own_cpu_s = _slower(found)
+            own_s, cpu_s = _slower(both_workers(target, work, steps, given, own))
+        name = f"{work.model}, {way}"
         yield Figure(f"{name}: step", ms(own_s), ms(gloo_s), own_s / gloo_s)
-        cpu_s = own_cpu_s + pool_cpu_s
-        yield Figure("  CPU, all processes", ms(cpu_s), ms(gloo_cpu_s), cpu_s / gloo_cpu_s)
+        yield Figure(f"{name}: CPU", ms(cpu_s), ms(gloo_cpu_s), cpu_s / gloo_cpu_s)
 
 
 def _slower(found: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """The step of the slower worker, and the CPU seconds of both."""
+    """The step of the slower worker, and the CPU seconds that both counted."""
     return max(step_s for step_s, _ in found), sum(each_s for _, each_s in found)
 
 
@@ -220,20 +223,33 @@ def main() -> None:
     """Both models, or one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", choices=[*MODELS, "all"], default="all")
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda")
+    parser.add_argument("--device", choices=["cpu", "cuda"], help="the GPU, if there is one")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--aggregators", type=int, default=2)
     options = parser.parse_args()
-    if options.device == "cuda" and not torch.cuda.is_available():
+    if options.device is None and not torch.cuda.is_available():
+        print("not measured: no CUDA device; --device cpu measures without one")  # In `make bench`.
+        return
+    device = options.device or "cuda"
+    if device == "cuda" and not torch.cuda.is_available():
         parser.error("no CUDA device; use --device cpu")
     figures: list[Figure] = []
     for model in MODELS if options.model == "all" else [options.model]:
-        work = Work(model, options.batch, options.device)
+        work = Work(model, options.batch, device)
         for figure in compare(work, options.steps, options.aggregators):
             print(figure.name, figure.measured, figure.peer, file=sys.stderr)  # It takes minutes.
             figures.append(figure)
-    report("aggregation_training", "Training steps (2 workers)", figures, plot=False)
+    title = f"Training steps of 2 workers, {_versions(device)}"
+    if options.model == "all" and device == "cuda":
+        report_and_keep("aggregation_training", title, figures)
+    else:
+        report("aggregation_training", title, figures, plot=False)
+
+
+def _versions(device: str) -> str:
+    name = torch.cuda.get_device_name() if device == "cuda" else "CPU"
+    return f"{name}, PyTorch {torch.__version__}"
 
 
 if __name__ == "__main__":

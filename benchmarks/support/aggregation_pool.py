@@ -9,7 +9,7 @@ import socket
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,15 +40,14 @@ class Pool:
             stack.callback(control.close)
             control.open_job(JobAccess(1, "benchmark", self.secret, QUOTA_BYTES))
 
+    @property
+    def process_ids(self) -> list[int]:
+        """Of all its processes."""
+        return [process.process.pid for process in self.processes]
+
     def cpu_s(self) -> float:
         """Of all its processes."""
-        ticks = 0
-        for process in self.processes:
-            fields = (
-                Path(f"/proc/{process.process.pid}/stat").read_text().rpartition(")")[2].split()
-            )
-            ticks += int(fields[11]) + int(fields[12])
-        return ticks / os.sysconf("SC_CLK_TCK")
+        return cpu_s_of(self.process_ids)
 
 
 @dataclass(frozen=True)
@@ -99,23 +98,35 @@ def both_workers(target: Callable[..., None], *arguments: object) -> list[tuple[
     return found
 
 
-def timed(step: Callable[[], None], steps: int) -> tuple[float, float]:
-    """Median seconds of a step, and CPU seconds of a step."""
+def timed(step: Callable[[], None], steps: int, others: Sequence[int] = ()) -> tuple[float, float]:
+    """Median seconds of a step, and CPU seconds of a step after the first ones.
+
+    `others`: processes whose CPU seconds count too.
+    """
     for _ in range(WARM_UP_STEPS):
         step()
     seconds = []
-    began_cpu_s = cpu_s()
+    began_cpu_s = cpu_s() + cpu_s_of(others)
     for _ in range(steps):
         began_s = time.perf_counter()
         step()
         seconds.append(time.perf_counter() - began_s)
-    return statistics.median(seconds), (cpu_s() - began_cpu_s) / steps
+    return statistics.median(seconds), (cpu_s() + cpu_s_of(others) - began_cpu_s) / steps
 
 
 def cpu_s() -> float:
     """Of this process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
+
+
+def cpu_s_of(process_ids: Sequence[int]) -> float:
+    """Of other processes."""
+    ticks = 0
+    for process in process_ids:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def ms(seconds: float) -> str:

@@ -21,6 +21,7 @@ NAMES = (
     "aggregation_step",
     "aggregation_servers",
     "aggregation_real",
+    "aggregation_training",
     *INFINISWAP,
     "slaq_decisions",
     "loss_curves",
