@@ -13,6 +13,11 @@ from motet.insight.wording import counted
 
 _SAME = 0.01
 """Completion times that differ by less are the same."""
+CLOSE = 0.05
+"""A replay whose mean differs by more from the measured one is said to be off at once."""
+_MOST_NAMED = 6
+_IN_FORCE, _OTHER = 1, 2
+"""Of the runs of a report; the first one is what was measured."""
 
 
 def policy_words(policy: str, settings: Mapping[str, str]) -> str:
@@ -21,16 +26,68 @@ def policy_words(policy: str, settings: Mapping[str, str]) -> str:
     return f"{policy} ({told})" if told else policy
 
 
+def run_words(report: Mapping[str, Any], place: int) -> str:
+    """`fifo, measured`; `3 policies in turn, measured`, where the policy was changed."""
+    return f"{_policies_of(report, place)}, {report['runs'][place]['kind']}"
+
+
+def _policies_of(report: Mapping[str, Any], place: int) -> str:
+    """Of one of the three runs: of the last one the other policy, all the time."""
+    in_turn = report.get("policies", ())  # Replays that were kept by earlier versions have none.
+    if len(in_turn) > 1 and place < _OTHER:
+        return f"{len(in_turn)} policies in turn"
+    return policy_words(report["runs"][place]["policy"], report["runs"][place]["settings"])
+
+
+def verdict(report: Mapping[str, Any]) -> str:
+    """The result in one or two sentences; empty: there is nothing to compare.
+
+    Differences that are smaller than the error of the replay are no result.
+    """
+    measured, in_force, other = report["runs"]
+    if not in_force["finished"] or in_force["finished"] != other["finished"]:
+        return ""
+    before_s, after_s = in_force["jct_s"]["mean"], other["jct_s"]["mean"]
+    policies, name = _policies_of(report, _IN_FORCE), _policies_of(report, _OTHER)
+    before, after, error = time_words(before_s), time_words(after_s), report["replay_error"]
+    would = f"Under {name} the mean completion time would be {after}"
+    result = f"{would}, {_compared(after_s / before_s - 1)} under {policies} ({before})."
+    if error is None:
+        return f"{result} How far the replay is off is not known."
+    measured_s = measured["jct_s"]["mean"]
+    is_certain = abs(after_s - before_s) > abs(before_s - measured_s)
+    if abs(error) <= CLOSE:
+        about = f"{would}, as under {policies} within the error of the replay, {abs(error):.1%}."
+        return result if is_certain or before_s == after_s else about
+    unknown = (
+        f"Whether {name} would be better is not known: its mean, {after}, is within this error."
+    )
+    return (
+        f"The replay of {policies} is off by {error:+.1%}: its mean completion time is {before}, "
+        f"measured {time_words(measured_s)}. {result if is_certain else unknown}"
+    )
+
+
+def _compared(change: float) -> str:
+    """Of a mean with another one, as the beginning of a clause."""
+    if round(change, 3) == 0:
+        return "the same as"
+    if change > 1:
+        return f"{change + 1:.1f} times as long as"
+    return f"{abs(change):.1%} {'shorter' if change < 0 else 'longer'} than"
+
+
 def replay_notes(report: Mapping[str, Any]) -> Iterator[str]:
     """What to know about the figures."""
     yield from report.get("warnings", ())  # Replays that were kept by earlier versions have none.
-    runs = report["runs"]
-    other = policy_words(runs[2]["policy"], runs[2]["settings"])
+    runs, other = report["runs"], _policies_of(report, _OTHER)
     if report["replay_error"] is not None:
         restart = time_words(report["restart_s"])
+        policies = "policies" if len(report.get("policies", ())) > 1 else "policy"
         yield (
-            f"replay: the mean under the policy in force differs by {report['replay_error']:+.1%} "
-            f"from the measured one; a further start of a job costs {restart}"
+            f"replay: the mean under the {policies} in force differs by "
+            f"{report['replay_error']:+.1%} from the measured one; a further start of a job costs "
+            f"{restart}"
         )
     compared = report["jobs_compared"]
     if compared < report["jobs"]:
@@ -50,13 +107,23 @@ def replay_notes(report: Mapping[str, Any]) -> Iterator[str]:
         yield f"{counted(report['elastic_jobs'], 'elastic training')}: replayed with a fixed size"
     yield from _notes_on_sizes(report, other)
     if report["policy_changes"]:
-        changes = counted(report["policy_changes"], "time")
-        yield f"the policy was changed {changes}; the replay knows only the last one"
-    if runs[2]["finished"] < compared:
-        missing = compared - runs[2]["finished"]
+        yield _note_on_changes(report)
+    if runs[_OTHER]["finished"] < compared:
+        missing = compared - runs[_OTHER]["finished"]
         yield f"{counted(missing, 'job')} would not have ended under {other}"
-    if runs[2]["knows_durations"]:
+    if runs[_OTHER]["knows_durations"]:
         yield f"{other} is told the run times that were measured"
+
+
+def _note_on_changes(report: Mapping[str, Any]) -> str:
+    changed = f"the policy was changed {counted(report['policy_changes'], 'time')}"
+    if "policies" not in report:  # As earlier versions kept replays.
+        return f"{changed}; the replay knows only the last one"
+    names = [policy_words(each["policy"], each["settings"]) for each in report["policies"]]
+    named, others = names[:_MOST_NAMED], len(names) - _MOST_NAMED
+    told = ", then ".join([*named, f"{others} more"] if others > 0 else named)
+    other = _policies_of(report, _OTHER)
+    return f"{changed}, and is at the same moments in the replay: {told}; {other} stays in force"
 
 
 def _notes_on_sizes(report: Mapping[str, Any], other: str) -> Iterator[str]:

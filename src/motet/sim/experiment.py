@@ -47,7 +47,8 @@ class Experiment:
     of the one that `policy` names. `queues`: those of the workload with limits that are in force
     already, instead of those of the settings. `label`: of the run in tables; None: `policy`.
     `planner`: places jobs, instead of that of `placement`. `models`: profiles of the workload's
-    models, instead of those of the settings.
+    models, instead of those of the settings. `later`: policies that a timeline puts in force, so
+    that what they need to know is measured from the start.
     """
 
     policy: str
@@ -59,6 +60,7 @@ class Experiment:
     queues: Queues | None = None
     planner: Planner | None = None
     models: Sequence[ModelProfile] = ()
+    later: Sequence[Policy] = ()
 
     @property
     def name(self) -> str:
@@ -113,7 +115,7 @@ class Experiment:
             common.speeds(cluster, models, names, profiles),
             queues=queues,
             journal=journal,
-            measurements=_measurements(policy),
+            measurements=_measurements([policy, *self.later]),
             models=models,
             imbalance=common.imbalance(workload),
             paces=common.paces(workload, cluster),
@@ -121,6 +123,7 @@ class Experiment:
             limits=common.preemption_limits,
             subtask_errors=common.subtask_errors(len(workload)),
             reports=reports,
+            later=self.later,
         )
 
     def _queues_of_file(
@@ -254,9 +257,9 @@ def _unchanged(label: str, policy: Policy, settings: Mapping[str, str]) -> Polic
     return policy
 
 
-def _measurements(policy: Policy) -> Measurements | None:
-    """Measurements with fitters for a policy that declares `wants_estimates`, else None."""
-    if not policy.wants_estimates:
+def _measurements(policies: Sequence[Policy]) -> Measurements | None:
+    """Measurements with fitters if one of the policies declares `wants_estimates`, else None."""
+    if not any(policy.wants_estimates for policy in policies):
         return None
     from motet.engine.measurements.fitters import fitted_measurements
 

@@ -20,6 +20,7 @@ from motet.domain.events import (
     MachineAdded,
     MachineCame,
     MachineLeft,
+    PolicyChanged,
     ProgressMeasured,
     QueueLimited,
     Resumed,
@@ -137,15 +138,25 @@ class ReplayedPeriod:
         known_us = arrives_us[arrives_us < NEVER_US]
         return max([int(known_us.max(initial=0)), *(at_us for at_us, _ in self.timeline)])
 
-    def simulated(self, policy: PolicyInForce) -> Outcome:
-        """The outcome under a policy. Raises UnknownName, BadInput, BrokenPolicy."""
-        return self.simulation(policy).run()
+    def simulated(
+        self, policy: PolicyInForce, changes: Sequence[tuple[int, PolicyInForce]] = ()
+    ) -> Outcome:
+        """The outcome under a policy, and then under those of `changes`, from these Unix times on.
+        Raises UnknownName, BadInput, BrokenPolicy."""
+        return self.simulation(policy, changes=changes).run()
 
-    def simulation(self, policy: PolicyInForce, journal: Journal | None = None) -> Simulation:
-        """The simulation at its start. Raises UnknownName, BadInput."""
-        experiment = self.experiment(policy)
+    def simulation(
+        self,
+        policy: PolicyInForce,
+        journal: Journal | None = None,
+        changes: Sequence[tuple[int, PolicyInForce]] = (),
+    ) -> Simulation:
+        """The simulation at its start. `changes`: as in `simulated`. Raises UnknownName,
+        BadInput."""
+        experiment = self.experiment(policy, [each for _, each in changes])
+        chosen = ((at_us, PolicyChanged(it.policy, dict(it.settings))) for at_us, it in changes)
         simulation = experiment.simulation(
-            self.workload, self.cluster, journal, self.timeline, self.reports
+            self.workload, self.cluster, journal, [*self.timeline, *chosen], self.reports
         )
         place_of = {number: place for place, number in enumerate(self.jobs)}
         keeps_policy = policy == self.in_force
@@ -163,8 +174,9 @@ class ReplayedPeriod:
         workload = replace(self.workload, duration_us=duration_us)
         return replace(self, work_us=work_us, workload=workload)
 
-    def experiment(self, policy: PolicyInForce) -> Experiment:
-        """The policy with the live cluster's planner and the measured cost of a resize."""
+    def experiment(self, policy: PolicyInForce, later: Sequence[PolicyInForce] = ()) -> Experiment:
+        """The policy with the live cluster's planner and the measured cost of a resize. `later`:
+        policies that follow it."""
         settings = {
             "placement": "count",
             "preemption_cost": exact_seconds(0),  # Starts take their time, see `simulation`.
@@ -180,6 +192,7 @@ class ReplayedPeriod:
             queues=self.queues,
             planner=KnownSkewPlanner(SkewPlanner(SKEW_PROFILES)),
             models=SKEW_PROFILES,
+            later=[policy_of(each.policy, each.settings) for each in later],
         )
 
 

@@ -83,14 +83,16 @@ class Simulation:
         limits: PreemptionLimits = NO_LIMITS,
         subtask_errors: Floats | None = None,
         reports: JobReports | None = None,
+        later: Sequence[Policy] = (),
     ) -> None:
         """`measurements`: with fitters, for a policy that requires estimates. `models`: profiles
         that the policy may use. `imbalance`: of the jobs' servers. `paces`: of machines that are
         slow at times. `timeline`: machine events, ordered by time. `limits`: see `Engine`.
         `subtask_errors`: see `Meter`. `reports`: what jobs reported once, instead of measurements.
+        `later`: policies that the timeline puts in force.
         """
-        self._paces = paces or MachinePaces()
-        is_watched = self._paces.is_active and policy.wants_machine_speeds
+        self._paces, policies = paces or MachinePaces(), (policy, *later)
+        is_watched = self._paces.is_active and any(it.wants_machine_speeds for it in policies)
         monitor = MachineMonitor(cluster.size) if is_watched else None
         known = queues or Queues()
         state = ClusterState(cluster, dict(policy.memory_columns), DRIVER_COLUMNS, known, models)
@@ -114,10 +116,10 @@ class Simulation:
         meter: Meter | RepeatedReports | None = None
         if reports is not None:
             meter = RepeatedReports(reports, self._progress)
-        elif work is not None and policy.wants_estimates:
+        elif work is not None and any(each.wants_estimates for each in policies):
             meter = Meter(work, self._progress, self._paces, subtask_errors)
         self._recorder = Recorder(workload, cluster, speeds.together_gpus)
-        oracle = policy.knows_durations
+        oracle = any(each.knows_durations for each in policies)
         self._instruments = Instruments(
             state, self._paces, meter, has_oracle=oracle, watches_machines=is_watched
         )

@@ -62,12 +62,13 @@ def asked(
     """The report about a cluster that was left to itself until all jobs had ended."""
     until_s, needed_us = more.pop("until_s", 1e6), more.pop("needed_us", None)
     start_up_us, cluster = more.pop("start_up_us", at_once), more.pop("cluster", CLUSTER)
+    declares = more.pop("declares", False)
     with tempfile.TemporaryDirectory() as home:
         address = f"{home}/journal.db"
         policy = ChoosePolicy(in_force, POLICIES.get(in_force, {}))
         with JournalStore(address) as store:
             timed = seconds_of(rows)
-            took = {"needed_us": needed_us, "start_up_us": start_up_us}
+            took = {"needed_us": needed_us, "start_up_us": start_up_us, "declares": declares}
             play(store, cluster, timed, policy, others, at(until_s), **took)
         question = WhatIfQuestion(wanted, POLICIES.get(wanted, {}), **more)
         return what_if(FollowedJournal(address), question)
@@ -130,6 +131,37 @@ def test_another_policy_would_have_done_what_it_does_on_the_live_cluster() -> No
     fifo, _, las = report["runs"]
     assert las["jct_s"]["mean"] < fifo["jct_s"]["mean"]
     assert las["preemptions"] > fifo["preemptions"] == 0
+
+
+CHANGES: list[tuple[float, str]] = [
+    *((-5, "best-effort"), (-4, "fifo"), (4, "tiresias-las"), (11, "best-effort")),
+    *((14, "srtf"), (19, "drf"), (26, "fifo")),
+]
+BUSY = [(0, 9, 4), (1, 20, 2), (2, 9, 3), (3, 7, 1), (5, 12, 6), (13, 4, 2), (20, 6, 4)]
+
+
+@pytest.mark.parametrize("since_s", [None, 6, 15])
+def test_changes_of_the_policy_happen_again(since_s: int | None) -> None:
+    others: list[tuple[int, Input]] = [
+        (at(second), ChoosePolicy(name, POLICIES.get(name, {}))) for second, name in CHANGES
+    ]
+    more = {} if since_s is None else {"since_us": at(since_s)}
+    report = asked(BUSY, "fifo", "tiresias-las", others, declares=True, **more)
+    measured = completions(report, "measured_jct_s")
+    assert None not in measured
+    assert completions(report, "in_force_jct_s") == measured
+    assert report["replay_error"] == 0
+    last_before = max(each for each in CHANGES if each[0] <= (since_s or 0))
+    in_turn = [last_before, *(each for each in CHANGES if each[0] > (since_s or 0))]
+    assert [each["policy"] for each in report["policies"]] == [name for _, name in in_turn]
+    assert report["policy_changes"] == len(in_turn) - 1
+
+
+def test_the_other_policy_is_in_force_all_the_time() -> None:
+    others: list[tuple[int, Input]] = [(at(4), ChoosePolicy("best-effort", {}))]
+    report = asked(BUSY, "fifo", "tiresias-las", others)
+    would = completions(report, "jct_s")
+    assert would == completions(asked(BUSY, "tiresias-las", "fifo"), "measured_jct_s")
 
 
 def test_what_users_and_machines_did_happens_again() -> None:

@@ -11,9 +11,10 @@ from rich.text import Text
 
 from motet.insight.replay_words import (
     moved_jobs,
-    policy_words,
     replay_notes,
+    run_words,
     time_words,
+    verdict,
 )
 from motet.insight.wording import counted
 from motet.interfaces.cli.screens.local_clock import date_and_time_of
@@ -24,7 +25,10 @@ MOST_JOBS = 20
 
 def what_if_screen(report: Mapping[str, Any]) -> RenderableType:
     """The three runs, what to know about them, and the jobs that would move most."""
-    parts: list[RenderableType] = [_heading(report), Text(), _runs(report["runs"]), Text()]
+    parts: list[RenderableType] = [_heading(report)]
+    if told := verdict(report):
+        parts += [Text(visible_text(told))]
+    parts += [Text(), _runs(report), Text()]
     parts += [Text(visible_text(line)) for line in replay_notes(report)]
     moved = moved_jobs(report["job_list"])
     if moved:
@@ -37,21 +41,21 @@ def _heading(report: Mapping[str, Any]) -> Text:
     return Text(f"{counted(report['jobs'], 'job')}, {period}", style="bold")
 
 
-def _runs(runs: Sequence[Mapping[str, Any]]) -> Table:
+def _runs(report: Mapping[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("COMPLETION TIMES")
     for column in ("MEAN", "MEDIAN", "95TH", "MAKESPAN", "PREEMPTIONS"):
         table.add_column(column, justify="right")
-    for run in runs:
+    for place, run in enumerate(report["runs"]):
         times = run["jct_s"] or {}
         words = [time_words(times.get(name)) for name in ("mean", "median", "p95")]
-        told = f"{_policy(run)}, {run['kind']}"
-        table.add_row(told, *words, time_words(run["makespan_s"]), f"{run['preemptions']:,}")
+        table.add_row(
+            visible_text(run_words(report, place)),
+            *words,
+            time_words(run["makespan_s"]),
+            f"{run['preemptions']:,}",
+        )
     return table
-
-
-def _policy(run: Mapping[str, Any]) -> str:
-    return visible_text(policy_words(run["policy"], run["settings"]))
 
 
 def _jobs(moved: Sequence[tuple[float, Mapping[str, Any]]]) -> RenderableType:

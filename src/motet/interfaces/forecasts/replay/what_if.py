@@ -12,6 +12,7 @@ from motet.domain.queues.queue_limits import Queues
 from motet.interfaces.forecasts.draws.past_starts import PastStarts
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.remaining_work import RemainingWork
+from motet.interfaces.forecasts.replay.policies_in_turn import PoliciesInTurn
 from motet.interfaces.forecasts.replay.what_if_report import Tell, untold, what_if_report
 from motet.interfaces.forecasts.replayed_period import PolicyInForce, ReplayedPeriod
 from motet.interfaces.forecasts.simulation_start import SimulationStart
@@ -31,7 +32,7 @@ class WhatIfQuestion:
 
 
 def what_if(journal: FollowedJournal, asked: WhatIfQuestion, tell: Tell = untold) -> dict[str, Any]:
-    """The period as it was, simulated under the policy in force, and under another one.
+    """The period as it was, simulated under the policies that were in force, and under another one.
 
     `journal`: not read yet. `tell`: see Tell. Raises BadInput, UnknownName for the policy,
     NotFound without jobs.
@@ -53,6 +54,8 @@ def what_if(journal: FollowedJournal, asked: WhatIfQuestion, tell: Tell = untold
     work = RemainingWork.of(state.jobs.values(), jobs, start.now_us, until_us)
     bounds_us = start.now_us, until_us
     sized = SizedTrainings.of(jobs, rows, reported, work, bounds_us, state.history)
+    first_us = min((job.submitted_us for job in jobs), default=0)
+    policies = PoliciesInTurn.of(state.policies, max(start.now_us, first_us))
     period = ReplayedPeriod.of(
         start,
         happened,
@@ -64,11 +67,11 @@ def what_if(journal: FollowedJournal, asked: WhatIfQuestion, tell: Tell = untold
             {job.number: work.runs.starts_us(job, start.now_us) for job in jobs},
             work.runs.start_up_us,
         ),
-        PolicyInForce(state.policy.policy, dict(state.policy.settings)),
+        policies.first,
         sized,
     )
     if not period.jobs:
         raise NotFound("no jobs were active in this period; give an earlier --since")
     divergence = journal.cluster.divergence
     warnings = [] if divergence is None else [str(divergence)]
-    return what_if_report(state, period, work, sized, wanted, until_us, warnings, tell)
+    return what_if_report(state, period, policies, work, sized, wanted, until_us, warnings, tell)

@@ -13,6 +13,7 @@ from motet.domain.errors import MotetError
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import NEVER_US, iso_time, seconds
 from motet.interfaces.forecasts.remaining_work import RemainingWork, has_ended
+from motet.interfaces.forecasts.replay.policies_in_turn import PoliciesInTurn
 from motet.interfaces.forecasts.replayed_period import PolicyInForce, ReplayedPeriod
 from motet.interfaces.forecasts.sizes.sized_trainings import SizedTrainings
 from motet.live.jobs.attempt import StopCause
@@ -35,6 +36,7 @@ def untold(phase: str) -> None:
 def what_if_report(
     state: LiveState,
     period: ReplayedPeriod,
+    policies: PoliciesInTurn,
     work: RemainingWork,
     sized: SizedTrainings,
     wanted: PolicyInForce,
@@ -42,23 +44,24 @@ def what_if_report(
     warnings: Sequence[str] = (),
     tell: Tell = untold,
 ) -> dict[str, Any]:
-    """Simulates both policies. Durations are seconds, times ISO 8601. `warnings`: about
-    the journal; one is added if the policy in force cannot be simulated, say without its file.
+    """Simulates the policies that were in force, and the wanted one. Durations are seconds, times
+    ISO 8601. `warnings`: about the journal; one is added if a policy that was in force cannot be
+    simulated, say without its file.
 
     Statistics are of the jobs that ended by themselves on the live cluster (`jobs_compared`), so
     that they are of the same jobs in all three runs. `replay_error`: of the mean completion time
-    under the policy in force, relative to the measured one.
+    under the policies that were in force, relative to the measured one.
     """
     jobs = [state.jobs[number] for number in period.jobs]
     tell("replays the policy in force")
-    before, problem = _in_force(period)
+    before, problem = _in_force(period, policies)
     tell(f"simulates {wanted.policy}")
     after = period.simulated(wanted)
     runs = [
-        _measured_run(period.in_force, [job for job in jobs if has_ended(job)], period),
-        _unknown_run(period)
+        _measured_run(policies.last, [job for job in jobs if has_ended(job)], period),
+        _unknown_run(policies.last)
         if before is None
-        else _simulated(period, period.in_force, before, jobs),
+        else _simulated(period, policies.last, before, jobs),
         _simulated(period, wanted, after, jobs),
     ]
     counted = {
@@ -73,7 +76,8 @@ def what_if_report(
         "from": iso_time(max(period.start.now_us, min(job.submitted_us for job in jobs))),
         "until": iso_time(until_us),
         **counted,
-        "policy_changes": sum(at_us > period.start.now_us for at_us, _ in state.policies[1:]),
+        "policies": policies.as_dicts(),
+        "policy_changes": len(policies.changes),
         "restart_s": seconds(period.starts.usual_us),
         "resize_s": seconds(period.starts.usual_us + period.resize_us),
         "replay_error": _relative(runs[0], runs[1]),
@@ -151,17 +155,17 @@ def _simulated_held_us(outcome: Outcome) -> Ints:
     return held_us
 
 
-def _in_force(period: ReplayedPeriod) -> tuple[Outcome | None, list[str]]:
-    """The outcome under the policy in force, or why there is none."""
+def _in_force(period: ReplayedPeriod, policies: PoliciesInTurn) -> tuple[Outcome | None, list[str]]:
+    """The outcome under the policies that were in force, or why there is none."""
     try:
-        return period.simulated(period.in_force), []
+        return period.simulated(policies.first, policies.changes), []
     except MotetError as error:
         return None, [f"the policy in force cannot be simulated: {error}"]
 
 
-def _unknown_run(period: ReplayedPeriod) -> dict[str, Any]:
+def _unknown_run(policy: PolicyInForce) -> dict[str, Any]:
     none = np.zeros(0, np.int64)
-    return {**_run("simulated", period.in_force, none, none, 0, (0, 0)), "knows_durations": False}
+    return {**_run("simulated", policy, none, none, 0, (0, 0)), "knows_durations": False}
 
 
 def _simulated(

@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from motet.domain.units import iso_seconds
-from motet.insight.replay_words import policy_words, replay_notes, time_words
+from motet.insight.replay_words import (
+    policy_words,
+    replay_notes,
+    run_words,
+    time_words,
+    verdict,
+)
 from motet.interfaces.server.web.drawings import colour_of
 from motet.interfaces.server.web.pages import local_time
 from motet.interfaces.server.what_if.replay_store import ReplayState, StoredReplay
@@ -37,13 +43,12 @@ def replay_line(replay: StoredReplay) -> dict[str, Any]:
 
 def replay_report(summary: Mapping[str, Any]) -> dict[str, Any]:
     """A result, in words."""
-    in_force, other = summary["runs"][1:]
     return {
         "from": _moment(summary["from"]),
         "until": _moment(summary["until"]),
         "jobs": summary["jobs"],
         "jobs_compared": summary["jobs_compared"],
-        "verdict": _verdict(in_force, other),
+        "verdict": verdict(summary),
         "notes": [*replay_notes(summary)],
         "moved": [
             ("Jobs that end later", "later", summary["jobs_later"], _rows(summary["later"])),
@@ -71,11 +76,10 @@ def is_same_period(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 def _runs(number: int, summary: Mapping[str, Any], colours: Sequence[int]) -> list[dict[str, Any]]:
     rows = []
-    for run, curve, colour, dash in zip(
-        summary["runs"], summary["curves"], colours, _DASHES, strict=True
-    ):
+    each_run = zip(summary["runs"], summary["curves"], colours, _DASHES, strict=True)
+    for place, (run, curve, colour, dash) in enumerate(each_run):
         times, waits = run["jct_s"] or {}, run["wait_s"] or {}
-        label = f"{_policy(run)}, {run['kind']}"
+        label = run_words(summary, place)
         rows.append(
             {
                 "number": number,
@@ -101,31 +105,10 @@ def _runs(number: int, summary: Mapping[str, Any], colours: Sequence[int]) -> li
     return rows
 
 
-def _policy(run: Mapping[str, Any]) -> str:
-    return policy_words(run["policy"], run["settings"])
-
-
 def _moment(at: str | float) -> str:
     """Results that an earlier version has stored have Unix seconds."""
     unix_s = iso_seconds(at) if isinstance(at, str) else at
     return local_time(round(unix_s * 1e6))
-
-
-def _verdict(in_force: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """The result in a sentence; empty: there is nothing to compare."""
-    if not in_force["finished"] or in_force["finished"] != other["finished"]:
-        return ""
-    before, after = in_force["jct_s"]["mean"], other["jct_s"]["mean"]
-    change = after / before - 1
-    if change > 1:
-        compared = f"{change + 1:.1f} times as long as"
-    else:
-        compared = f"{abs(change):.1%} {'shorter' if change < 0 else 'longer'} than"
-    return (
-        f"Under {_policy(other)} the mean completion time would be {time_words(after)}, "
-        f"{'the same as' if round(change, 3) == 0 else compared} under {_policy(in_force)} "
-        f"({time_words(before)})."
-    )
 
 
 def _rows(jobs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
