@@ -50,13 +50,14 @@ class ScriptedLauncher:
         reason: ExitReason = "exited",
         signal: int | None = None,
         log_tail: str = "",
+        saved_us: int | None = None,
     ) -> Report:
         """All processes of an attempt have ended in the same way."""
         request = self.running.pop(attempt)
         self.stopping.discard(attempt)
         self._ended.add(attempt)
         end = RankExit(code, signal, reason, 1.0, JUST_NOW_S)
-        return AttemptEnded(attempt, (end,) * len(request.ranks), log_tail)
+        return AttemptEnded(attempt, (end,) * len(request.ranks), log_tail, saved_us)
 
     def machines_in_use(self) -> dict[str, int]:
         """Processes by machine."""

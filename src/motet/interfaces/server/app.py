@@ -41,7 +41,6 @@ from motet.interfaces.server.logs import LogPart, log_place, read_log
 from motet.interfaces.server.machine_routes import add_machine_routes
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.queue_routes import add_queue_routes
-from motet.interfaces.server.stories.lost_work import checkpoint_writes_us
 from motet.interfaces.server.views import (
     array_page,
     dated_explanation,
@@ -55,6 +54,7 @@ from motet.live.jobs.job_spec import PATTERNS
 from motet.live.jobs.job_state import JobState
 from motet.live.jobs.training_files import require_snapshot_files, require_visible_files
 from motet.live.jobs.wrong_values import wrong_value
+from motet.live.launcher.rank_files import checkpoint_writes_us
 from motet.live.master.facts import Verb
 from motet.live.master.intake import Change
 from motet.live.master.job_updates import LimitRaised

@@ -55,7 +55,8 @@ MOVES = (StopCause.MIGRATED, StopCause.RESIZED)
 class Attempt:
     """Times are Unix microseconds; None: not yet. `workers`, `servers`: of a training, else 0.
 
-    `reported_us`: its last report of progress. `idle_since_us`: since when its processes write
+    `reported_us`: its last report of progress. `saved_us`: the latest write to the job's folder of
+    checkpoints when it ended, 0: it was empty. `idle_since_us`: since when its processes write
     nothing, if that is long ago. `devices`: the GPUs that it holds on each machine of the
     placement; empty: its slots are none. `running_us`: since when all of its processes run, by the
     clocks of their machines. `stopping_us`: since when it is being stopped; `grace_s`: how long its
@@ -77,6 +78,7 @@ class Attempt:
     running_us: int | None = None
     ended_us: int | None = None
     reported_us: int | None = None
+    saved_us: int | None = None
     idle_since_us: int | None = None
     outcome: AttemptOutcome | None = None
     failure: str = ""

@@ -6,6 +6,7 @@ Does not know where the processes are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import assert_never
 
 from motet.live.launcher.gang import Phase, ProcessGang
@@ -30,7 +31,11 @@ from motet.live.launcher.node_messages import (
     RankReport,
     RankStarted,
 )
-from motet.live.launcher.rank_files import RankFiles
+from motet.live.launcher.rank_files import (
+    CHECKPOINT_FOLDER,
+    RankFiles,
+    checkpoint_writes_us,
+)
 
 
 class GangAttempt:
@@ -143,4 +148,11 @@ class GangAttempt:
             self._has_told_end = True
             failed = first_failure(exits)
             tail = "" if failed is None else RankFiles.of(self.request, failed).log_tail()
-            self._report(AttemptEnded(self.request.attempt, exits, tail))
+            self._report(AttemptEnded(self.request.attempt, exits, tail, self._saved_us()))
+
+    def _saved_us(self) -> int | None:
+        """The latest write to the folder of checkpoints, before the next attempt writes there."""
+        folder = self.request.ranks[0].env.get(CHECKPOINT_FOLDER)
+        if folder is None:
+            return None
+        return max(checkpoint_writes_us(Path(folder)), default=0)

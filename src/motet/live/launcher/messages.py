@@ -148,11 +148,13 @@ class AttemptProposed:
 @dataclass(frozen=True, slots=True)
 class AttemptEnded:
     """No process of the gang is left. `exits`: by rank. `log_tail`: the end of the log of the
-    process that failed first; empty: none has failed."""
+    process that failed first; empty: none has failed. `saved_us`: the latest write to the folder of
+    checkpoints of the job (Unix microseconds), 0: it is empty; None: unknown."""
 
     attempt: str
     exits: tuple[RankExit, ...]
     log_tail: str = ""
+    saved_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +33,10 @@ PROGRESS = "progress.jsonl"
 `wish_line`."""
 
 _TAIL_BYTES = 8192
+MOST_CHECKPOINT_FILES = 5000
+"""So many files in a job's folder of checkpoints are looked at."""
+CHECKPOINT_FOLDER = "MOTET_CHECKPOINT_DIR"
+"""Variable of every process: the folder of checkpoints of its job."""
 
 NOTICE_SOCKET = "MOTET_NOTICE_SOCKET"
 """Variable of every process: where it wakes the launcher of its machine after a report."""
@@ -205,6 +210,18 @@ class RankFiles:
         except FileNotFoundError:
             return None
         return found
+
+
+def checkpoint_writes_us(folder: Path) -> list[int]:
+    """When the files in a job's folder of checkpoints were written, ascending; Unix time."""
+    return sorted(_written_us(path) for path in islice(folder.rglob("*"), MOST_CHECKPOINT_FILES))
+
+
+def _written_us(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns // 1000
+    except OSError:  # It was removed meanwhile.
+        return 0
 
 
 def rank_folder(attempt_folder: Path, rank: int) -> Path:

@@ -319,7 +319,7 @@ class AttemptOver:
     """No process of the attempt is left. `outcome`: how it counts. `exits`: by rank.
 
     `end`: the final state of the job, None if it goes on; `reason`: of a failure, and `failure` the
-    key of its class.
+    key of its class. `saved_us`: see AttemptEnded; None also in records of earlier versions.
     """
 
     job: int
@@ -329,6 +329,7 @@ class AttemptOver:
     end: str | None
     reason: str
     failure: str = ""
+    saved_us: int | None = None
 
 
 JobFact: TypeAlias = (

@@ -320,7 +320,8 @@ def _ended(state: LiveState, now_us: int, report: AttemptEnded) -> Intake:
         return Intake()
     until_us = attempt.last_end_us(report.exits, now_us)
     outcome, end, reason, failure = _judged(state, until_us, job, report)
-    fact = AttemptOver(job.number, number, outcome, report.exits, end, reason, failure)
+    told = end, reason, failure, report.saved_us
+    fact = AttemptOver(job.number, number, outcome, report.exits, *told)
     events = _events_of_end(job, number, end, reason, until_us)
     if failure and end is None and job.end is None:
         delay_us = microseconds(delay_s(job, failure, now_us))

@@ -13,7 +13,7 @@ from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import CommandSpec
 from motet.live.launcher.leftovers import MARK
 from motet.live.launcher.messages import LauncherRequest, RankTask, StartAttempt, StopAttempt
-from motet.live.launcher.rank_files import ARBITER
+from motet.live.launcher.rank_files import ARBITER, CHECKPOINT_FOLDER
 from motet.live.master.state import LiveState
 from motet.live.slots.devices import devices_text
 from motet.live.time_limits.time_limit import grace_s
@@ -223,7 +223,7 @@ def _variables(
         "MOTET_RANK": str(rank),
         "MOTET_WORLD_SIZE": world,
         "MOTET_ROLE": "worker",
-        "MOTET_CHECKPOINT_DIR": str(checkpoints),
+        CHECKPOINT_FOLDER: str(checkpoints),
         "MOTET_SUBMIT_DIR": job.spec.workdir,
         "RANK": str(rank),
         "WORLD_SIZE": world,

@@ -313,6 +313,7 @@ class LiveState:
         attempt.phase, attempt.ended_us = AttemptPhase.ENDED, at_us
         attempt.outcome, attempt.exits = AttemptOutcome(fact.outcome), fact.exits
         attempt.failure, attempt.reason = fact.failure, fact.reason
+        attempt.saved_us = fact.saved_us
         machines = self.machines_of(attempt)
         failed_on = failing_machine(fact.failure, fact.exits, machines)
         self.drains.attempt_ended(attempt, [name for name, _ in machines], failed_on)

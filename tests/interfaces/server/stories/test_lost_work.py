@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from motet.interfaces.server.stories.lost_work import checkpoint_writes_us
 from motet.interfaces.server.views import job_explanation
 from motet.live.launcher.messages import AttemptProgressed
 from motet.live.master.intake import ChoosePolicy
@@ -23,14 +21,14 @@ def cluster(tmp_path: Path) -> Iterator[ScriptedCluster]:
     found.close()
 
 
-def preempted(cluster: ScriptedCluster, job: int) -> tuple[int, int]:
+def preempted(cluster: ScriptedCluster, job: int, saved_us: int | None = None) -> tuple[int, int]:
     """Let a job of all slots run for a minute, then another one take them: begin and end of its
-    first attempt."""
+    first attempt. `saved_us`: as its end records."""
     cluster.ask(cluster.launcher.started(f"{job}.1"))
     cluster.now_us += 60 * SECOND_US
     short = cluster.submit(processes=4)
     cluster.now_us += 4 * SECOND_US
-    cluster.ask(cluster.launcher.ended(f"{job}.1", None, "stopped"))
+    cluster.ask(cluster.launcher.ended(f"{job}.1", None, "stopped", saved_us=saved_us))
     attempt = cluster.job(job).attempts[0]
     assert attempt.running_us is not None
     assert attempt.ended_us is not None
@@ -87,7 +85,28 @@ def test_a_job_that_ended_before_the_signal_reached_it_has_lost_nothing(
     assert "of work lost" not in told["sentence"]
 
 
-def test_a_checkpoint_that_was_overwritten_later_is_not_known(cluster: ScriptedCluster) -> None:
+@pytest.mark.parametrize(
+    ("saved", "lost_s", "told"),
+    [
+        (-9, 9.0, "; 9 s of work lost since its last checkpoint"),
+        (None, 66.0, "all since its start"),
+    ],
+)
+def test_what_was_lost_stays_known_after_later_checkpoints(
+    cluster: ScriptedCluster, saved: int | None, lost_s: float, told: str
+) -> None:
+    """The end of the attempt has recorded the last checkpoint, or that there was none."""
+    job = cluster.submit(processes=4)
+    end_us = cluster.now_us + 67 * SECOND_US
+    saved_us = 0 if saved is None else end_us + saved * SECOND_US
+    begin_us, _ = preempted(cluster, job, saved_us)
+    start_again(cluster, job)
+    found = preemption(cluster, job, begin_us - SECOND_US, end_us + 3 * SECOND_US)
+    assert (found["lost_s"], found["restart_s"]) == (lost_s, 2.0)
+    assert told in found["sentence"]
+
+
+def test_without_a_record_an_overwritten_checkpoint_is_not_known(cluster: ScriptedCluster) -> None:
     job = cluster.submit(processes=4)
     _, end_us = preempted(cluster, job)
     start_again(cluster, job)
@@ -103,13 +122,3 @@ def test_reports_of_progress_count_as_writes(cluster: ScriptedCluster) -> None:
     reported_us = cluster.now_us
     _, end_us = preempted(cluster, job)
     assert preemption(cluster, job)["lost_s"] == (end_us - reported_us) / SECOND_US
-
-
-def test_writes_are_those_of_all_files_in_the_folder(tmp_path: Path) -> None:
-    assert checkpoint_writes_us(tmp_path / "missing") == []
-    (tmp_path / "deep").mkdir()
-    for name, at_s in (("last.pt", 2000), ("deep/shard", 3000)):
-        (tmp_path / name).touch()
-        os.utime(tmp_path / name, (at_s, at_s))
-    os.utime(tmp_path / "deep", (1000, 1000))
-    assert checkpoint_writes_us(tmp_path) == [at_s * SECOND_US for at_s in (1000, 2000, 3000)]

@@ -1,36 +1,22 @@
 """What a preemption or a lost machine cost a job: its work since the last checkpoint, and the time
 of its next start.
 
-A checkpoint that a later attempt has overwritten is not known any more, nor what was lost then.
+The end of an attempt records when the last checkpoint was written. Of attempts without this record,
+as earlier versions made them, a checkpoint that a later attempt has overwritten is not known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from motet.domain.units import duration_words, microseconds, seconds
 from motet.live.jobs.attempt import Attempt, AttemptOutcome, StopCause
 from motet.live.jobs.job import LiveJob
 
-_MOST_FILES = 5000
 _EVENTS = {"preempt", "evict"}
 _CAUSES = (StopCause.PREEMPTED, StopCause.MACHINE_LOST)
-
-
-def checkpoint_writes_us(folder: Path) -> list[int]:
-    """When the files in a job's folder of checkpoints were written, ascending; Unix time."""
-    return sorted(_written_us(path) for path in islice(folder.rglob("*"), _MOST_FILES))
-
-
-def _written_us(path: Path) -> int:
-    try:
-        return path.stat().st_mtime_ns // 1000
-    except OSError:  # It was removed meanwhile.
-        return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +45,8 @@ class LostWork:
         begin_us, end_us = attempt.running_us, attempt.ended_us
         if begin_us is None:
             return cls(0, restart_us=restart_us)
+        if attempt.saved_us is not None:
+            writes_us = [attempt.saved_us]
         known_us = [*writes_us, *([attempt.reported_us] if attempt.reported_us else [])]
         saved_us = max((each for each in known_us if begin_us <= each <= end_us), default=None)
         if saved_us is not None:

@@ -24,7 +24,6 @@ from motet.interfaces.server.accounts.job_access import require_use
 from motet.interfaces.server.api_contract.api_description import EVENT_STREAM
 from motet.interfaces.server.logs import LogPlace, log_place, logged_job
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
-from motet.interfaces.server.stories.lost_work import checkpoint_writes_us
 from motet.interfaces.server.turns.turn_record import job_names
 from motet.interfaces.server.web import pages
 from motet.interfaces.server.web.changes import Changes
@@ -38,6 +37,7 @@ from motet.interfaces.server.web.timeline.timeline_page import TimelinePage
 from motet.interfaces.server.web.timeline.turn_lanes import lanes_of_machines
 from motet.interfaces.server.web.training_curves import training_curves
 from motet.live.accounts.roles import Forbidden
+from motet.live.launcher.rank_files import checkpoint_writes_us
 from motet.live.master.facts import Verb
 from motet.live.master.intake import Change
 from motet.live.master.loop import MasterLoop
