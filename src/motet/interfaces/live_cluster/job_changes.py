@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from motet.domain.errors import BadInput, MotetError, Unreachable
+from motet.domain.errors import AuthenticationFailed, BadInput, MotetError, Unreachable
 from motet.interfaces.client import LiveClient
 from motet.live.jobs.job_state import JobState
 
@@ -113,11 +113,30 @@ def changed_jobs(
     live: LiveClient, jobs: Sequence[str], change: Callable[[str], dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
     """Changes jobs, one after the other; each as it is then. Raises NotFound for an unknown one
-    before any is changed."""
+    before any is changed; after all others BadInput or AuthenticationFailed for those that could
+    not be changed."""
     if len(jobs) > 1:
         for job in jobs:
             live.job(job)
-    yield from map(change, jobs)
+    refused: list[BadInput | AuthenticationFailed] = []
+    for job in jobs:
+        try:
+            changed = change(job)
+        except (BadInput, AuthenticationFailed) as error:
+            refused.append(error)
+        else:
+            yield changed
+    if refused:
+        raise _together(refused)
+
+
+def _together(errors: Sequence[BadInput | AuthenticationFailed]) -> MotetError:
+    """One error with all messages, of the kind of the first one."""
+    messages = [*dict.fromkeys(map(str, errors))]
+    if len(messages) == 1:
+        return errors[0]
+    kind = AuthenticationFailed if isinstance(errors[0], AuthenticationFailed) else BadInput
+    return kind("; ".join(messages))
 
 
 def cancelled_jobs(

@@ -241,13 +241,27 @@ def test_an_unknown_job_is_refused_before_another_one_is_changed(
     run("cancel", job)
 
 
-def test_jobs_that_were_changed_before_an_error_are_shown(run: Shell) -> None:
-    job, ended = run.submit("sleep", "1000"), run.submit("true")
-    run("wait", ended)
-    words = ["suspend", "--state-dir", str(run.folder), job, ended]
-    result = CliRunner().invoke(motet, words, standalone_mode=False)
-    assert result.stdout == f"{job}  sleep  SUSPENDED\n"
-    assert "can no longer be suspended" in str(result.exception)
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["suspend"], "sleep  SUSPENDED"),
+        (["update", "--priority", "3"], "sleep  queue default, priority 3"),
+        (["cancel"], "sleep  CANCELLED"),
+    ],
+)
+def test_jobs_that_can_be_changed_are_and_the_others_are_told(
+    run: Shell, words: list[str], told: str
+) -> None:
+    job, *ended = run.submit("sleep", "1000"), run.submit("true"), run.submit("true")
+    run("wait", *ended)
+    given = [*words, "--state-dir", str(run.folder), ended[0], job, ended[1]]
+    result = CliRunner().invoke(motet, given, standalone_mode=False)
+    assert result.stdout == f"{job}  {told}\n"
+    assert isinstance(result.exception, BadInput)
+    assert [f"job {each} " in str(result.exception) for each in ended] == [True, True]
+    again = CliRunner().invoke(motet, [*given, "--json"], standalone_mode=False)
+    if words == ["update", "--priority", "3"]:
+        assert [each["id"] for each in json.loads(again.stdout)["jobs"]] == [job]
     run("cancel", job)
 
 

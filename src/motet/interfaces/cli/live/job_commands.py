@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from motet.domain.errors import ExitCode, signal_exit_code
+from motet.domain.errors import ExitCode, MotetError, signal_exit_code
 from motet.interfaces.cli.live.connection import with_client
 from motet.interfaces.cli.live.server_names import job_argument, queue_option
 from motet.interfaces.cli.shell.option_groups import json_option
@@ -53,13 +53,27 @@ def _change_command(verb: str, summary: str, text: str) -> click.Command:
 
 
 def _echo_changed(jobs: Iterable[dict[str, Any]], *, as_json: bool) -> None:
+    show_changed(jobs, lambda job: f"{job['id']}  {job['name']}  {job['state']}", as_json=as_json)
+
+
+def show_changed(
+    jobs: Iterable[dict[str, Any]], line: Callable[[dict[str, Any]], str], *, as_json: bool
+) -> None:
+    """Print jobs as they are changed, also those before an error, which is raised then."""
     from motet.interfaces.cli.shell.streams.results import print_json
 
+    changed: list[dict[str, Any]] = []
+    try:
+        for job in jobs:
+            changed.append(job)
+            if not as_json:
+                click.echo(line(job))
+    except MotetError:
+        if as_json and changed:
+            print_json({"jobs": changed})
+        raise
     if as_json:
-        print_json({"jobs": [*jobs]})
-        return
-    for job in jobs:
-        click.echo(f"{job['id']}  {job['name']}  {job['state']}")
+        print_json({"jobs": changed})
 
 
 @click.command("cancel", short_help="Cancel jobs.")
@@ -85,7 +99,8 @@ def cancel_command(
 ) -> None:
     """Cancel jobs: their processes are stopped, and they do not return.
 
-    Give ids, or options that choose jobs; several options choose jobs that meet all of them.
+    Give ids, or options that choose jobs; several options choose jobs that meet all of them. Of
+    several jobs, those that can be cancelled are; an error names the others (exit status 2).
     """
     from motet.interfaces.live_cluster.job_changes import cancelled_jobs, changed_jobs
 

@@ -152,7 +152,7 @@ def update_command(
 ) -> None:
     """Give jobs another priority, queue or time limit. They keep their time of submission, and jobs
     that run obey at once."""
-    from motet.interfaces.cli.shell.streams.results import print_json
+    from motet.interfaces.cli.live.job_commands import show_changed
     from motet.interfaces.live_cluster.arguments import job_changes
     from motet.interfaces.live_cluster.job_changes import changed_jobs
 
@@ -160,11 +160,10 @@ def update_command(
         raise BadInput("give --priority N, --queue Q or --max-duration TIME")
     changes = job_changes(priority=priority, queue=queue, max_duration=max_duration)
     changed = changed_jobs(client, jobs, lambda job: client.update(job, changes))
-    if as_json:
-        print_json({"jobs": [*changed]})
-        return
-    for job in changed:
-        limit_s = job.get("max_duration_s")  # An older server knows no limits.
-        limit = "" if limit_s is None else f", time limit {written_duration(limit_s)}"
-        told = f"queue {job['queue']}, priority {job['priority']}{limit}"
-        click.echo(f"{job['id']}  {job['name']}  {told}")
+    show_changed(changed, _changed_line, as_json=as_json)
+
+
+def _changed_line(job: dict[str, Any]) -> str:
+    limit_s = job.get("max_duration_s")  # An older server knows no limits.
+    limit = "" if limit_s is None else f", time limit {written_duration(limit_s)}"
+    return f"{job['id']}  {job['name']}  queue {job['queue']}, priority {job['priority']}{limit}"
