@@ -174,6 +174,29 @@ def test_the_map_of_machines_is_one_stop_of_the_keyboard_for_each_job(
     client.change(job, "cancel")
 
 
+@pytest.mark.parametrize("page", ["/", "/machines"])
+def test_numbers_of_jobs_in_the_map_stand_beside_their_colours(
+    window: Window, client: LiveClient, page: str
+) -> None:
+    job = submit(client, "mapped")
+    window.tab.goto(page)
+    place = f".on a[href='/jobs/{job}']"
+    window.tab.wait_for_selector(place)
+    swatch_ends, number_begins, swatch_height, number_height = window.tab.evaluate(
+        """place => {
+            const label = document.querySelector(place), range = document.createRange();
+            range.selectNodeContents(label.lastChild);
+            const swatch = label.querySelector("svg rect").getBoundingClientRect();
+            const number = [...range.getClientRects()].at(-1);
+            return [swatch.right, number.left, swatch.height, number.height];
+        }""",
+        place,
+    )
+    assert swatch_ends <= number_begins
+    assert swatch_height <= number_height
+    client.change(job, "cancel")
+
+
 def test_a_queue_is_held_and_the_page_follows_its_jobs(window: Window, client: LiveClient) -> None:
     client.create_queue("vision", {"guarantee": 1})
     window.tab.goto("/queues")
