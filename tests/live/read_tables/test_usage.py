@@ -31,7 +31,9 @@ def attempts_of_jobs(draw: st.DrawFn) -> list[UsedSlots]:
         for wait, run in spans:
             begin, at = at + wait, at + wait + run
             cause = draw(st.sampled_from(["", "preempted", "suspended"]))
-            rows.append(UsedSlots(job, *who, us(begin), us(at), draw(st.integers(1, 4)), cause))
+            slots, outcome = draw(st.integers(1, 4)), draw(st.sampled_from(["stopped", "succeeded"]))
+            row = UsedSlots(job, *who, us(begin), us(at), slots, cause, outcome=outcome)
+            rows.append(row)
         if not spans:
             rows.append(UsedSlots(job, *who, None, None, None, None))
     return rows
@@ -59,7 +61,8 @@ def test_sums_are_those_over_every_second(
         for second in range(begin, end):
             if row.requested_us is not None and row.requested_us <= us(second) < row.ended_us:
                 slots[key(row, second)] += row.processes
-        if row.stop_cause == "preempted" and us(begin) <= row.ended_us < us(end):
+        took_effect = row.stop_cause == "preempted" and row.outcome != "succeeded"
+        if took_effect and us(begin) <= row.ended_us < us(end):
             preemptions[key(row, row.ended_us // SECOND_US - END_OF_YEAR_S)] += 1
     for row in {row.job: row for row in rows}.values():
         if us(begin) <= row.submitted_us < us(end):

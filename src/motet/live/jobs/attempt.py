@@ -102,6 +102,12 @@ class Attempt:
         return self.phase is AttemptPhase.ENDED
 
     @property
+    def was_preempted(self) -> bool:
+        """Whether it was stopped for other jobs, and had not finished before it could be."""
+        is_done = self.outcome is AttemptOutcome.SUCCEEDED
+        return self.stop_cause is StopCause.PREEMPTED and not is_done
+
+    @property
     def ran_until_us(self) -> int | None:
         """When its last process ended; None: one is left."""
         return None if self.ended_us is None else self.last_end_us(self.exits, self.ended_us)

@@ -167,7 +167,7 @@ class ReadTables:
         """All attempts with their jobs, by job and attempt."""
         found = self._read(
             "SELECT j.number, j.user, j.queue, j.submitted_us, a.requested_us, a.ended_us, "
-            "a.processes, a.stop_cause, a.borrowed_byte_s FROM jobs j "
+            "a.processes, a.stop_cause, a.borrowed_byte_s, a.outcome FROM jobs j "
             "LEFT JOIN attempts a ON a.job = j.number WHERE j.kind != ? "
             "ORDER BY j.number, a.attempt",
             [ARRAY],

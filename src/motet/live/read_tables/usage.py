@@ -10,7 +10,7 @@ from statistics import mean, median
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from motet.domain.units import HOUR_US, SECOND_US
-from motet.live.jobs.attempt import StopCause
+from motet.live.jobs.attempt import AttemptOutcome, StopCause
 
 UsageKey: TypeAlias = Literal["user", "queue", "month"]
 USAGE_KEYS: tuple[UsageKey, ...] = get_args(UsageKey)
@@ -28,6 +28,13 @@ class UsedSlots(NamedTuple):
     processes: int | None
     stop_cause: str | None
     borrowed_byte_s: float | None = 0.0
+    outcome: str | None = ""
+
+    @property
+    def was_preempted(self) -> bool:
+        """As `Attempt.was_preempted`."""
+        is_done = self.outcome == AttemptOutcome.SUCCEEDED
+        return self.stop_cause == StopCause.PREEMPTED and not is_done
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +87,7 @@ def usage_sums(
             found.slot_us += (end_us - begin_us) * (row.processes or 0)
             found.borrowed_byte_s += _borrowed_byte_s(row, end_us - begin_us, to_us)
         ended_us = row.ended_us
-        if row.stop_cause == StopCause.PREEMPTED and ended_us and from_us <= ended_us < to_us:
+        if row.was_preempted and ended_us and from_us <= ended_us < to_us:
             account(row, ended_us).preemptions += 1
     return [_sum(keys, accounts[keys]) for keys in sorted(accounts)]
 

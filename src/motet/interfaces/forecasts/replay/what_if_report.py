@@ -124,7 +124,7 @@ def _measured_run(
     ends_us = max((job.ended_us or 0 for job in ended), default=0)
     submitted_us = min((job.submitted_us for job in ended), default=0)
     preemptions = sum(
-        attempt.stop_cause is StopCause.PREEMPTED and (attempt.ended_us or 0) > period.start.now_us
+        attempt.was_preempted and (attempt.ended_us or 0) > period.start.now_us
         for job in ended
         for attempt in job.attempts
     )

@@ -22,7 +22,6 @@ from prometheus_client.registry import Collector
 
 from motet import __version__
 from motet.interfaces.server.metrics.cluster_figures import ClusterFigures
-from motet.live.jobs.attempt import StopCause
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState
 from motet.live.master.facts import AttemptOver, AttemptRan, JobFact
@@ -121,7 +120,7 @@ class ServerMetrics:
         self._attempts.labels(over.outcome).inc()
         if over.failure:
             self._failures.labels(over.failure).inc()
-        if job.attempts[over.attempt - 1].stop_cause is StopCause.PREEMPTED:
+        if job.attempts[over.attempt - 1].was_preempted:
             self._preemptions.inc()
 
     # -- what there is -----------------------------------------------------------------------------

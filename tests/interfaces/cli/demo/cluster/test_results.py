@@ -27,6 +27,7 @@ def page(number: int, ended: int, *attempts: tuple[int | None, int, str | None])
                 "running_at": None if began is None else moment(began),
                 "ended_at": moment(end),
                 "stop_cause": cause,
+                "outcome": "succeeded" if end == ended else "stopped",
                 "placement": {"m0": 1},
             }
             for began, end, cause in attempts
@@ -50,6 +51,12 @@ def test_running_time_is_that_of_all_attempts_that_ran() -> None:
 
     assert (first.jct_s, first.running_s, first.preemptions) == (30.0, 18.0, 2)
     assert (second.jct_s, second.running_s, second.preemptions) == (10.0, 0.0, 0)
+
+
+def test_a_job_that_finished_while_it_was_being_stopped_was_not_preempted() -> None:
+    done = page(1, 30, (2, 10, "preempted"), (20, 30, "preempted"))
+    (job,) = DemoResults.of("tiresias-las", [done], replay(40.0), 60.0).jobs
+    assert job.preemptions == 1
 
 
 def test_the_means_are_over_the_same_jobs() -> None:

@@ -50,7 +50,7 @@ class JobResult:
             slots=int(page["processes"]),
             jct_s=ended_s - submitted_s,
             running_s=sum(_running_s(attempt) for attempt in attempts),
-            preemptions=sum(attempt["stop_cause"] == "preempted" for attempt in attempts),
+            preemptions=sum(map(_was_preempted, attempts)),
             other_jct_s=replayed.get("jct_s"),
             shared_s=_shared_s(page, others),
         )
@@ -77,6 +77,11 @@ def _interval(attempt: Mapping[str, Any]) -> tuple[float, float]:
     """When its processes ran; empty: they never did."""
     began_s, ended_s = unix_seconds(attempt["running_at"]), unix_seconds(attempt["ended_at"])
     return (0.0, 0.0) if began_s is None or ended_s is None else (began_s, ended_s)
+
+
+def _was_preempted(attempt: Mapping[str, Any]) -> bool:
+    """Not one that finished while it was being stopped."""
+    return bool(attempt["stop_cause"] == "preempted" and attempt["outcome"] != "succeeded")
 
 
 def _running_s(attempt: Mapping[str, Any]) -> float:
