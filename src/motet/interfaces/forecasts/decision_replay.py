@@ -45,7 +45,7 @@ def _before(cluster: ReplayedCluster) -> dict[str, Any]:
     jobs = [
         {
             "id": str(number),
-            "name": state.jobs[number].spec.name,
+            "name": state.jobs[number].title,
             "queue": state.jobs[number].spec.queue,
             "priority": state.jobs[number].spec.priority,
             "slots": row["gpus"],

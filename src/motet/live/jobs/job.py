@@ -118,6 +118,11 @@ class LiveJob:
         return self.end is JobState.FAILED and is_late
 
     @property
+    def title(self) -> str:
+        """Its name; `sweep[0]` of an array, whose jobs have one name."""
+        return f"{self.spec.name}[{self.index}]" if self.array else self.spec.name
+
+    @property
     def failures(self) -> int:
         """Attempts that failed by the command itself."""
         return sum(attempt.outcome is AttemptOutcome.FAILED for attempt in self.attempts)

@@ -283,6 +283,13 @@ def test_a_server_with_an_open_stream_ends(tmp_path: Path) -> None:
         server.kill_everything()
 
 
+def test_a_program_that_looks_whether_the_server_answers_may_ask_for_the_head_alone(
+    stranger: httpx.Client,
+) -> None:
+    answer = stranger.head("/login")
+    assert (answer.status_code, answer.text) == (200, "")
+
+
 def test_an_array_is_a_row_of_the_list_that_opens(
     browser: httpx.Client, client: LiveClient
 ) -> None:
@@ -297,6 +304,10 @@ def test_an_array_is_a_row_of_the_list_that_opens(
     assert "grid[3]" in opened.text
     assert f'href="/jobs/{last}"' in opened.text
     assert browser.get(f"/jobs/{last}").status_code == 200
+    for page in ("/jobs?array=" + array, "/timeline", "/decisions", f"/jobs/{last}"):
+        text = browser.get(page).text
+        assert "grid[5]" in text, page
+        assert "grid[5][5]" not in text
 
 
 def test_buttons_hold_and_resume_a_queue(browser: httpx.Client, client: LiveClient) -> None:

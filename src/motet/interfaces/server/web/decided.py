@@ -52,7 +52,7 @@ def _lines(state: LiveState, entries: Sequence[LogEntry]) -> list[dict[str, Any]
     return [
         {
             "job": each.job,
-            "name": state.jobs[each.job].spec.name,
+            "name": state.jobs[each.job].title,
             "colour": colour_of(each.job),
             "sentence": in_slots(
                 account(story_event(each, str, state.cluster.names), rules.at(each.time_us))

@@ -82,6 +82,7 @@ def line(state: LiveState, job: LiveJob) -> dict[str, Any]:
     """A job in a table."""
     return {
         **job_line(state, job),
+        "name": job.title,
         "colour": colour_of(job.number),
         "submitted": local_time(job.submitted_us),
         "ended": local_time(job.ended_us),

@@ -32,13 +32,13 @@ class SigningIn:
 
     def add_to(self, app: FastAPI) -> None:
         """Add the routes."""
-        for path, method, route in (
-            ("/login", "GET", self.login_form),
-            ("/login", "POST", self.login),
-            ("/logout", "POST", self.logout),
+        for path, methods, route in (
+            ("/login", ["GET", "HEAD"], self.login_form),
+            ("/login", ["POST"], self.login),
+            ("/logout", ["POST"], self.logout),
         ):
             app.add_api_route(
-                path, route, methods=[method], include_in_schema=False, response_model=None
+                path, route, methods=methods, include_in_schema=False, response_model=None
             )
 
     async def login_form(self, request: Request) -> Response:
