@@ -68,7 +68,7 @@ class PreemptOptions(JobSection):
     @classmethod
     def _is_known(cls, value: str) -> str:
         if value not in _SIGNALS:
-            raise ValueError(f"one of {', '.join(sorted(_SIGNALS))}")
+            raise ValueError(f"give one of {', '.join(sorted(_SIGNALS))}")
         return value
 
     @property

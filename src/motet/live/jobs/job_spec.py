@@ -120,7 +120,7 @@ class _JobKeys(JobSection):
     @classmethod
     def _is_absolute(cls, value: str) -> str:
         if not value.startswith("/"):
-            raise ValueError("an absolute path")
+            raise ValueError(f"{value[:60]!r}; give an absolute path")
         return value
 
     @field_validator("envs")
@@ -229,7 +229,7 @@ class TrainingSpec(_JobKeys):
             if not (kind == "loss" and math.isfinite(number)) and not (
                 kind == "improvement" and number > 0
             ):
-                raise ValueError("loss=NUMBER, or improvement=NUMBER above 0")
+                raise ValueError("give loss=NUMBER, or improvement=NUMBER above 0")
         return value
 
     @field_validator("spill", mode="before")
@@ -238,7 +238,7 @@ class TrainingSpec(_JobKeys):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if value in (None, "auto", "model") or (is_number and 0 <= value <= 1):  # type: ignore[operator]
             return value
-        raise ValueError("auto, model, or a number from 0 to 1")
+        raise ValueError("give auto, model, or a number from 0 to 1")
 
     @model_validator(mode="after")
     def _spills_into_its_folder(self) -> Self:
@@ -256,7 +256,7 @@ class TrainingSpec(_JobKeys):
         addresses = value.split(",")
         if value in ("disk", "remote") or all(map(_ADDRESS.fullmatch, addresses)):
             return value
-        raise ValueError("disk, remote, or addresses HOST:PORT, separated by commas")
+        raise ValueError("give disk, remote, or addresses HOST:PORT, separated by commas")
 
     @property
     def target_loss(self) -> float | None:

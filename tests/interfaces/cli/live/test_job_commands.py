@@ -321,6 +321,31 @@ def test_without_a_server_the_error_says_how_to_start_one(
         Shell(tmp_path)("list")
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("bad.sbatch", "#!/bin/sh\n#SBATCH --ntasks=many\n", r"bad\.sbatch.*--ntasks"),
+        ("bad.yaml", "run: echo\nreplicas: 4\n", r"bad\.yaml: unknown key replicas; did you mean"),
+    ],
+)
+def test_an_error_in_a_job_file_is_told_without_a_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, told: str
+) -> None:
+    monkeypatch.delenv("MOTET_SERVER", raising=False)
+    (tmp_path / name).write_text(text)
+    file = str(tmp_path / name)
+    words = [file] if name.endswith("sbatch") else ["-f", file]
+    with pytest.raises(BadInput, match=told):
+        Shell(tmp_path)("submit", *words)
+    with pytest.raises(Unreachable, match="no server is known"):
+        Shell(tmp_path)("submit", "--", "true")
+
+
+def test_submit_without_a_job_names_all_that_it_takes(tmp_path: Path) -> None:
+    with pytest.raises(click.UsageError, match=r"-f, a batch script \(job.sbatch\), a command"):
+        Shell(tmp_path)("submit")
+
+
 def test_explain_tells_why_a_job_waits(run: Shell) -> None:
     holder = run("submit", "--processes", "2", "--", "sleep", "600").stdout.strip()
     job = run.submit("true")
@@ -419,7 +444,7 @@ def test_the_columns_of_a_table_are_checked_before_a_training_is_submitted(
 
 
 def test_one_kind_of_job_at_a_time(run: Shell) -> None:
-    with pytest.raises(click.UsageError, match="a job file with -f, a command after '--', --app"):
+    with pytest.raises(click.UsageError, match=r"give one of: a job file with -f, .* '--', --app"):
         run("submit", "--app", "mlr", "--data", "digits", "--", "true")
 
 

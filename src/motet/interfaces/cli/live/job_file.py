@@ -21,7 +21,10 @@ def job_values(
     """The values to submit: those of the file, then the options. Raises BadInput."""
     given = {name: value for name, value in given.items() if value not in (None, {})}
     if sum((path is not None, bool(command), "app" in given)) != 1:
-        raise click.UsageError("give one of: a job file with -f, a command after '--', --app")
+        raise click.UsageError(
+            "give one of: a job file with -f, a batch script (job.sbatch), a command after '--', "
+            "--app"
+        )
     values: dict[str, Any] = {"run": list(command)} if command else {}
     if path is not None:
         values = read_job_file(path)

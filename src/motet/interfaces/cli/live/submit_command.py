@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from motet.interfaces.cli.live.connection import with_client
+from motet.interfaces.cli.live.connection import server_option, state_option
 from motet.interfaces.cli.live.server_names import job_option, queue_option
 from motet.interfaces.cli.shell.option_groups import json_option
 from motet.interfaces.cli.shell.option_types import DurationType, MachinesType
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "submit",
-    short_help="Submit a job to the live cluster.",
+    short_help="Submit a command, a job file or a training (--app) to the live cluster.",
     context_settings={"ignore_unknown_options": False},
 )
 @click.option(
@@ -117,10 +117,12 @@ if TYPE_CHECKING:
     help="Print the JSON Schema of job files.",
 )
 @json_option()
-@with_client
+@state_option
+@server_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def submit_command(
-    client: LiveClient,
+    server: str | None,
+    state_folder: Path | None,
     job_path: Path | None,
     envs: tuple[str, ...],
     key: str | None,
@@ -145,9 +147,8 @@ def submit_command(
     """
     from motet.interfaces.cli.live.job_file import job_values
     from motet.interfaces.cli.live.name_value import name_and_value
-    from motet.interfaces.cli.shell.streams.busy_line import busy_line
-    from motet.interfaces.cli.shell.streams.results import print_json
-    from motet.interfaces.live_cluster.snapshots import with_snapshot
+    from motet.interfaces.client import LiveClient
+    from motet.interfaces.server_address import ServerAddress
     from motet.interfaces.training_settings.training_check import checked_training
 
     given["drop"] = [*given["drop"]] or None
@@ -156,11 +157,26 @@ def submit_command(
     job_path, command = _script_or_command(job_path, command)
     values = job_values(job_path, command, envs, given)
     values = checked_training(values, "job" if job_path is None else str(job_path))
-    if is_dry_run:
-        with busy_line("simulating the queue (the first time, the simulator is compiled)"):
-            found = client.dry_run(values)
-        _print_dry_run(found, as_json=as_json)
-        return
+    with LiveClient(ServerAddress.find(server, state_folder)) as client:
+        if is_dry_run:
+            _show_dry_run(client, values, as_json=as_json)
+        else:
+            _submit(client, values, key, as_json=as_json)
+
+
+def _show_dry_run(client: LiveClient, values: dict[str, Any], *, as_json: bool) -> None:
+    """Show what the job would do."""
+    from motet.interfaces.cli.shell.streams.busy_line import busy_line
+
+    with busy_line("simulating the queue (the first time, the simulator is compiled)"):
+        found = client.dry_run(values)
+    _print_dry_run(found, as_json=as_json)
+
+
+def _submit(client: LiveClient, values: dict[str, Any], key: str | None, *, as_json: bool) -> None:
+    from motet.interfaces.cli.shell.streams.results import print_json
+    from motet.interfaces.live_cluster.snapshots import with_snapshot
+
     values = with_snapshot(client, values, _tell_sending)
     job = client.submit(values, key or uuid.uuid4().hex)
     if as_json:
