@@ -53,10 +53,11 @@ def test_a_job_waits_for_resources_beside_its_slots(
 def test_what_can_never_fit_is_refused(cluster: ScriptedCluster) -> None:
     with pytest.raises(
         BadInput,
-        match=r"cpus: 9: the machines have room for 1 such processes, not 2; the job could",
+        match=r"cpus: 9: the machines have room for 1 such processes, not 2 "
+        r"\(a machine has at most 16 CPUs\); the job could never start",
     ):
         cluster.submit(processes=2, cpus=9)
-    with pytest.raises(BadInput, match=r"cpus: 2, memory: 65\.0GB: .* room for 0 such processes"):
+    with pytest.raises(BadInput, match=r"memory: 65\.0GB: .* at most 16 CPUs and 64\.0GB of"):
         cluster.submit(cpus=2, memory="65GB")
 
 

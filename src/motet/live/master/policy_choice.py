@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from motet.domain.errors import BadInput, MotetError
+from motet.domain.errors import BadInput, MotetError, UnknownName
 from motet.domain.events import PolicyChanged, RemainingMeasured
 from motet.domain.policy import Policy
 from motet.domain.snapshot import JobTable
 from motet.domain.units import NEVER_US, microseconds
 from motet.engine.policy_loading.catalogue import find_policy, make_policy, parameters_of
-from motet.engine.policy_loading.engine_settings import engine_parameters, split_settings
+from motet.engine.policy_loading.engine_settings import (
+    ENGINE_SETTINGS,
+    engine_parameters,
+    split_settings,
+)
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import JobSpec
 from motet.live.master.facts import PolicyChosen
@@ -33,7 +37,12 @@ def policy_of(policy: str, settings: Mapping[str, str]) -> Policy:
 
     Raises UnknownName, BadInput.
     """
-    return make_policy(*find_policy(policy), split_settings(settings)[0])
+    (name, kind), own = find_policy(policy), split_settings(settings)[0]
+    known = {*(each.name for each in parameters_of(kind)), *ENGINE_SETTINGS}
+    for key in own:
+        if key not in known:
+            raise UnknownName(f"parameter of {name}", key, known)
+    return make_policy(name, kind, own)
 
 
 def choose_policy(

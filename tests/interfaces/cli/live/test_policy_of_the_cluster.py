@@ -37,6 +37,7 @@ def run(server: LiveServer, *words: str) -> Result:
     ("options", "message"),
     [
         (("--policy", "tiresias-las", "--set", "quantum=1"), "unknown parameter of tiresias-las"),
+        (("--policy", "fifo", "--set", "min_runtim=1"), "did you mean 'min_runtime'?"),
         (("--policy", "fiffo"), "unknown policy 'fiffo'"),
         (("--policy", "themis", "--set", "lease_s=0"), "lease_s=0"),
         (("--set", "quantum_s=1"), "--set quantum_s=1 is a parameter of a policy; give --policy"),

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ByteSize
+
 from motet.domain.errors import BadInput
 from motet.domain.events import Cancelled, DataSizes, Event, Goal, Submitted, Suspended
 from motet.domain.queues.queue_limits import largest_job
@@ -226,9 +228,19 @@ def _check_demand(cluster: ClusterDeclared, spec: JobSpec, processes: int) -> No
         told = {"cpus": spec.cpus, "memory": spec.memory and spec.memory.human_readable(True)}
         wanted = ", ".join(f"{name}: {value}" for name, value in told.items() if value)
         raise BadInput(
-            f"{wanted}: the machines have room for {fitting} such processes, not {processes}; the "
-            "job could never start"
+            f"{wanted}: the machines have room for {fitting} such processes, not {processes}"
+            f"{_largest(cluster, spec)}; the job could never start"
         )
+
+
+def _largest(cluster: ClusterDeclared, spec: JobSpec) -> str:
+    """The most that a machine has of what the job requests; empty: nothing is known."""
+    machines = range(len(cluster.names))
+    cpus = max(map(cluster.cpus_of, machines), default=0) if spec.cpus else 0
+    memory = max(map(cluster.memory_of, machines), default=0) if spec.memory else 0
+    told = [f"{cpus:,} CPU{'' if cpus == 1 else 's'}"] if cpus else []
+    told += [f"{ByteSize(memory).human_readable(decimal=True)} of memory"] if memory else []
+    return f" (a machine has at most {' and '.join(told)})" if told else ""
 
 
 def _slots_of(state: LiveState, queue: int) -> int:
