@@ -48,8 +48,9 @@ def test_names_titles_and_sentences_are_unique() -> None:
 
 
 def test_every_part_is_named_by_a_template_and_every_cause_and_rule_by_a_row() -> None:
-    rows = [*(wait.reason for wait in WAITS), ClusterWait.DEPENDENCY.value]
-    templates = "".join(row.sentence for row in [*rows, ClusterWait.ARRAY_LIMIT.value])
+    of_cluster = ClusterWait.DEPENDENCY, ClusterWait.ARRAY_LIMIT, ClusterWait.CLUSTER_UNREACHABLE
+    rows = [*(wait.reason for wait in WAITS), *(wait.value for wait in of_cluster)]
+    templates = "".join(row.sentence for row in rows)
     assert all(f"{{{part}}}" in templates for part in PARTS)
     assert {wait.reason.cause for wait in WAITS} == {*DelayCause}
     assert {wait.reason.blockers for wait in WAITS} == {*BlockerRule}

@@ -148,6 +148,7 @@ def _exchanged(each: StoryEvent) -> str:
 def _preempted(each: StoryEvent, rules: Rules) -> str:
     del rules
     queue = f" (it is in queue {each.queue})" if each.queue is not None else ""
+    queue = queue or (f" ({each.told})" if each.told else "")
     others = jobs(each.others, each.others_total)
     gone = f"GPUs went to {others}" if each.others else "no job got GPUs at that moment"
     return f"preempted{queue}: lost {where(each.machines)}; {gone}"

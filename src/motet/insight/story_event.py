@@ -41,7 +41,8 @@ class StoryEvent:
     of a wait for limits of the job's queue, its name. `forecast`, `measured`: of the jobs on the
     same machines;
     `on_disk`: the part of the job's input that is kept there; `told`: of an end, its cause
-    in words, empty: the usual one.
+    in words, empty: the usual one; of a wait for the cluster, why it cannot be reached; of a
+    preemption, the guarantee of a queue that the jobs with the GPUs have.
 
     Reasons of `ClusterWait`: `others`: the jobs that have to succeed; `bar`: how many jobs of the
     array may be open.

@@ -225,5 +225,6 @@ PARTS: Mapping[str, Callable[[StoryEvent], str]] = {
     "short_of_memory": partial(_short_of, "memory"),
     "jobs_before": _jobs_before,
     "fewer_jobs": _fewer_jobs,
+    "refusal": lambda each: each.told,
 }
 """The fields that templates may contain."""

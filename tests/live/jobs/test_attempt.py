@@ -81,4 +81,4 @@ def test_the_reason_names_the_process_that_failed_first() -> None:
     assert told((end(UNFINISHED),)) == "the process exited with status 75"
     unfinished = told((end(UNFINISHED),), loses_killed=True)
     assert unfinished == "the process ended before training had finished"
-    assert told((end(None, "lost"),)) == "the process was lost: its supervisor was killed"
+    assert told((end(None, "lost"),)) == "the process was lost: its shepherd was killed"

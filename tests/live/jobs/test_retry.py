@@ -10,6 +10,7 @@ import pytest
 from motet.interfaces.server.stories.explanation import why_waiting
 from motet.live.jobs.job_state import JobState
 from motet.live.jobs.retry import LONG_US, MOST_NETWORK_FAILURES
+from motet.live.master.intake import ChoosePolicy
 from scripted_cluster import SECOND_US, ScriptedCluster
 
 IMPORT = "ModuleNotFoundError: No module named 'torch'"
@@ -122,3 +123,17 @@ def test_the_delay_is_the_reason_of_the_wait(cluster: ScriptedCluster) -> None:
         "it runs again after a delay, because its last attempts failed: within 2 s; "
         "its slots stay free for it"
     )
+
+
+def test_the_delay_is_told_where_the_policy_decides_earlier(tmp_path: Path) -> None:
+    policy = ChoosePolicy("tiresias-las", {"quantum_s": "1"})
+    cluster = ScriptedCluster(tmp_path, policy)
+    other, job = cluster.submit(), cluster.submit()
+    assert cluster.job(other).attempt is not None
+    for number in (1, 2, 3):
+        cluster.ask(cluster.launcher.ended(f"{job}.{number}", None, "lost"))
+        if number < 3:
+            cluster.until_started(job)
+    _, sentence = why_waiting(cluster.master.state, cluster.job(job))
+    assert ": within 4 s;" in sentence
+    cluster.close()

@@ -62,7 +62,7 @@ def test_a_job_of_a_lost_machine_waits_until_its_processes_are_certainly_dead(
     assert set(cluster.launcher.running) == {"1.1"}
     cluster.ask(cluster.launcher.ended("1.1", None, "lost"))
     first = cluster.job(job).attempts[0]
-    assert (first.outcome, cluster.job(job).reason) == (AttemptOutcome.LOST, "lost m2")
+    assert (first.outcome, first.reason) == (AttemptOutcome.LOST, "lost m2")
     assert cluster.launcher.machines_in_use() == {"m1": 2, "m3": 1}
 
 

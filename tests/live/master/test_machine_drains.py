@@ -145,7 +145,7 @@ def test_failures_in_a_row_drain_a_machine_but_not_the_last_one(tmp_path: Path) 
     reason = cluster.master.state.drains.of["m0"].reason
     assert reason == (
         "3 failures of the infrastructure in a row, the last one: job 1: process 0 was lost: its "
-        "supervisor was killed"
+        "shepherd was killed"
     )
     for _ in range(4):
         lose(cluster, job)

@@ -130,7 +130,9 @@ def test_a_killed_process_uses_up_no_retry(cluster: ScriptedCluster) -> None:
         cluster.ask(cluster.launcher.ended(f"1.{number}", None, "exited", signal=9))
         cluster.until_started(job)
     assert cluster.job(job).state is JobState.STARTING
-    assert cluster.job(job).reason == "process 0 was killed by signal 9"
+    reasons = [each.reason for each in cluster.job(job).attempts]
+    assert reasons == ["process 0 was killed by signal 9"] * 3 + [""]
+    assert cluster.job(job).reason == ""  # It is the attempt's.
     cluster.ask(cluster.launcher.ended("1.4"))
     assert (cluster.job(job).state, cluster.job(job).reason) == (JobState.SUCCEEDED, "")
 

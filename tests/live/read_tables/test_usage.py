@@ -31,7 +31,10 @@ def attempts_of_jobs(draw: st.DrawFn) -> list[UsedSlots]:
         for wait, run in spans:
             begin, at = at + wait, at + wait + run
             cause = draw(st.sampled_from(["", "preempted", "suspended"]))
-            slots, outcome = draw(st.integers(1, 4)), draw(st.sampled_from(["stopped", "succeeded"]))
+            slots, outcome = (
+                draw(st.integers(1, 4)),
+                draw(st.sampled_from(["stopped", "succeeded"])),
+            )
             row = UsedSlots(job, *who, us(begin), us(at), slots, cause, outcome=outcome)
             rows.append(row)
         if not spans:

@@ -104,8 +104,14 @@ class Attempt:
     @property
     def was_preempted(self) -> bool:
         """Whether it was stopped for other jobs, and had not finished before it could be."""
+        return self.stop_cause is StopCause.PREEMPTED and not self.has_finished_while_stopping
+
+    @property
+    def has_finished_while_stopping(self) -> bool:
+        """Whether it was to be preempted, but finished meanwhile, as a training does after its last
+        epoch."""
         is_done = self.outcome is AttemptOutcome.SUCCEEDED
-        return self.stop_cause is StopCause.PREEMPTED and not is_done
+        return self.stop_cause is StopCause.PREEMPTED and is_done
 
     @property
     def ran_until_us(self) -> int | None:
@@ -172,7 +178,7 @@ def told(exits: tuple[RankExit, ...], *, loses_killed: bool = False) -> str:
     end = exits[rank]
     who = f"process {rank}" if len(exits) > 1 else "the process"
     if end.reason == "lost":
-        return f"{who} was lost: its supervisor was killed"
+        return f"{who} was lost: its shepherd was killed"
     if end.reason == "never_started":
         return f"{who} could not be started"
     if end.reason == "lease":

@@ -1,4 +1,5 @@
-"""Machines that users or repeated failures have drained: part of the state. A fold over facts."""
+"""Machines that users or repeated failures have drained, and times in which none could be reached:
+parts of the state. Folds over facts."""
 
 from __future__ import annotations
 
@@ -20,6 +21,29 @@ class MachineDrain:
     user: str
     from_us: int
     has_begun: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A joined cluster cannot be reached; `refusal` says why. `until_us`: None: not yet again."""
+
+    from_us: int
+    refusal: str
+    until_us: int | None = None
+
+    def covers(self, at_us: int) -> bool:
+        """Whether the cluster could not be reached then."""
+        return self.from_us <= at_us and (self.until_us is None or at_us < self.until_us)
+
+
+def with_refusal(outages: tuple[Outage, ...], at_us: int, refusal: str) -> tuple[Outage, ...]:
+    """From now on the cluster cannot be reached, or can be if `refusal` is empty; the same as if it
+    was so before."""
+    if outages and outages[-1].until_us is None:
+        if outages[-1].refusal == refusal:
+            return outages
+        outages = (*outages[:-1], replace(outages[-1], until_us=at_us))
+    return (*outages, Outage(at_us, refusal)) if refusal else outages
 
 
 class MachineDrains:

@@ -43,7 +43,12 @@ from motet.live.master.facts import (
     TrialPassed,
     Verb,
 )
-from motet.live.master.machine_drains import MachineDrains, failing_machine
+from motet.live.master.machine_drains import (
+    MachineDrains,
+    Outage,
+    failing_machine,
+    with_refusal,
+)
 from motet.live.queues.queue_book import QueueBook
 from motet.live.queues.queue_facts import (
     QueueCreated,
@@ -67,14 +72,14 @@ class LiveState:
     `queue_book`: the queues and their limits; `open_jobs`: how many jobs have not ended, by queue.
     `conditions`: of the machines, `drains`: those that were drained; `drain_after`: failures in a
     row that drain a machine, 0: none do. `refusal`: why a joined cluster cannot be reached, empty
-    if it can.
+    if it can; `outages`: when it could not.
     """
 
     def __init__(self) -> None:
         self.cluster: ClusterDeclared | None = None
         self.declared: ClusterDeclared | None = None
         self.conditions: list[MachineCondition] = []
-        self.refusal = ""
+        self.refusal, self.outages = "", tuple[Outage, ...]()
         self.queue_book, self.open_jobs = QueueBook(), Counter[str]()
         self.drains = MachineDrains()
         self.drain_after = 0
@@ -155,6 +160,7 @@ class LiveState:
         match fact:
             case ClusterDeclared() | MachineNoted() | ClusterReached():
                 self._fold_cluster(fact)
+                self.outages = with_refusal(self.outages, at_us, self.refusal)
             case MachineDrained() | DrainBegan() | MachineResumed():
                 self.drains.fold(at_us, fact)
             case PolicyChosen():
@@ -358,6 +364,7 @@ class LiveState:
             else ()
         )
         roles = action.workers, action.servers
+        job.reason = ""  # Why an earlier attempt ended is told with that attempt.
         job.attempts.append(Attempt(number, placement, at_us, *roles, devices))
         self.active[job.number] = job
 

@@ -18,6 +18,7 @@ from motet.live.jobs.job_state import JobState
 from motet.live.launcher.messages import AttemptRunning
 from motet.live.master.intake import Change, ChoosePolicy
 from motet.live.master.submissions.submission import SubmitArray
+from motet.live.queues.queue_changes import CreateQueue
 from motet.report.simulation.story_document import story_document
 from scripted_cluster import SECOND_US, ScriptedCluster
 
@@ -200,6 +201,20 @@ def test_a_job_that_waits_for_others_is_explained_before_and_after_its_release(
     now_us = cluster.now_us
     cluster.begin()
     assert story_of(cluster, last).story.chapters[0].to_us == now_us
+
+
+def test_a_preemption_for_the_guarantee_of_another_queue_says_so(
+    cluster: ScriptedCluster,
+) -> None:
+    """Under fifo, which preempts no job itself."""
+    cluster.ask(CreateQueue("vision", "ann", {"guarantee": 2}))
+    job = cluster.submit(processes=4)
+    cluster.ask(cluster.launcher.started(f"{job}.1"))
+    taker = cluster.submit(processes=2, queue="vision")
+    document = job_explanation(cluster.master.state, job, cluster.now_us)
+    (moment,) = (each for each in document["chapters"] if each["kind"] == "moment")
+    assert moment["sentence"].startswith("preempted (queue vision is guaranteed 2 slots): lost ")
+    assert moment["sentence"].endswith(f"slots went to job {taker} (2 slots)")
 
 
 def test_a_job_beyond_the_limit_of_its_array_is_explained(cluster: ScriptedCluster) -> None:

@@ -20,8 +20,10 @@ from motet.insight.sentences import Rules
 from motet.insight.story import JobRecord, Story
 from motet.insight.story_event import StoryEvent
 from motet.insight.waits import wait_sentence
-from motet.insight.wording import in_slots, listed
+from motet.insight.wording import counted, in_slots, listed
 from motet.interfaces.server.stories.held_story import held_events, why_held
+from motet.interfaces.server.stories.outages import with_outages
+from motet.interfaces.server.stories.restart_delay import with_restart_delay
 from motet.live.jobs.attempt import AttemptPhase
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState
@@ -65,15 +67,35 @@ def explained(state: LiveState, number: int, now_us: int) -> JobStory:
 
 def _events(state: LiveState, job: LiveJob) -> list[StoryEvent]:
     """What was decided about a job, after the time in which it was held."""
-    decided = [story_event(entry, str, _machines(state)) for entry in state.history.of(job.number)]
+    decided = [
+        _with_guarantee(state, job, with_restart_delay(event, job))
+        for event in (
+            story_event(entry, str, _machines(state)) for entry in state.history.of(job.number)
+        )
+    ]
     if job.trial_s and job.state is JobState.SUCCEEDED and decided[-1].event == "cancel":
         told = f"ran for {duration_words(round(job.trial_s * SECOND_US))} without an error"
         decided[-1] = replace(decided[-1], event="finish", told=told)
     if job.is_timed_out:
         told = _limit_words(job)
         decided = [replace(it, told=told) if it.event == "time_out" else it for it in decided]
-    events = [*held_events(state, job), *decided]
+    events = [*held_events(state, job), *with_outages(decided, state.outages)]
     return events or [StoryEvent(job.submitted_us, "wait", job.spec.processes)]
+
+
+def _with_guarantee(state: LiveState, job: LiveJob, event: StoryEvent) -> StoryEvent:
+    """The event; of a preemption for jobs of another queue, with what is guaranteed to that."""
+    if event.event != "preempt":
+        return event
+    present, own = state.queue_book.present, job.spec.queue
+    queues = dict.fromkeys(state.jobs[int(other.job)].spec.queue for other in event.others)
+    guarantees = {name: present[name].limits.guarantee for name in queues if name in present}
+    told = [
+        f"queue {name} is guaranteed {counted(count, 'GPU')}"
+        for name, count in guarantees.items()
+        if count and name != own
+    ]
+    return replace(event, told=told[0]) if told else event
 
 
 def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
@@ -96,7 +118,8 @@ def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
         return "", ""
     if not is_wait(entries[-1]):
         return "", ""
-    sentence = wait_sentence(story_event(entries[-1], str, _machines(state)))
+    event = with_restart_delay(story_event(entries[-1], str, _machines(state)), job)
+    sentence = wait_sentence(event)
     return _slots_name(wait_named(entries[-1].event).reason.name), in_slots(sentence)
 
 
