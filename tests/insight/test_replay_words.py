@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from motet.insight.replay_words import replay_notes, run_words, verdict
+from motet.insight.replay_words import replay_notes, result_sentence, run_words
 
 RUN = {"policy": "fifo", "settings": {}, "finished": 9, "knows_durations": False}
 
@@ -48,23 +48,23 @@ def test_the_result_of_an_exact_replay_is_the_difference_of_both_policies() -> N
     sooner = (
         "Under srtf the mean completion time would be 20 s, 50.0% shorter than under fifo (40 s)."
     )
-    assert verdict(compared(40, 40, 20)) == sooner
-    assert "2.5 times as long as under fifo" in verdict(compared(40, 40, 100))
-    assert "40 s, the same as under fifo (40 s)" in verdict(compared(40, 40, 40))
+    assert result_sentence(compared(40, 40, 20)) == sooner
+    assert "2.5 times as long as under fifo" in result_sentence(compared(40, 40, 100))
+    assert "40 s, the same as under fifo (40 s)" in result_sentence(compared(40, 40, 40))
 
 
 def test_a_replay_that_is_off_says_so_first_and_claims_nothing_within_its_error() -> None:
-    assert verdict(compared(25, 46, 25)) == (
+    assert result_sentence(compared(25, 46, 25)) == (
         "The replay of fifo is off by +84.0%: its mean completion time is 46 s, measured 25 s. "
         "Whether srtf would be better is not known: its mean, 25 s, is within this error."
     )
-    said = verdict(compared(25, 30, 60))
+    said = result_sentence(compared(25, 30, 60))
     assert said.startswith("The replay of fifo is off by +20.0%: ")
     assert said.endswith("would be 1 min, 100.0% longer than under fifo (30 s).")
 
 
 def test_a_difference_within_a_small_error_is_none() -> None:
-    assert verdict(compared(40, 41, 40.5)) == (
+    assert result_sentence(compared(40, 41, 40.5)) == (
         "Under srtf the mean completion time would be 40 s, as under fifo within the error of the "
         "replay, 2.5%."
     )
@@ -72,9 +72,9 @@ def test_a_difference_within_a_small_error_is_none() -> None:
 
 def test_an_unknown_error_is_told() -> None:
     report = {**compared(40, 40, 20), "replay_error": None}
-    assert verdict(report).endswith("How far the replay is off is not known.")
+    assert result_sentence(report).endswith("How far the replay is off is not known.")
     report["runs"][2]["finished"] = 8
-    assert verdict(report) == ""
+    assert result_sentence(report) == ""
 
 
 def test_policies_that_were_changed_are_named_together() -> None:
@@ -85,7 +85,7 @@ def test_policies_that_were_changed_are_named_together() -> None:
         "3 policies in turn, simulated",
         "srtf, simulated",
     ]
-    assert "shorter than under 3 policies in turn (40 s)" in verdict(report)
+    assert "shorter than under 3 policies in turn (40 s)" in result_sentence(report)
     counts = ("jobs", "jobs_compared", "jobs_predicted", "jobs_assumed", "elastic_jobs")
     notes = [*replay_notes({**report, **dict.fromkeys(counts, 0), "restart_s": 1})]
     assert notes[-1] == (

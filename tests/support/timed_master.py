@@ -32,20 +32,26 @@ def at_once(processes: int) -> int:
 class TimedProcesses:
     """Processes of attempts that take their time and report at once what they do.
 
-    `start_up_us`: how long an attempt of so many processes takes until they run. `since_us`: from
-    when on they run.
+    `start_up_us`: how long an attempt of so many processes takes until they run, `stop_us`: until
+    they have stopped. With `finish_us` of work left at most, they finish instead. `since_us`: from
+    when on they run, `ending`: when those that stop will end, `finishing` of them with success.
     """
 
     needed_us: dict[int, int]
     start_up_us: Callable[[int], int] = at_once
+    stop_us: Callable[[int], int] = at_once
+    finish_us: int = 0
     launcher: ScriptedLauncher = field(default_factory=ScriptedLauncher)
     since_us: dict[str, int] = field(default_factory=dict)
     starting: set[str] = field(default_factory=set)
     reports: list[Report] = field(default_factory=list)
+    ending: dict[str, int] = field(default_factory=dict)
+    finishing: set[str] = field(default_factory=set)
 
     def next_us(self, now_us: int) -> int:
         starts_us = (self.since_us[attempt] for attempt in self.starting)
-        next_us = min([*starts_us, *self._ends().values()], default=NEVER_US)
+        ends_us = [*self._ends().values(), *self.ending.values()]
+        next_us = min([*starts_us, *ends_us], default=NEVER_US)
         return now_us if self.reports else next_us
 
     def happened(self, now_us: int) -> list[Input]:
@@ -57,6 +63,15 @@ class TimedProcesses:
             del self.since_us[attempt]
         found = [self.launcher.started(attempt) for attempt in running]
         found += [*(self.launcher.ended(attempt) for attempt in done), *self.reports]
+        stopped = sorted(attempt for attempt, end_us in self.ending.items() if end_us <= now_us)
+        for attempt in stopped:
+            del self.ending[attempt]
+            is_done = attempt in self.finishing
+            found.append(
+                self.launcher.ended(attempt)
+                if is_done
+                else self.launcher.ended(attempt, None, "stopped")
+            )
         self.reports = []
         return found
 
@@ -75,7 +90,15 @@ class TimedProcesses:
                 self.starting.discard(request.attempt)
                 ran_us = max(now_us - self.since_us.pop(request.attempt), 0)
                 self.needed_us[job_of(request.attempt)] -= ran_us
-                self.reports.append(self.launcher.ended(request.attempt, None, "stopped"))
+                left_us = self.needed_us[job_of(request.attempt)]
+                processes = len(self.launcher.running[request.attempt].ranks)
+                if left_us <= self.finish_us:
+                    self.finishing.add(request.attempt)
+                    self.ending[request.attempt] = now_us + left_us
+                elif takes_us := self.stop_us(processes):
+                    self.ending[request.attempt] = now_us + takes_us
+                else:
+                    self.reports.append(self.launcher.ended(request.attempt, None, "stopped"))
 
     def _ends(self) -> dict[str, int]:
         return {
@@ -99,14 +122,16 @@ def play(
     declares: bool = False,
     needed_us: Mapping[int, int] | None = None,
     start_up_us: Callable[[int], int] = at_once,
+    stop_us: Callable[[int], int] = at_once,
+    finish_us: int = 0,
 ) -> int:
     """Let a master run jobs until nothing is left to do; returns the number of its first record
     with jobs. `others`: further inputs, by time. `declares`: users know how long their jobs run.
-    `needed_us`: run times by job, where `others` submit some, too. `start_up_us`: see
-    TimedProcesses."""
+    `needed_us`: run times by job, where `others` submit some, too. `start_up_us`, `stop_us`,
+    `finish_us`: see TimedProcesses."""
     clock = [rows[0][0]]
     needed = needed_us or {number: row[1] for number, row in enumerate(rows, 1)}
-    processes = TimedProcesses(dict(needed), start_up_us)
+    processes = TimedProcesses(dict(needed), start_up_us, stop_us, finish_us)
     master = Master(store, cluster, Workplace(Path("/nowhere"), {}), lambda: clock[0])
     master.handle([policy])
     first = store.next_sequence

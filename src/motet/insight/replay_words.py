@@ -39,7 +39,7 @@ def _policies_of(report: Mapping[str, Any], place: int) -> str:
     return policy_words(report["runs"][place]["policy"], report["runs"][place]["settings"])
 
 
-def verdict(report: Mapping[str, Any]) -> str:
+def result_sentence(report: Mapping[str, Any]) -> str:
     """The result in one or two sentences; empty: there is nothing to compare.
 
     Differences that are smaller than the error of the replay are no result.

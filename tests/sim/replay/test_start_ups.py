@@ -1,13 +1,15 @@
-"""Starts that take time: slots are held, no service is attained, a preemption withdraws them."""
+"""Starts and preemptions that take time: slots are held, no service is attained; a preemption
+withdraws a start."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from motet.domain.cluster import ClusterSpec
-from motet.domain.events import Suspended
+from motet.domain.events import Cancelled, Suspended
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import SECOND_US
 from motet.sim.experiment import Experiment
@@ -21,6 +23,8 @@ def outcome(
     policy: str,
     start_up_s: Callable[[int], float],
     timeline: tuple[TimedEvent, ...] = (),
+    stop_s: float = 0.0,
+    finishes_within_s: float = -1.0,
     **settings: str,
 ) -> Outcome:
     """Of (submission, duration, GPUs) on two GPUs."""
@@ -29,6 +33,10 @@ def outcome(
     experiment = Experiment(policy, {"placement": "count", "preemption_cost": "0", **settings})
     simulation = experiment.simulation(workload, ClusterSpec.of([2]), None, timeline)
     simulation.take_time_to_start(lambda job: round(start_up_s(job) * SECOND_US))
+    simulation.take_time_to_stop(
+        lambda job: round(stop_s * SECOND_US),
+        lambda job, left_us: left_us <= finishes_within_s * SECOND_US,
+    )
     return simulation.run()
 
 
@@ -69,3 +77,31 @@ def test_a_suspended_start_is_withdrawn() -> None:
     found = outcome([(0, 10, 2), (0, 5, 2)], "fifo", lambda job: 3.0, suspended)
     assert found.columns["end_us"][0] == UNKNOWN
     assert ends_s(found)[1] == 9.0
+
+
+def test_slots_of_a_preempted_job_are_free_when_it_has_stopped() -> None:
+    rows = [(0.0, 10.0, 2), (1.0, 2.0, 2)]
+    settings = {"thresholds": "8", "quantum_s": "1"}
+    found = outcome(rows, "tiresias-las", lambda job: 0.0, stop_s=3.0, **settings)
+    # The first job runs until 4 and has stopped at 7; the second one runs until 9.
+    assert ends_s(found) == [9 + 6.0, 9.0]
+
+
+def test_a_job_that_is_about_to_finish_does_so_instead_of_being_preempted() -> None:
+    rows = [(0.0, 5.0, 2), (1.0, 2.0, 2)]
+    settings: dict[str, Any] = {"thresholds": "8", "quantum_s": "1", "stop_s": 0.5}
+    settings["finishes_within_s"] = 1.0
+    found = outcome(rows, "tiresias-las", lambda job: 0.0, **settings)
+    assert ends_s(found) == [4.5, 6.5]
+    settings["finishes_within_s"] = 0.9
+    assert ends_s(outcome(rows, "tiresias-las", lambda job: 0.0, **settings)) == [8.0, 6.5]
+
+
+def test_a_job_that_is_cancelled_while_it_stops_gives_its_slots_back_then() -> None:
+    rows = [(0.0, 10.0, 2), (1.0, 2.0, 2)]
+    cancelled = ((5 * SECOND_US, Cancelled(0)),)
+    settings: dict[str, Any] = {"thresholds": "8", "quantum_s": "1", "stop_s": 3.0}
+    settings["finishes_within_s"] = 9.0
+    found = outcome(rows, "tiresias-las", lambda job: 0.0, cancelled, **settings)
+    assert ends_s(found)[1] == 9.0
+    assert found.columns["end_us"][0] == UNKNOWN

@@ -36,7 +36,8 @@ class MeasuredRuns:
         return cls(until_us, round(median(took)) if took else 0)
 
     def run_us(self, job: LiveJob, from_us: int = 0) -> int:
-        """The time for which a job held slots since then, without start-ups that began since."""
+        """The time for which a job held slots since then, without start-ups that began since, and
+        without the time that its preemptions took."""
         held_us = sum(self._held_us(each, from_us) for each in job.attempts)
         starts_us = sum(
             min(self.start_us(each), self._held_us(each, from_us))
@@ -86,7 +87,7 @@ class MeasuredRuns:
         return attempt.ran_us(self.until_us)
 
     def _held_us(self, attempt: Attempt, from_us: int) -> int:
-        end_us = needed_until_us(attempt)
+        end_us = worked_until_us(attempt)
         return max(
             (self.until_us if end_us is None else end_us) - max(attempt.requested_us, from_us), 0
         )
@@ -128,12 +129,16 @@ class RemainingWork:
         return cls(work_us, rests_us, runs, frozenset(predicted), frozenset(assumed))
 
 
-def needed_until_us(attempt: Attempt) -> int | None:
-    """Until when an attempt needed its slots; None: it still does. One that finished although it
-    was being stopped, as a training after its last epoch does, needed none to be given back."""
-    if attempt.outcome is AttemptOutcome.SUCCEEDED and attempt.stopping_us is not None:
-        return max(attempt.stopping_us, attempt.running_us or attempt.requested_us)
-    return attempt.ended_us
+def worked_until_us(attempt: Attempt) -> int | None:
+    """Until when an attempt worked; None: it still does. A preempted one did until its preemption:
+    that it held its slots until it had stopped is simulated, and also that it finished meanwhile,
+    as a training does after its last epoch. One that finished while it was being stopped for
+    another cause is done at once."""
+    is_done = attempt.outcome is AttemptOutcome.SUCCEEDED
+    is_simulated = attempt.has_finished_while_stopping
+    if attempt.stopping_us is None or is_simulated or not (attempt.was_preempted or is_done):
+        return attempt.ended_us
+    return max(attempt.stopping_us, attempt.running_us or attempt.requested_us)
 
 
 def has_ended(job: LiveJob) -> bool:

@@ -7,7 +7,7 @@ moments.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from motet.domain.units import NEVER_US, exact_seconds, microseconds
 from motet.engine.policy_loading.engine_settings import ENGINE_SETTINGS
 from motet.engine.ports import Journal
 from motet.interfaces.forecasts.draws.past_starts import PastStarts
+from motet.interfaces.forecasts.draws.past_stops import PastStops
 from motet.interfaces.forecasts.simulation_start import SimulationStart
 from motet.interfaces.forecasts.sizes.sized_trainings import SizedTrainings
 from motet.live.master.policy_choice import policy_of
@@ -63,8 +64,8 @@ class PolicyInForce:
 @dataclass(frozen=True, eq=False)
 class ReplayedPeriod:
     """`jobs`: the live numbers of the workload's jobs, in its order. `cluster`: with all machines
-    that there ever were. `starts`: how long they take. `resize_us`: the cost of every resize beside
-    its start."""
+    that there ever were. `starts`: how long they take, `stops`: how long preemptions do.
+    `resize_us`: the cost of every resize beside its start."""
 
     start: SimulationStart
     jobs: tuple[int, ...]
@@ -77,6 +78,7 @@ class ReplayedPeriod:
     queues: Queues
     resize_us: int
     reports: JobReports | None = None
+    stops: PastStops = field(default_factory=PastStops)
 
     @classmethod
     def of(
@@ -90,11 +92,12 @@ class ReplayedPeriod:
         starts: PastStarts,
         in_force: PolicyInForce,
         sized: SizedTrainings | None = None,
+        stops: PastStops | None = None,
     ) -> ReplayedPeriod:
         """`happened`: after the start, with its Unix times. `work_us`: by job, after the start,
         without start-ups. `queues`: all, with their limits at the start. `sized`: trainings whose
-        size may change; None: all jobs keep their sizes. Jobs that request more slots than
-        `cluster` has are left out."""
+        size may change; None: all jobs keep their sizes. `stops`: None: they take no time. Jobs
+        that request more slots than `cluster` has are left out."""
         resized = {} if sized is None else sized.jobs
         start = start.with_sizes({number: job.roles for number, job in resized.items()})
         work_us = {**work_us, **{number: _alone_us(job) for number, job in resized.items()}}
@@ -129,6 +132,7 @@ class ReplayedPeriod:
             queues,
             0 if sized is None else sized.lost_us,
             None if sized is None or not resized else _reports(sized, place_of),
+            stops or PastStops(),
         )
 
     @property
@@ -165,6 +169,7 @@ class ReplayedPeriod:
             start = start.apart()
         start.begin(simulation, place_of, self.work_us, keeps_policy=keeps_policy)
         simulation.take_time_to_start(self.starts.times(self.jobs))
+        simulation.take_time_to_stop(self.stops.times(self.jobs), self.stops.finishes(self.jobs))
         return simulation
 
     def with_work(self, work_us: Mapping[int, int]) -> ReplayedPeriod:

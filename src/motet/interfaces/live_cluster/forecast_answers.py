@@ -146,12 +146,13 @@ class SubmissionForecast:
 
 @dataclass(frozen=True)
 class PolicyReplay:
-    """The jobs of the cluster as they were, simulated under the policy in force, and under another
-    one: a row of `runs` each, with completion times (`jct_mean_s`, ...) and waits in seconds.
+    """The jobs of the cluster as they were, simulated under the policies that were in force, and
+    under another one: a row of `runs` each, with completion times (`jct_mean_s`, ...) and waits in
+    seconds.
 
-    `jobs`: a row per job; `jct_s` under the other policy, `in_force_jct_s` under that in force,
+    `jobs`: a row per job; `jct_s` under the other policy, `in_force_jct_s` under those in force,
     `measured_jct_s` as it was; NaN: the job did not complete. `replay_error`: of the simulated mean
-    under the policy in force, relative to the measured one; None: unknown. `notes`: what to know
+    under the policies in force, relative to the measured one; None: unknown. `notes`: what to know
     about the figures. `document`: the fields of `motet whatif --json`.
     """
 

@@ -84,10 +84,6 @@ class RunningJobs:
             if isinstance(action, Migrate):
                 self._moving.add(action.job)
 
-    def carry_out(self, actions: Iterable[Action]) -> list[Event]:
-        """Release and occupy slots; occupying jobs start to train."""
-        return [self._apply(action) for action in actions]
-
     def stop(self, number: int) -> None:
         """Stop a job that loses its GPUs without an action."""
         self._stop(self._state.table.row_of(number))
@@ -134,7 +130,8 @@ class RunningJobs:
             found.append(SpeedChanged(number, ready_us, *self._change_speed(row)[1:]))
         return found
 
-    def _apply(self, action: Action) -> Event:
+    def carried_out(self, action: Action) -> Event:
+        """Release or occupy slots; a job that occupies some starts to train."""
         job = action.job
         if isinstance(action, Preempt):
             self._paces.left(job)

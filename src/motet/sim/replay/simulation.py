@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TypeAlias
 
-from motet.domain.actions import Action
+from motet.domain.actions import Action, Preempt
 from motet.domain.arrays import Floats
 from motet.domain.cluster import ClusterSpec
 from motet.domain.events import (
@@ -43,7 +43,7 @@ from motet.sim.replay.measurement import Meter, RepeatedReports
 from motet.sim.replay.outcome import Outcome, Recorder
 from motet.sim.replay.progress_watch import ProgressWatch
 from motet.sim.replay.running_jobs import DRIVER_COLUMNS, RunningJobs
-from motet.sim.replay.start_ups import StartUps, StartUpTime
+from motet.sim.replay.start_ups import FinishTest, StartUps, StartUpTime, StopTime
 from motet.sim.replay.step_progress import StepProgress
 from motet.sim.speeds.speed_model import Imbalance, SpeedModel, balanced
 from motet.sim.workload.interventions import TimedEvent
@@ -152,6 +152,11 @@ class Simulation:
         service. Starts that are not done belong to no capture."""
         self._starts.take(time_us)
 
+    def take_time_to_stop(self, time_us: StopTime, finishes: FinishTest) -> None:
+        """From now on a preemption takes this time, in which its job holds its slots without making
+        progress; a job that `finishes` with what is left of its work has completed then."""
+        self._starts.take_stops(time_us, finishes)
+
     # -- from instant to instant -------------------------------------------------------------------
 
     def _next_instant_us(self, until_us: int) -> int:
@@ -190,7 +195,7 @@ class Simulation:
         self._state.advance(now_us)
         events = self._instruments.read(now_us)
         done, arrived = self._completions.take(now_us), self._agenda.arrivals(now_us)
-        events += self._running.carry_out(self._starts.due(now_us))
+        events += self._executed(self._starts.due(now_us))
         events += [self._completion(number) for number in done]
         for number in arrived:
             events += self._submission(number)
@@ -212,7 +217,29 @@ class Simulation:
     def _carry_out(self, now_us: int, actions: list[Action]) -> None:
         """Carry out actions, and those for which they make room; starts that take time later."""
         while actions := self._starts.ready(now_us, actions):
-            actions = self.engine.step(now_us, self._running.carry_out(actions))
+            actions = self.engine.step(now_us, self._executed(actions))
+
+    def _executed(self, actions: list[Action]) -> list[Event]:
+        """The results of actions, in their order."""
+        return [
+            self._finish_instead(action.job)
+            if isinstance(action, Preempt) and self._finishes(action.job)
+            else self._running.carried_out(action)
+            for action in actions
+        ]
+
+    def _finishes(self, job: int) -> bool:
+        """Whether a job completes that was to be preempted; one that has left does not."""
+        table = self._state.table
+        if job not in table:
+            return False
+        return self._starts.finishes(job, int(table.column("work_us")[table.row_of(job)]))
+
+    def _finish_instead(self, job: int) -> Event:
+        """The job was not preempted after all."""
+        table = self._state.table
+        table.column("preemptions")[table.row_of(job)] -= 1
+        return self._completion(job)
 
     def _completion(self, number: int) -> Event:
         self._watch.event()

@@ -1,4 +1,4 @@
-"""Starts that take time: until its processes run, a job holds its slots without making progress."""
+"""Starts and preemptions that take time, in which jobs hold their slots without making progress."""
 
 from __future__ import annotations
 
@@ -10,38 +10,56 @@ from motet.domain.units import NEVER_US
 
 StartUpTime: TypeAlias = Callable[[int], int]
 """The time that the next start of a job takes, by number; it may be drawn."""
+StopTime: TypeAlias = Callable[[int], int]
+"""The same of its next preemption."""
+FinishTest: TypeAlias = Callable[[int, int], bool]
+"""Whether a job that is preempted with so much work left finishes instead."""
+
+
+def _never(job: int, left_us: int) -> bool:
+    del job, left_us
+    return False
 
 
 class StartUps:
-    """The starts of one simulation that have been requested and are not done. At first a start
-    takes no time. `next_us`: when the next one is done."""
+    """The starts and preemptions of one simulation that have been requested and are not done. At
+    first they take no time. `next_us`: when the next one is done. `finishes`: see FinishTest."""
 
     def __init__(self) -> None:
         self.next_us = NEVER_US
+        self.finishes: FinishTest = _never
         self._time_us: StartUpTime | None = None
+        self._stop_us: StopTime | None = None
         self._pending: dict[int, tuple[int, Action]] = {}
 
     def take(self, time_us: StartUpTime) -> None:
         """From now on every start takes this time."""
         self._time_us = time_us
 
+    def take_stops(self, time_us: StopTime, finishes: FinishTest) -> None:
+        """From now on every preemption takes this time."""
+        self._stop_us, self.finishes = time_us, finishes
+
     def ready(self, now_us: int, actions: list[Action]) -> list[Action]:
         """The actions that are carried out at once; the others are kept until they are due."""
-        if self._time_us is None:
+        if self._time_us is None and self._stop_us is None:
             return actions
         found = []
         for action in actions:
             self.withdraw([action.job])
-            took_us = 0 if isinstance(action, Preempt) else self._time_us(action.job)
-            if took_us:
+            if took_us := self._took_us(action):
                 self._pending[action.job] = now_us + took_us, action
             else:
                 found.append(action)
         self._look()
         return found
 
+    def _took_us(self, action: Action) -> int:
+        time_us = self._stop_us if isinstance(action, Preempt) else self._time_us
+        return 0 if time_us is None else time_us(action.job)
+
     def due(self, now_us: int) -> list[Action]:
-        """The starts that are done now."""
+        """The starts and preemptions that are done now."""
         if now_us < self.next_us:
             return []
         found = [action for at_us, action in self._pending.values() if at_us <= now_us]

@@ -62,13 +62,15 @@ def asked(
     """The report about a cluster that was left to itself until all jobs had ended."""
     until_s, needed_us = more.pop("until_s", 1e6), more.pop("needed_us", None)
     start_up_us, cluster = more.pop("start_up_us", at_once), more.pop("cluster", CLUSTER)
-    declares = more.pop("declares", False)
+    declares, stop_us = more.pop("declares", False), more.pop("stop_us", at_once)
+    finish_us = more.pop("finish_us", 0)
     with tempfile.TemporaryDirectory() as home:
         address = f"{home}/journal.db"
         policy = ChoosePolicy(in_force, POLICIES.get(in_force, {}))
         with JournalStore(address) as store:
             timed = seconds_of(rows)
             took = {"needed_us": needed_us, "start_up_us": start_up_us, "declares": declares}
+            took |= {"stop_us": stop_us, "finish_us": finish_us}
             play(store, cluster, timed, policy, others, at(until_s), **took)
         question = WhatIfQuestion(wanted, POLICIES.get(wanted, {}), **more)
         return what_if(FollowedJournal(address), question)
@@ -120,6 +122,34 @@ def test_starts_take_as_long_as_they_did(policy: str, drawn: Any, took_s: int) -
     before, replayed, _ = report["runs"]
     for figure in ("jct_s", "wait_s", "makespan_s", "preemptions"):
         assert replayed[figure] == before[figure]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(max_examples=examples(10))
+@given(drawn=st.lists(jobs, min_size=1, max_size=8).map(sorted), took_s=st.integers(1, 4))
+def test_preemptions_take_as_long_as_they_did(policy: str, drawn: Any, took_s: int) -> None:
+    """The jobs that get the slots start later by this time, and the preempted one does no work."""
+
+    def stop_us(processes: int) -> int:
+        return took_s * processes * SECOND_US
+
+    report = asked(drawn, policy, "fifo", stop_us=stop_us)
+    assert completions(report, "in_force_jct_s") == completions(report, "measured_jct_s")
+    before, replayed, _ = report["runs"]
+    for figure in ("jct_s", "makespan_s"):  # A job may lose slots again before it has begun.
+        assert replayed[figure] == before[figure]
+
+
+def test_a_job_that_finished_while_it_was_being_stopped_does_so_in_the_replay() -> None:
+    rows = [(0, 1.3, 4), (0.2, 6, 4), (0.4, 2, 2), (0.6, 5, 6)]
+    more = {"stop_us": lambda processes: SECOND_US // 2, "finish_us": SECOND_US}
+    report = asked(rows, "tiresias-las", "fifo", **more)
+    measured = completions(report, "measured_jct_s")
+    assert measured[0] == 1.3
+    assert completions(report, "in_force_jct_s") == measured
+    assert report["job_list"][0]["in_force_preemptions"] == 0
+    before, replayed, _ = report["runs"]
+    assert replayed["preemptions"] == before["preemptions"] > 0
 
 
 def test_another_policy_would_have_done_what_it_does_on_the_live_cluster() -> None:

@@ -12,9 +12,9 @@ from rich.text import Text
 from motet.insight.replay_words import (
     moved_jobs,
     replay_notes,
+    result_sentence,
     run_words,
     time_words,
-    verdict,
 )
 from motet.insight.wording import counted
 from motet.interfaces.cli.screens.local_clock import date_and_time_of
@@ -26,7 +26,7 @@ MOST_JOBS = 20
 def what_if_screen(report: Mapping[str, Any]) -> RenderableType:
     """The three runs, what to know about them, and the jobs that would move most."""
     parts: list[RenderableType] = [_heading(report)]
-    if told := verdict(report):
+    if told := result_sentence(report):
         parts += [Text(visible_text(told))]
     parts += [Text(), _runs(report), Text()]
     parts += [Text(visible_text(line)) for line in replay_notes(report)]

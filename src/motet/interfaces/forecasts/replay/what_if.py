@@ -10,6 +10,7 @@ from motet.domain.errors import NotFound
 from motet.domain.events import Submitted
 from motet.domain.queues.queue_limits import Queues
 from motet.interfaces.forecasts.draws.past_starts import PastStarts
+from motet.interfaces.forecasts.draws.past_stops import PastStops
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.remaining_work import RemainingWork
 from motet.interfaces.forecasts.replay.policies_in_turn import PoliciesInTurn
@@ -69,6 +70,7 @@ def what_if(journal: FollowedJournal, asked: WhatIfQuestion, tell: Tell = untold
         ),
         policies.first,
         sized,
+        PastStops.of(state.jobs.values(), start.now_us),
     )
     if not period.jobs:
         raise NotFound("no jobs were active in this period; give an earlier --since")

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from motet.interfaces.forecasts.remaining_work import needed_until_us
+from motet.interfaces.forecasts.remaining_work import worked_until_us
 from motet.live.jobs.attempt import Attempt
 from motet.live.jobs.job import LiveJob
 
@@ -44,7 +44,7 @@ def held_spans(
     for job in chosen:
         for attempt in job.attempts:
             began_us = max(attempt.requested_us, from_us)
-            ended_us = min(needed_until_us(attempt) or until_us, until_us)
+            ended_us = min(worked_until_us(attempt) or until_us, until_us)
             if began_us < ended_us:
                 changes.append((began_us, 1, job.number, attempt))
                 changes.append((ended_us, 0, job.number, attempt))

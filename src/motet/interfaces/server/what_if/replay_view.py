@@ -9,9 +9,9 @@ from motet.domain.units import iso_seconds
 from motet.insight.replay_words import (
     policy_words,
     replay_notes,
+    result_sentence,
     run_words,
     time_words,
-    verdict,
 )
 from motet.interfaces.server.web.drawings import colour_of
 from motet.interfaces.server.web.pages import local_time
@@ -48,7 +48,7 @@ def replay_report(summary: Mapping[str, Any]) -> dict[str, Any]:
         "until": _moment(summary["until"]),
         "jobs": summary["jobs"],
         "jobs_compared": summary["jobs_compared"],
-        "verdict": verdict(summary),
+        "verdict": result_sentence(summary),
         "notes": [*replay_notes(summary)],
         "moved": [
             ("Jobs that end later", "later", summary["jobs_later"], _rows(summary["later"])),

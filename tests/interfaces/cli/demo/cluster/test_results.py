@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from motet.interfaces.cli.demo.cluster.results import DemoResults
@@ -77,6 +78,31 @@ def test_the_summary_compares_both_policies() -> None:
     assert "under fifo" in text
     assert "tiresias-las 20 s   fifo 30 s (1.50x)" in text
     assert "its replay of tiresias-las is off by 2.0%" in text
+
+
+@pytest.mark.parametrize(
+    ("error", "other_s", "told", "not_told"),
+    [
+        (
+            -0.11,
+            20.0,
+            ("fifo 30 s (1.50x)", "off by 11.0%", "more than usual"),
+            "within this error",
+        ),
+        (0.6, 20.0, ("fifo 30 s", "off by 60.0%", "is within this error"), "1.50x"),
+        (-0.02, 20.0, ("fifo 30 s (1.50x)", "off by 2.0%"), "more than usual"),
+    ],
+)
+def test_the_summary_tells_no_difference_within_a_large_error(
+    error: float, other_s: float, told: tuple[str, ...], not_told: str
+) -> None:
+    report = {**replay(40.0, other_s), "replay_error": error}
+    console = Console(width=200, record=True)
+    with console.capture() as screen:
+        console.print(cluster_summary(DemoResults.of("tiresias-las", PAGES, report, 60.0)))
+    text = " ".join(screen.get().split())
+    assert [each in text for each in told] == [True] * len(told)
+    assert not_told not in text
 
 
 def test_time_beside_other_jobs_counts_once_and_only_on_a_common_machine() -> None:
