@@ -60,7 +60,7 @@ def contents(cluster: ReplayedCluster) -> dict[str, Any]:
         "requests": plain([requests._free, requests._stopping, requests._waiting]),
         "recheck_us": engine.recheck_at_us,
         "log": plain([log._places._of_job, log._teams, log._gone, log._decisions_since_look]),
-        "known": [plain(log._column(name)) for name in ("code", "position", "queue")],
+        "known": [plain(log._columns[name]) for name in ("code", "position", "queue")],
         "history": {job: repr(cluster.state.history.of(job)) for job in cluster.state.jobs},
         "policy": repr(engine.policy),
     }
