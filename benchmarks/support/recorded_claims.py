@@ -282,8 +282,10 @@ def _losses(record: Record) -> list[Claim]:
 
 def _fidelity(alone: Record, hosts: Record) -> list[Claim]:
     error = "error of the average JCT"
-    found = [alone.ratio(f"{p}: {error}") for p in ("fifo", "tiresias-las", "srtf", "themis")]
-    on_hosts = [hosts.ratio(f"{policy}: {error}") for policy in ("fifo", "tiresias-las")]
+    policies = ("fifo", "tiresias-las", "srtf", "themis")
+    found, on_hosts = (
+        [record.ratio(f"{policy}: {error}") for policy in policies] for record in (alone, hosts)
+    )
     return [
         Claim(
             "our own: the simulator gives average completion times of a live cluster within 10 %",
@@ -293,7 +295,7 @@ def _fidelity(alone: Record, hosts: Record) -> list[Claim]:
         ),
         Claim(
             "the same on four machines",
-            f"{span(on_hosts, percent=True, digits=1)} off, two policies, {ONE_RUN}",
+            f"{span(on_hosts, percent=True, digits=1)} off, four policies, {ONE_RUN}",
             hosts.made["command"],
             "A start waits until Ray has released the slots of the previous job.",
         ),
