@@ -11,7 +11,7 @@ from typing import Any, Self
 import psutil
 import pytest
 
-from executor_processes import executor_processes
+from executor_processes import await_ends_of_executors, executor_processes
 from motet import BadInput, Cluster
 from motet.domain.errors import Interrupted
 from motet.interfaces.training_job import TrainingJob
@@ -60,6 +60,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def test_a_cancelled_job_ends_its_executors_and_the_other_goes_on(cluster: Cluster) -> None:
+    await_ends_of_executors()
     with Endless(cluster) as first:
         of_first = executor_processes()
         with Endless(cluster, workers=1, servers=1) as second:

@@ -57,7 +57,13 @@ def without_pending_starts(master: Master, *each_told: Any) -> None:
 
 
 def expected(name: str) -> Any:
-    return json.loads((GOLDEN / f"{name}.json").read_text())
+    """Those versions kept the reason of an attempt that had ended when the next one began."""
+    found = json.loads((GOLDEN / f"{name}.json").read_text())
+    for job in found["jobs"].values():
+        latest = job["attempts"][-1]["outcome"] if job["attempts"] else ""
+        if job["ended_us"] is None and latest not in ("lost", "failed"):
+            job["reason"] = ""
+    return found
 
 
 @pytest.mark.parametrize("name", FORMATS)

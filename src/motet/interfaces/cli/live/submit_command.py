@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "submit",
-    short_help="Submit a command, a job file or a training (--app) to the live cluster.",
+    short_help="Submit a command, a job file or a training (--app).",
     context_settings={"ignore_unknown_options": False},
 )
 @click.option(
