@@ -158,7 +158,8 @@ def _regrouped(
         score = problem.score(found)
         is_better = score > max(0.0, least * (1 + LEAST_BENEFIT))
         # Moves beyond those of a smaller set are worth what they add to it.
-        if is_better and all(is_worth(problem, each, found) for each in (grouping, best.grouping)):
+        smaller = [grouping] if best.grouping is grouping else [grouping, best.grouping]
+        if is_better and all(is_worth(problem, each, found) for each in smaller):
             least = score
             best = Regrouping(found, RegroupReason.REGROUPED, least)
     return best
