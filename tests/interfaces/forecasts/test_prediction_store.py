@@ -92,21 +92,27 @@ def test_a_wait_that_is_cancelled_after_its_range_has_missed_it(
     assert store.coverage(cluster.now_us) == Coverage(1, 1, 0, 5.0)
 
 
-def test_a_simulation_that_fails_ends_its_round_alone(
-    cluster: ScriptedCluster, tmp_path: Path
-) -> None:
-    """The policy fails only in the future: the live cluster does not come there."""
-    own = tmp_path / "own.py"
+def fifo_while(folder: Path, holds: str) -> Path:
+    """The file of a policy that fails where this claim about `snapshot` does not hold."""
+    own = folder / "own.py"
     own.write_text(
         "from dataclasses import dataclass\n"
         "from motet.policies.fifo import Fifo\n"
         "@dataclass(frozen=True)\n"
         "class Own(Fifo):\n"
         "    def decide(self, snapshot):\n"
-        f"        assert snapshot.now_us < {cluster.now_us + 30 * SECOND_US}\n"
+        f"        assert {holds}\n"
         "        return super().decide(snapshot)\n"
         "POLICIES = {'own': Own}\n"
     )
+    return own
+
+
+def test_a_simulation_that_fails_ends_its_round_alone(
+    cluster: ScriptedCluster, tmp_path: Path
+) -> None:
+    """The policy fails only in the future: the live cluster does not come there."""
+    own = fifo_while(tmp_path, f"snapshot.now_us < {cluster.now_us + 30 * SECOND_US}")
     cluster.ask(ChoosePolicy(str(own)))
     cluster.submit(processes=4, duration_s=100)
     waits = cluster.submit(processes=4, duration_s=100)
@@ -148,17 +154,7 @@ def test_a_round_predicts_waiting_jobs_and_settles_those_that_have_started(
 def test_nothing_is_predicted_while_the_policy_has_failed(
     cluster: ScriptedCluster, tmp_path: Path
 ) -> None:
-    own = tmp_path / "own.py"
-    own.write_text(
-        "from dataclasses import dataclass\n"
-        "from motet.policies.fifo import Fifo\n"
-        "@dataclass(frozen=True)\n"
-        "class Own(Fifo):\n"
-        "    def decide(self, snapshot):\n"
-        "        assert not (snapshot.jobs.priority > 0).any()\n"
-        "        return super().decide(snapshot)\n"
-        "POLICIES = {'own': Own}\n"
-    )
+    own = fifo_while(tmp_path, "not (snapshot.jobs.priority > 0).any()")
     cluster.ask(ChoosePolicy(str(own)))
     cluster.submit(processes=4, duration_s=100)
     cluster.submit(processes=4, duration_s=100, priority=1)
