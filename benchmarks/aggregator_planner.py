@@ -3,7 +3,7 @@
 Targets: 50 CPU-ms for a job on a pool of 10,000 Aggregators with 1,000 jobs; on small random cases
 on average at most 1.1 times as many Aggregators as possible and never more than one above; the
 largest loss of speed always below LossLimit. The gap of that loss is reported without a target: the
-planner keeps the loss below a limit and does not minimise it.
+planner keeps the loss below a limit and does not minimise it. A complete run writes the record.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from motet.aggregation.planner.pool import AggregatorPool
 from motet.aggregation.planner.scaling import REPACKED_JOBS, pool_after_arrival
 from motet.aggregation.rule_defaults import LOSS_LIMIT
 from support.figures import Figure, parser, report
+from support.records import report_and_keep
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 from aggregation_cases import arrived, random_jobs
@@ -114,7 +115,11 @@ def main() -> None:
         *count_figures(cases, REPACKED_JOBS, "with repacking"),
         *loss_figures(cases),
     ]
-    report("aggregator_planner", "Assignment of tensors to Aggregators", figures)
+    name, title = "aggregator_planner", "Assignment of tensors to Aggregators"
+    if flags.quick:
+        report(name, title, figures)
+    else:
+        report_and_keep(name, title, figures)
 
 
 if __name__ == "__main__":

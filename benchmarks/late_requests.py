@@ -5,7 +5,7 @@ wait in place of computing, the second one for less, since it aggregates for lon
 computation takes five times as long, so that it comes late, at any moment of the cycle. In turns,
 the Aggregator runs works in the order of arrival, and enforces its cycle. The first job's
 iterations are compared with those of the same round in which it is alone, so that the load of the
-machine counts on both sides.
+machine counts on both sides. A complete run writes the record.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from motet.aggregation.wire.aggregator_control import CycleShare, JobAccess
 from motet.transport import new_secret, write_secret
 from support.figures import Figure, parser, report
 from support.hosts import ROOT
+from support.records import report_and_keep
 from support.timed_job import TimedJob, iterations
 
 FIRST, SECOND = 1, 2
@@ -205,10 +206,14 @@ def figures_of(found: dict[str, list[Stretch]]) -> list[Figure]:
 
 
 def main() -> None:
-    """Measure and report."""
+    """Measure and report; `--quick` takes one shorter round."""
     given = parser(__doc__).parse_args()
     found = stretches(*((1, 10.0) if given.quick else (3, 12.0)))
-    report("late_requests", "A late job beside a neighbour", figures_of(found), plot=False)
+    name, title = "late_requests", "A late job beside a neighbour"
+    if given.quick:
+        report(name, title, figures_of(found), plot=False)
+    else:
+        report_and_keep(name, title, figures_of(found))
 
 
 if __name__ == "__main__":
