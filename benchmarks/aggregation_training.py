@@ -74,7 +74,26 @@ class LanguageModel(nn.Module):
         return self.head(self.encoder(self.embedding(tokens), mask, is_causal=True)).transpose(1, 2)
 
 
-MODELS: dict[str, Callable[[], nn.Module]] = {"conv net": conv_net, "transformer": LanguageModel}
+class SmallLayers(nn.Module):
+    """100 tensors, half of them of 16 KB and half of 256 bytes: little to compute, or to send."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(64, 64) for _ in range(50))
+
+    def forward(self, numbers: torch.Tensor) -> torch.Tensor:
+        """The last layer's outputs."""
+        for layer in self.layers:
+            numbers = layer(numbers)
+        return numbers
+
+
+MODELS: dict[str, Callable[[], nn.Module]] = {
+    "conv net": conv_net,
+    "transformer": LanguageModel,
+    "100 small": SmallLayers,
+}
+OF_A_RECORD = ("conv net", "transformer")
 OPTIONS = {"lr": 0.01, "momentum": 0.9}
 
 
@@ -88,10 +107,7 @@ class Work(NamedTuple):
     def step(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> Callable[[], None]:
         """One step of training."""
         torch.manual_seed(1)
-        shape = (self.batch, 3, 224, 224) if self.model == "conv net" else (self.batch, 128)
-        targets = torch.randint(CLASSES, shape[:1] if len(shape) > 2 else shape)
-        inputs = torch.randn(shape) if len(shape) > 2 else torch.randint(CLASSES, shape)
-        inputs, targets = inputs.to(self.device), targets.to(self.device)
+        inputs, targets = (each.to(self.device) for each in self._batch())
 
         def step() -> None:
             cross_entropy(model(inputs), targets).backward()
@@ -101,6 +117,16 @@ class Work(NamedTuple):
                 torch.cuda.synchronize()
 
         return step
+
+    def _batch(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Inputs and targets."""
+        if self.model == "100 small":
+            return torch.randn(self.batch, 64), torch.randint(64, (self.batch,))
+        if self.model == "conv net":
+            return torch.randn(self.batch, 3, 224, 224), torch.randint(CLASSES, (self.batch,))
+        shape = (self.batch, 128)
+        targets = torch.randint(CLASSES, shape)
+        return torch.randint(CLASSES, shape), targets
 
     def made(self) -> tuple[nn.Module, torch.optim.Optimizer]:
         """Equal in all workers."""
@@ -220,7 +246,7 @@ def _meeting() -> Iterator[str]:
 
 
 def main() -> None:
-    """Both models, or one."""
+    """The models of the record, or one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", choices=[*MODELS, "all"], default="all")
     parser.add_argument("--device", choices=["cpu", "cuda"], help="the GPU, if there is one")
@@ -235,7 +261,7 @@ def main() -> None:
     if device == "cuda" and not torch.cuda.is_available():
         parser.error("no CUDA device; use --device cpu")
     figures: list[Figure] = []
-    for model in MODELS if options.model == "all" else [options.model]:
+    for model in OF_A_RECORD if options.model == "all" else [options.model]:
         work = Work(model, options.batch, device)
         for figure in compare(work, options.steps, options.aggregators):
             print(figure.name, figure.measured, figure.peer, file=sys.stderr)  # It takes minutes.
