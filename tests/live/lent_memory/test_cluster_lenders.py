@@ -25,17 +25,20 @@ VIEW = LenderView("127.0.0.1:7400", SLAB_BYTES, 100, 50, 10, 0, 0, 0, 0, 0)
 
 
 class ScriptedLender:
-    """Answers with VIEW, or keeps what it is asked while it is silent. `told`: jobs."""
+    """Answers with VIEW. While it is silent it keeps what it is asked, while it is broken it
+    disconnects whoever asks. `told`: jobs."""
 
-    def __init__(self, port: int = 0, *, is_silent: bool = False) -> None:
-        self.is_silent = is_silent
+    def __init__(self, *, is_silent: bool = False) -> None:
+        self.is_silent, self.is_broken = is_silent, False
         self.told: list[tuple[str, ...]] = []
         self._kept: list[Request] = []
-        self.server = Server(self._handle, SECRET, port=port)
+        self.server = Server(self._handle, SECRET)
 
     def _handle(self, request: Request) -> None:
         self.told.append(LendingTerms.decode(request.meta).jobs)
-        if self.is_silent:
+        if self.is_broken:
+            request.disconnect()
+        elif self.is_silent:
             self._kept.append(request)
         else:
             request.reply(0, VIEW.encode())
@@ -81,8 +84,8 @@ def lending(tmp_path: Path) -> Iterator[Lending]:
 
 
 @contextmanager
-def scripted(port: int = 0, *, is_silent: bool = False) -> Iterator[ScriptedLender]:
-    found = ScriptedLender(port, is_silent=is_silent)
+def scripted(*, is_silent: bool = False) -> Iterator[ScriptedLender]:
+    found = ScriptedLender(is_silent=is_silent)
     try:
         yield found
     finally:
@@ -124,16 +127,16 @@ def test_lenders_that_were_silent_before_take_no_thread_of_the_others(
 ) -> None:
     monkeypatch.setattr(lender_line, "_ANSWER_WITHIN_S", 3600.0)
     monkeypatch.setattr(lender_line, "_REST_S", 0.0)
-    ports = []
-    for _ in range(cluster_lenders._TOLD_AT_ONCE):
-        with scripted() as gone:
-            lending.add(gone)
-            ports.append(gone.server.endpoint.port)
-    wait_until(lambda: lending.tell("a"))
     with ExitStack() as stack:
-        silent = [stack.enter_context(scripted(port, is_silent=True)) for port in ports]
+        silent = [stack.enter_context(scripted()) for _ in range(cluster_lenders._TOLD_AT_ONCE)]
+        for each in silent:
+            each.is_broken = True
+            lending.add(each)
+        wait_until(lambda: lending.tell("a"))
+        for each in silent:
+            each.is_broken, each.is_silent = False, True
         lending.tell("b")
-        wait_until(lambda: all(each.told for each in silent))
+        wait_until(lambda: all(("b",) in each.told for each in silent))
         lender = stack.enter_context(scripted())
         lending.add(lender)
         lending.tell("c")
