@@ -14,6 +14,9 @@ trace change places at random with this seed: another workload of the same jobs 
 `benchmarks/expected_starts.py`. `load` is the processor's load average at the end of a run. By
 default the 8 slots are those of one machine. `--testbed T` takes a front and three hosts of 2 slots
 each, which join the cluster (`motet testbed up --machines 3 --no-ray --name T`).
+
+The jobs must not slow each other down: a process and its shepherd may use 2 % of a core over the
+time that they run, their starts included.
 """
 
 from __future__ import annotations
@@ -46,7 +49,7 @@ from motet.sim.workload.workload import Workload
 from motet.testbed.commands import ADDRESS_VARIABLE
 from support.figures import Figure, parser, report
 from support.joined_hosts import FRONT, MOTET, run_on_front
-from support.resumable_program import PROGRAM
+from support.resumable_program import PROGRAM, recorded_usage
 
 TRACE = "traces/tiresias_60_job.csv"
 CLUSTER, SLOTS = "1x8", 8
@@ -60,6 +63,8 @@ POLICIES: dict[str, dict[str, str]] = {
     "themis": {"lease_s": "10"},
 }
 MOST_ERROR = 0.1
+MOST_CPU = 0.02
+"""Of one core, for a process of a job and its shepherd."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,8 @@ class LiveRun:
     """Completion times in seconds; `first_s`, `further_s`: median start-ups; `load`: see above.
 
     `uneven_s`: by how much start-ups of a job differ from these medians, the mean over jobs: what
-    the simulator cannot know. `sizes`: slots of the machines.
+    the simulator cannot know. `sizes`: slots of the machines. `cpu`: for each process of a job, the
+    share of a core that it and its shepherd used while it ran.
     """
 
     jct_s: float
@@ -77,6 +83,7 @@ class LiveRun:
     preemptions: int
     load: float
     sizes: Sequence[int]
+    cpu: Sequence[float]
 
 
 def scaled(jobs: int, scale: float, order: int) -> Workload:
@@ -132,7 +139,8 @@ def run_live(workload: Workload, policy: str, home: Path, place: Sequence[str]) 
     preemptions = sum(len(job.attempts) - 1 for job in jobs)
     first_s, further_s = (start_up_s(jobs, is_first=each) for each in (True, False))
     uneven_s = mean(unevenness_s(job, first_s, further_s) for job in jobs)
-    return LiveRun(jct_s, first_s, further_s, uneven_s, preemptions, os.getloadavg()[0], sizes)
+    load, cpu = os.getloadavg()[0], [each.share for each in recorded_usage(folder)]
+    return LiveRun(jct_s, first_s, further_s, uneven_s, preemptions, load, sizes, cpu)
 
 
 def submit_all(client: LiveClient, workload: Workload) -> None:
@@ -209,6 +217,14 @@ def figures_of(
                 f"{policy}: start-ups, preemptions, load",
                 f"{live.first_s:.2f}, {live.further_s:.2f} s",
                 f"{live.preemptions}, {live.load:.1f}",
+            ),
+            Figure(
+                f"{policy}: CPU of a process, median, most",
+                f"{median(live.cpu):.2%}, {max(live.cpu):.2%} of a core",
+                f"{len(live.cpu)} processes",
+                max(live.cpu),
+                MOST_CPU,
+                at_least=False,
             ),
         ]
     order = sorted(policies, key=simulated_s.__getitem__)
