@@ -200,6 +200,20 @@ def test_a_queue_on_hold_starts_nothing_and_lets_its_jobs_run() -> None:
     assert cluster.held[1] == 1
 
 
+@pytest.mark.parametrize("gpus_on_hold", [1, 4])
+def test_a_job_on_hold_is_no_head_and_takes_no_gpus(gpus_on_hold: int) -> None:
+    cluster = LimitedCluster("fifo", [QueueLimits()] * 3)
+    cluster.step(0, job(0, 6, 1))
+    cluster.step(1, QueueLimited(0, is_held=True), job(1, gpus_on_hold, now_us=1))
+    cluster.step(2, job(2, 4, 1, now_us=2))
+    cluster.step(3, job(3, 1, 2, now_us=3))
+    assert cluster.held == {0: 6, 1: 0, 2: 0, 3: 0}
+    assert cluster.waits()[2].startswith("needs 4 GPUs, 2 were free at its turn")
+    assert cluster.waits()[3].startswith(
+        "may not overtake job 2, which needs 4 GPUs; needs 1 GPU itself, 2 were free"
+    )
+
+
 def test_a_lower_limit_preempts() -> None:
     cluster = LimitedCluster("fifo", [QueueLimits(), QueueLimits()])
     cluster.step(0, job(0, 4), job(1, 4))

@@ -24,8 +24,9 @@ _FOR_OTHERS = frozenset((Wait.QUEUE_GUARANTEE, Wait.MIN_RUNTIME, Wait.PREEMPTION
 class QueueFilling:
     """Admits jobs one by one. `sizes`: of the admitted ones, by row; `code`: of the others.
 
-    `held`: GPUs by queue, of the admitted jobs. `kept_until_us`: the first end of a protection that
-    stands in the way of a job.
+    `held`: GPUs by queue, of the admitted jobs. `more_free`: by row of a job that waits, how many
+    GPUs more are free at its turn than the policy said, which gave them to jobs of queues on hold.
+    `kept_until_us`: the first end of a protection that stands in the way of a job.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class QueueFilling:
         self.sizes: dict[int, JobSize] = {}
         self.held = [0] * len(self._limits)
         self.code: list[int] = decision.reasons.code.tolist()
+        self.more_free: dict[int, int] = {}
         self.kept_until_us = NEVER_US
         self._protected: list[int] = []
 
@@ -134,20 +136,26 @@ class QueueFilling:
 
         Under a policy that lets no job overtake, none overtakes a waiting job of its queue that the
         policy chose: such queues are `closed`. `full`: queues at their limit. `stuck`: a job before
-        waits for GPUs, not for its queue.
+        waits for GPUs, not for its queue. A job that the policy left behind the head of the line is
+        its head itself if nothing before it is stuck and it does not fit.
         """
         left_out = [row for row in order if self._wanted[row] and row not in self.sizes]
         heads = () if self._may_overtake else left_out
         closed = {self._queue[row] for row in heads if not self._runs[row]}
         leaves_gpus = any(size.gpus < self._wanted[row] for row, size in self.sizes.items())
         full, stuck, leaves_gpus = set[int](), False, leaves_gpus or bool(left_out)
+        passed_hold, for_held, room = False, 0, self._room
         for row in order:
             queue, behind = self._queue[row], self._is_behind(row)
             is_next = not (behind and (stuck or queue in full)) and queue not in closed
             if row in self.sizes or (leaves_gpus and self._runs[row] and self._runs_on(row)):
                 continue
+            if passed_hold:
+                self.more_free[row] = for_held - (room - self._room)
             if self._wanted[row] or not self._is_candidate(row):
-                leaves_gpus |= self.code[row] == Wait.QUEUE_HELD
+                if self.code[row] == Wait.QUEUE_HELD:
+                    passed_hold = leaves_gpus = True
+                    for_held += self._wanted[row]
                 stuck |= self.code[row] in _FOR_OTHERS
             elif self._is_above_limit(row):
                 if not (behind and queue in full | closed):
@@ -155,6 +163,8 @@ class QueueFilling:
                 full.add(queue)
                 leaves_gpus = True
             elif not (leaves_gpus and is_next and self._admit_if_fits(row)):
+                if behind and is_next and passed_hold:
+                    self.code[row] = self._shortage(row)
                 stuck |= not (queue in closed or (behind and queue in full))
 
     # -- one job -----------------------------------------------------------------------------------
@@ -191,6 +201,11 @@ class QueueFilling:
             self.code[row] = Wait.QUEUE_GUARANTEE
             self._await_protected(row, [each for each in self._protected if not self._wanted[each]])
         return size is not None
+
+    def _shortage(self, row: int) -> Wait:
+        """Why a job that may overtake all that wait before it does not fit."""
+        fits = self._fitting(row, self._room) is not None
+        return Wait.QUEUE_GUARANTEE if fits else Wait.TOO_FEW_GPUS
 
     def _runs_on(self, row: int) -> bool:
         """Whether a running job keeps its GPUs because limits permit no other job to have them.

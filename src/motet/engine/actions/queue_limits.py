@@ -16,7 +16,7 @@ import numpy as np
 from motet.domain.arrays import Floats, Ints
 from motet.domain.decision import Decision, Reasons
 from motet.domain.snapshot import Placement, Snapshot
-from motet.domain.wait import COMPARISONS, Wait
+from motet.domain.wait import COMPARISONS, FOR_GPUS, Wait
 from motet.engine.actions.preemption_limits import Protection
 from motet.engine.actions.queue_filling import QueueFilling
 from motet.engine.actions.roles import roles_of
@@ -71,6 +71,9 @@ def _reasons(reasons: Reasons, snapshot: Snapshot, filling: QueueFilling) -> Rea
     if not changed.any():
         return reasons
     free_gpus = np.where(changed, filling.room, reasons.free_gpus)
+    for row, more in filling.more_free.items():
+        if code[row] in FOR_GPUS:
+            free_gpus[row] = max(int(reasons.free_gpus[row]) + more, 0)
     measure, bar = _comparisons(reasons, code)
     names, limits = snapshot.queues.names, snapshot.queues.limits
     for row in np.flatnonzero(np.isin(code, (Wait.QUEUE_LIMIT, Wait.QUEUE_GUARANTEE))).tolist():

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from motet.domain.arrays import Ints
+from motet.domain.arrays import Bools, Ints
 from motet.domain.decision import Decision
 from motet.domain.log_entry import NO_JOBS, OtherJobs
 from motet.domain.snapshot import UNKNOWN, Snapshot
@@ -26,8 +26,12 @@ _NUMBERS = {
     BlockerRule.ALL_HOLDERS: _ALL,
 }
 _RULES = np.full(max(Wait) + 1, _HEAD)
-"""By wait code. Jobs with another rule than `_HEAD` are heads; those that run are not."""
+"""By wait code."""
 _RULES[[*WAITS]] = [_NUMBERS[wait.reason.blockers] for wait in WAITS]
+_IS_HEAD = _RULES != _HEAD
+"""By wait code: whether jobs behind may not overtake one that waits for this reason. Jobs overtake
+those of a queue on hold, and those that run are in no line."""
+_IS_HEAD[[Wait.RUNS, Wait.QUEUE_HELD]] = False
 _LISTED = 7
 """Values of a wait before its blockers: row, job, GPUs, code, free GPUs, jobs before, blockers."""
 
@@ -60,7 +64,16 @@ def new_waits(
     jobs, reasons = snapshot.jobs, decision.reasons
     order = reasons.code, reasons.free_gpus, reasons.position
     found = _new_waits(
-        jobs.number, jobs.gpus, jobs.queue, decision.gpus, *order, codes, positions, _RULES, looks
+        jobs.number,
+        jobs.gpus,
+        jobs.queue,
+        decision.gpus,
+        *order,
+        codes,
+        positions,
+        _RULES,
+        _IS_HEAD,
+        looks,
     )
     return [NewWait._make((*each[: _LISTED - 1], _others(each))) for each in found.tolist()]
 
@@ -120,6 +133,7 @@ def _new_waits(
     codes: Ints,
     positions: Ints,
     rules: Ints,
+    is_head: Bools,
     looks: bool,
 ) -> Ints:
     """A row of `NewWait` for each, with the first few blockers and their GPUs."""
@@ -144,7 +158,7 @@ def _new_waits(
         one[4], one[5], one[6] = free[row], before, ahead
         positions[job] = before
         left += 1
-    _name_blockers(found[:left], numbers, wanted, queue, gpus, code, position, rules)
+    _name_blockers(found[:left], numbers, wanted, queue, gpus, code, position, rules, is_head)
     return found[:left]
 
 
@@ -167,12 +181,12 @@ def _holders_before(gpus: Ints, position: Ints, place: int) -> int:
 
 
 @njit(cache=True)
-def _heads(code: Ints, rules: Ints) -> Ints:
-    """Rows that wait for a reason other than a head before them."""
+def _heads(code: Ints, is_head: Bools) -> Ints:
+    """Rows that jobs behind may not overtake."""
     rows, count = np.empty(len(code), np.int64), 0
     for row in range(len(code)):
         rows[count] = row
-        count += rules[code[row]] != _HEAD
+        count += is_head[code[row]]
     return rows[:count]
 
 
@@ -186,6 +200,7 @@ def _name_blockers(
     code: Ints,
     position: Ints,
     rules: Ints,
+    is_head: Bools,
 ) -> None:
     """Complete these waits; they have the number of holders before them."""
     heads = holders = first = np.empty(0, np.int64)
@@ -193,7 +208,7 @@ def _name_blockers(
         row, rule = one[0], rules[one[3]]
         if rule == _HEAD:
             if not len(heads):
-                heads = _heads(code, rules)
+                heads = _heads(code, is_head)
             head = _first_head(heads, position, queue, queue[row])
             one[6] = head != UNKNOWN
             if head != UNKNOWN:
