@@ -17,7 +17,7 @@ def check(folder: Path, **files: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["data", "test", "exclude", "labels", "test_labels"])
-@pytest.mark.parametrize("name", ["a.csv", "./a", "sub/a.csv"])
+@pytest.mark.parametrize("name", ["a.csv", "./a", "sub/a.csv", "a:b.csv", "a.d:x=1"])
 def test_a_file_has_to_be_in_a_folder_that_is_here(key: str, name: str, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     with pytest.raises(BadInput, match=f"^{key}: .*a.*: no such file; check the path$"):
@@ -28,6 +28,7 @@ def test_a_file_has_to_be_in_a_folder_that_is_here(key: str, name: str, tmp_path
 
 def test_names_and_folders_of_other_computers_are_left_to_them(tmp_path: Path) -> None:
     check(tmp_path, data="digits:part=train", test="digits:part=test")
+    check(tmp_path, data="synthetic-classification:rows=200,density=0.5")
     check(tmp_path, data="mounted-elsewhere/a.csv")
     check(tmp_path / "absent", data="a.csv")
     require_visible_files(job_spec({"name": "a", "run": "cat a.csv", "workdir": str(tmp_path)}))

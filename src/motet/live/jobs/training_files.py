@@ -44,5 +44,14 @@ def _paths(spec: TrainingSpec) -> Iterator[tuple[str, str]]:
     """Keys and their values, without those that may be the name of a built-in data set."""
     for key in _KEYS:
         given = getattr(spec, key)
-        if given is not None and (Path(given).name != given or Path(given).suffix):
+        if given is not None and _is_path(given):
             yield key, given
+
+
+def _is_path(text: str) -> bool:
+    """Whether it has a folder or an ending. Behind the name of a built-in data set stand settings,
+    as in `synthetic-ratings:density=0.5`."""
+    name, _, settings = text.partition(":")
+    if "=" in settings and Path(name).name == name and not Path(name).suffix:
+        return False
+    return Path(text).name != text or bool(Path(text).suffix)
