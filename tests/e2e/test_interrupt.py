@@ -91,6 +91,17 @@ def test_an_interrupted_run_leaves_its_losses_and_how_to_continue(tmp_path: Path
 
 
 @pytest.mark.cluster
+def test_before_the_first_checkpoint_there_is_nothing_to_continue(tmp_path: Path) -> None:
+    running = train_forever("--out", str(tmp_path), "--checkpoint-every", "1000000")
+    wait_for_line(running, "epoch 3/")
+    code, _, err = running.end(signal.SIGINT)
+
+    assert code == 130
+    begin = "no checkpoint was written yet (one every 1,000,000 epochs); begin again with: motet "
+    assert err.splitlines()[-1].startswith(begin)
+
+
+@pytest.mark.cluster
 @pytest.mark.parametrize(("moment", "number"), MOMENTS_OF_RAY, ids=str)
 def test_a_signal_ends_ray_as_well(moment: str, number: signal.Signals) -> None:
     running = train_forever("--ray")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from motet.interfaces.cli.shell.process.interruption import (
+    Hint,
     forget_interruption,
     prepare_interruption,
 )
@@ -57,10 +58,8 @@ class ResultWriter:
         """What an interruption says from now on."""
         done, runs = len(self._written), count_text(len(self._tasks), "run")
         verb = "is" if done == 1 else "are"
-        prepare_interruption(
-            f"{done} of {runs} {verb} finished and kept: motet compare {shlex.quote(str(folder))}",
-            {},
-        )
+        compare = f"motet compare {shlex.quote(str(folder))}"
+        prepare_interruption(Hint(f"{done} of {runs} {verb} finished and kept: {compare}"), {})
 
     def finish(self) -> None:
         """Write the summary and the figures of all runs."""

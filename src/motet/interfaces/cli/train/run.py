@@ -17,6 +17,7 @@ from rich.console import Console
 from motet.interfaces.cli.screens.run_log import RunLog, no_echo
 from motet.interfaces.cli.screens.train import LINE_EVERY_S, LineProgress, LiveTrain, live
 from motet.interfaces.cli.shell.process.interruption import (
+    Hint,
     forget_interruption,
     prepare_interruption,
 )
@@ -214,7 +215,11 @@ def _interrupted_run(
         "interrupted", sys.argv, started_at, plan, training.options, training.data
     )
     words = [word for word in sys.argv[1:] if word not in ("--overwrite", "--resume")]
-    hint = f"continue with: motet {shlex.join([*words, '--resume'])}"
+    command = f"motet {shlex.join([*words, '--resume'])}"
+    every = count_text(training.options.checkpoint_every, "epoch")
+    unsaved = f"no checkpoint was written yet (one every {every}); begin again with: {command}"
+    saved = str(folder.checkpoint_folder.absolute() / "epoch-*")
+    hint = Hint(f"continue with: {command}", saved, unsaved)
     return InterruptedRun(folder, training, record, partial(prepare_interruption, hint))
 
 

@@ -83,8 +83,8 @@ def test_a_killed_command_tells_how_to_continue(tmp_path: Path) -> None:
     record = tmp_path / "run.json"
     prepare = (
         "from pathlib import Path; "
-        "from motet.interfaces.cli.shell.process.interruption import prepare_interruption; "
-        f"prepare_interruption('continue with: x', {{Path({str(record)!r}): '3'}})"
+        "from motet.interfaces.cli.shell.process.interruption import Hint, prepare_interruption; "
+        f"prepare_interruption(Hint('continue with: x'), {{Path({str(record)!r}): '3'}})"
     )
     program = PROGRAM.format(busy=f"{prepare}; os.kill(os.getpid(), signal.SIGKILL)")
     running = MarkedProcess([sys.executable, "-c", program])

@@ -10,16 +10,33 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 _NAME = "interruption.json"
 
 
-def prepare_interruption(hint: str, files: Mapping[Path, str]) -> None:
+@dataclass(frozen=True)
+class Hint:
+    """A line for the user. `unsaved`: the line instead if at the end nothing fits `saved`, a
+    pattern of absolute paths; empty: there is no such case."""
+
+    line: str
+    saved: str = ""
+    unsaved: str = ""
+
+    def __str__(self) -> str:
+        if not self.saved:
+            return self.line
+        pattern = Path(self.saved)
+        return self.line if any(pattern.parent.glob(pattern.name)) else self.unsaved
+
+
+def prepare_interruption(hint: Hint, files: Mapping[Path, str]) -> None:
     """From now on an interruption writes these contents to `files` and prints `hint`."""
     contents = {str(path.absolute()): content for path, content in files.items()}
     prepared = _place() / f"{_NAME}.new"
-    prepared.write_text(json.dumps({"hint": hint, "files": contents}), encoding="utf-8")
+    prepared.write_text(json.dumps({"hint": asdict(hint), "files": contents}), encoding="utf-8")
     prepared.replace(_place() / _NAME)
 
 
@@ -37,10 +54,10 @@ def carry_out_interruption(scratch: Path) -> str:
             new = path.with_name(f".{path.name}.{os.getpid()}")
             new.write_text(content, encoding="utf-8")
             new.replace(path)
+        return str(Hint(**prepared["hint"]))
     # Nothing was prepared, or the folder is gone.
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return ""
-    return str(prepared["hint"])
 
 
 def _place() -> Path:
