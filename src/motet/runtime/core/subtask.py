@@ -114,8 +114,9 @@ class SubtaskLog:
     """Sums over the subtasks of an epoch, and each mini-batch's duration.
 
     `first`: the first mini-batch of the epoch that this worker computed; `wait_us`: for other
-    workers; `load_us`: for spilled data; `room_us`: the part of that in which memory was freed for
-    them; `instances`: how many COMP took in; `helped`: what of them belonged to other workers'
+    workers; `gate_us`: at the gate, for jobs on the same machine, those of the evaluation included;
+    `load_us`: for spilled data; `room_us`: the part of that in which memory was freed for them;
+    `instances`: how many COMP took in; `helped`: what of them belonged to other workers'
     parts, by worker; `comm_times`: of this and earlier epochs. `evaluation_us`: the evaluation at
     the end of the epoch, with its waits; `evaluation_busy_us`: its PULL and COMP.
     """
@@ -126,6 +127,7 @@ class SubtaskLog:
         default_factory=lambda: dict.fromkeys(SubtaskKind, 0)
     )
     wait_us: int = 0
+    gate_us: int = 0
     load_us: int = 0
     room_us: int = 0
     instances: int = 0

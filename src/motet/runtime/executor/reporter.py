@@ -88,6 +88,7 @@ class Reporter:
                 np.float64,
             ),
             cpu_us=self._cpu_us - before_us,
+            gate_us=log.gate_us,
         )
         return answer_of(submit(self._controller, report), EpochAnswer).directive
 

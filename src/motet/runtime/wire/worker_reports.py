@@ -40,7 +40,7 @@ class EpochDone(ControlRequest):
     `helped: (3, workers)`: for whom it computed (executor), in how many mini-batches, and how many
     instances; `memory_bytes`: what the job has on its machine. `evaluation_us`: COMP and PULL of
     the evaluation, and all of it. `cpu_us`: CPU time of its process since its report before, or
-    since the generation began.
+    since the generation began. `gate_us`: for which its subtasks waited for those of other jobs.
     """
 
     kind = RequestKind.EPOCH_DONE
@@ -60,6 +60,7 @@ class EpochDone(ControlRequest):
     room_us: int = 0
     evaluation_us: Floats = field(default_factory=lambda: np.zeros(3))
     cpu_us: int = 0
+    gate_us: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from motet.runtime.core.subtask import (
     Transfer,
     monotonic_us,
 )
+from motet.runtime.worker.admission import admitted
 from motet.runtime.worker.model_port import ModelPort
 from motet.runtime.worker.share import BatchPart
 from motet.runtime.worker.subtask_gate import OPEN_GATE, SubtaskGate
@@ -26,7 +27,7 @@ class BatchSubtasks:
     """Runs PULL, COMP and PUSH of the mini-batch `step`; the only place that enters the gate.
 
     A subtask that raises leaves the gate and is not logged. Waiting for the gate is part of no
-    subtask: it counts in the mini-batch's duration only.
+    subtask: it counts in the mini-batch's duration and in `SubtaskLog.gate_us`.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class BatchSubtasks:
 
     def fetch(self, read: Callable[[], tuple[Array, Transfer]]) -> tuple[Array, Transfer]:
         """Another PULL of a mini-batch that has begun."""
-        with self._gate.enter(SubtaskKind.PULL) as yields:
+        with admitted(self._gate, SubtaskKind.PULL, self.log, self._now_us) as yields:
             values, transfer = read()
         done = transfer.subtask(SubtaskKind.PULL, self.step.clock)
         self.log.add_comm(done, yields=yields)
@@ -74,7 +75,7 @@ class BatchSubtasks:
 
         `waited_us`: how long data were waited for until now.
         """
-        with self._gate.enter(SubtaskKind.COMP):
+        with admitted(self._gate, SubtaskKind.COMP, self.log, self._now_us):
             start_us, before_us = self._now_us(), waited_us()
             result = work()
             wait_us = waited_us() - before_us
@@ -89,7 +90,7 @@ class BatchSubtasks:
 
     def contribute(self, send: Callable[[], Transfer]) -> None:
         """PUSH by `send`."""
-        with self._gate.enter(SubtaskKind.PUSH) as yields:
+        with admitted(self._gate, SubtaskKind.PUSH, self.log, self._now_us) as yields:
             transfer = send()
         done = transfer.subtask(SubtaskKind.PUSH, self.step.clock)
         self.log.add_comm(done, yields=yields)

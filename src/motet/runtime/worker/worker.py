@@ -16,6 +16,7 @@ from motet.domain.arrays import Array
 from motet.runtime.core.application import Application, Step
 from motet.runtime.core.schedule import Schedule
 from motet.runtime.core.subtask import Clock, SubtaskKind, SubtaskLog
+from motet.runtime.worker.admission import admitted
 from motet.runtime.worker.batch_subtasks import BatchSubtasks
 from motet.runtime.worker.model_port import ModelPort
 from motet.runtime.worker.share import DataShare
@@ -103,7 +104,7 @@ class Worker:
         return total
 
     def _admitted(self, kind: SubtaskKind, log: SubtaskLog, work: Callable[[], Array]) -> Array:
-        with self._gate.enter(kind):
+        with admitted(self._gate, kind, log, self._now_us):
             began_us = self._now_us()
             result = work()
             log.evaluation_busy_us[kind] += self._now_us() - began_us

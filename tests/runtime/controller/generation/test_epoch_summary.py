@@ -16,9 +16,9 @@ from worker_reports import done
 def test_times_are_means_and_bytes_are_sums_and_the_slowest_worker_counts() -> None:
     workers = [
         done(0, 2, comp_us=1_000_000, comm_us=10, wait_us=0, pulled_bytes=5, pushed_bytes=1,
-             batch_us=np.array([1e6, 4e6]), cpu_us=2_000_000),
+             batch_us=np.array([1e6, 4e6]), cpu_us=2_000_000, gate_us=500_000),
         done(1, 2, comp_us=3_000_000, comm_us=30, wait_us=4, pulled_bytes=7, pushed_bytes=2,
-             batch_us=np.array([2e6, 2e6]), cpu_us=6_000_000),
+             batch_us=np.array([2e6, 2e6]), cpu_us=6_000_000, gate_us=1_500_000),
     ]  # fmt: skip
     assert epoch_summary(workers, Evaluation(0.5, {"mse": 0.25}), 100) == EpochReport(
         epoch=2,
@@ -34,6 +34,7 @@ def test_times_are_means_and_bytes_are_sums_and_the_slowest_worker_counts() -> N
         batch_s=(2.0, 4.0),
         cycle_s=5.0,
         cpu_s=4.0,
+        gate_s=1.0,
     )
 
 

@@ -69,6 +69,7 @@ def epoch_summary(
         evaluation_s=float(evaluation_s[:, 2].max()),
         cycle_s=max(float(done.batch_us.sum() + done.evaluation_us[2]) for done in workers) / 1e6,
         cpu_s=_mean_s([done.cpu_us for done in workers]),
+        gate_s=_mean_s([done.gate_us for done in workers]),
         help=tuple(
             Help(done.rank, *map(int, column)) for done in workers for column in done.helped.T
         ),

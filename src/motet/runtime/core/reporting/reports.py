@@ -56,7 +56,8 @@ class EpochReport:
     `evaluation_comp_s`, `evaluation_comm_s`: of the evaluation after the mini-batches, means over
     workers; `evaluation_s`: all of it, of the slowest worker. `cycle_s`: of the mini-batches and
     the evaluation, of the worker that took longest for both. `cpu_s`: CPU time of the process of a
-    worker, in all of its threads, a mean over workers; 0: unknown.
+    worker, in all of its threads, a mean over workers; 0: unknown. `gate_s`: for which subtasks of
+    a worker waited for those of other jobs on its machine, a mean over workers.
     """
 
     epoch: int
@@ -86,6 +87,7 @@ class EpochReport:
     evaluation_s: float = 0.0
     cycle_s: float = 0.0
     cpu_s: float = 0.0
+    gate_s: float = 0.0
 
     @property
     def instances_per_s(self) -> float:
