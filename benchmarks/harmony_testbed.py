@@ -10,7 +10,9 @@ a machine on which others run.
 `--part schedules`: twelve jobs of four applications on all hosts, `isolated` (each job alone on
 machines of its own), `naive` (groups by chance), `subtasks` (the same groups, which take turns),
 `grouping` (groups of the policy, which take turns and are regrouped) and `reloading` (the same;
-input is on disk as far as memory does not suffice). JCT and makespan as times of `isolated`, use of
+input is on disk as far as memory does not suffice), `sections` (isolated jobs in memory, which
+compute in sections as those with input on disk do: their models are the reference of `reloading`).
+JCT and makespan as times of `isolated`, use of
 CPU and network over time, time lost by regrouping, and what the simulator's model predicts of each
 (section 4.4.3: 1.27 and 1.15 by subtasks, 1.72 and 1.35 with groups, 2.11 and 1.60 with reloading).
 A machine of a schedule is a pair of hosts, as if no job's data fit on one: a job on one host has no
@@ -125,7 +127,7 @@ def schedules(
         outcome.write(folder)
         found = outcomes_in(folder, list(SCHEDULES))
         title = f"{len(jobs)} jobs on {len(hosts)} hosts with {CPUS:g} CPUs and {BANDWIDTH}"
-        report("harmony_testbed_schedules", title, outcome_figures(found), plot=False)
+        report("harmony_testbed_schedules", title, outcome_figures(found, CPUS), plot=False)
         draw_traces(found, RESULTS / "harmony_traces.png")
 
 
@@ -161,7 +163,7 @@ def main() -> None:
     given = arguments.parse_args()
     if given.report:
         hosts_text = f"{given.hosts} hosts with {CPUS:g} CPUs and {BANDWIDTH}"
-        write_page(outcomes_in(FOLDER, list(SCHEDULES)), profiles_in(FOLDER), hosts_text)
+        write_page(outcomes_in(FOLDER, list(SCHEDULES)), profiles_in(FOLDER), hosts_text, CPUS)
         return
     unwind_when_terminated()
     machines = 2 if given.quick else given.hosts

@@ -19,10 +19,19 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "support"))
 from subtask_simulation import Step, ends_of_iterations
 
 QUEUES = "queues, in group"
-PREDICTIONS = "eq. 4.1, alone", "eq. 4.1, in group", "one core, alone", "one core, in group", QUEUES
+GAPS = "gaps, alone", "gaps, in group"
+PREDICTIONS = (
+    "eq. 4.1, alone",
+    "eq. 4.1, in group",
+    "one core, alone",
+    "one core, in group",
+    *GAPS,
+    QUEUES,
+)
 """From the steps of each job alone, or from those that it had in the group; for a machine with one
-core, with the CPU time outside of COMP. QUEUES: of the time from one mini-batch to the next, by a
-simulation in which the jobs queue for both resources, and have the time between their epochs."""
+core, with the CPU time outside of COMP. Of the time from one mini-batch to the next: GAPS, with the
+gaps of each job, too; QUEUES, by a simulation in which the jobs queue for both resources, and have
+the time between their epochs."""
 OF_THE_MODEL = "one core, in group"
 """What Motet predicts with on machines with one core."""
 MOST_MEDIAN = 0.05
@@ -77,7 +86,7 @@ class GroupPrediction:
 
     def measured_for(self, name: str) -> float:
         """What a prediction is of."""
-        return self.period_s if name == QUEUES else self.measured_s
+        return self.period_s if name in (*GAPS, QUEUES) else self.measured_s
 
     def error(self, name: str) -> float:
         """Of a prediction, relative to what was measured; above 0: predicted too long."""
@@ -111,8 +120,9 @@ def prediction(
     found: dict[str, float] = {}
     for where, measured in (("alone", alone), ("in group", whole)):
         times = [each.times for each in measured]
-        found[f"eq. 4.1, {where}"] = group_iteration_s([_without_outside(each) for each in times])
-        found[f"one core, {where}"] = group_iteration_s(times)
+        found[f"eq. 4.1, {where}"] = group_iteration_s([_of_the_source(each) for each in times])
+        found[f"one core, {where}"] = group_iteration_s([_without_gap(each) for each in times])
+        found[f"gaps, {where}"] = group_iteration_s(times)
     found[QUEUES] = queued_period_s(whole)
     longest_s, period_s = (
         max(getattr(each, kind) for each in whole) for kind in ("iteration_s", "period_s")
@@ -178,14 +188,19 @@ def prediction_figures(found: Sequence[GroupPrediction]) -> list[Figure]:
     return figures
 
 
-def _without_outside(times: SubtaskTimes) -> SubtaskTimes:
-    return times._replace(outside_s=0.0)
+def _of_the_source(times: SubtaskTimes) -> SubtaskTimes:
+    return times._replace(outside_s=0.0, gap_s=0.0)
+
+
+def _without_gap(times: SubtaskTimes) -> SubtaskTimes:
+    return times._replace(gap_s=0.0)
 
 
 def _row(name: str, one: Measured, together: Together) -> str:
-    comp_s, comm_s, outside_s = one.times
+    comp_s, comm_s, outside_s, gap_s = one.times
     return (
-        f"  {name}: comp {comp_s:.3f} comm {comm_s:.3f} outside {outside_s:.3f} s; iteration "
+        f"  {name}: comp {comp_s:.3f} comm {comm_s:.3f} outside {outside_s:.3f} "
+        f"gap {gap_s:.3f} s; iteration "
         f"{one.iteration_s:.3f}, period {one.period_s:.3f} s of {one.batches}; hosts: cpu "
         f"{together.cpu:.0%}, link {together.network:.0%}"
     )

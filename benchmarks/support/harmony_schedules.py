@@ -19,7 +19,9 @@ from motet.testbed.testbed import Testbed
 from support.host_cluster import HostMachines
 from support.host_usage import HostUsage, UsageTrace
 from support.schedule_choices import Choose, ProfiledJob, Running, by_chance, grouped, isolated
+from support.schedule_ledger import Steps, steps_in
 from support.schedule_outcomes import (
+    SECTIONS,
     Outcome,
     Prediction,
     Profile,
@@ -28,22 +30,29 @@ from support.schedule_outcomes import (
 )
 from support.schedule_run import predicted, run_schedule
 from support.testbed_ground import PAIR, TestbedGround, hosts_of
-from support.testbed_jobs import JobKind, Measured, measured_on, prepare
+from support.testbed_jobs import JobKind, measured_on, prepare
 
 MEGABYTE = 1 << 20
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """`interleaves`: jobs take turns; `spills`: their input is on disk where memory does not
-    suffice, so memory limits no group, and the kernel limits the hosts. In other schedules the
+    """`interleaves`: jobs take turns; `spill`: the input that they have on disk, as `motet train
+    --spill` takes it; empty: none, and mini-batches are not computed in sections.
+
+    With `auto` memory limits no group, and the kernel limits the hosts. In other schedules the
     limit decides which jobs fit beside each other and is not enforced: while a job starts, it needs
     more for a moment than afterwards."""
 
     name: str
     choose: Choose
     interleaves: bool = True
-    spills: bool = False
+    spill: str = ""
+
+    @property
+    def spills(self) -> bool:
+        """Whether input is on disk where memory does not suffice."""
+        return self.spill == "auto"
 
 
 SCHEDULES = {
@@ -53,7 +62,8 @@ SCHEDULES = {
         Schedule("naive", by_chance, interleaves=False),
         Schedule("subtasks", by_chance),
         Schedule("grouping", grouped),
-        Schedule("reloading", grouped, spills=True),
+        Schedule("reloading", grouped, spill="auto"),
+        Schedule(SECTIONS, isolated, interleaves=False, spill="0"),
     )
 }
 
@@ -115,7 +125,7 @@ class Stage:
         for kind, length_s, one in zip(self.kinds, self.lengths_s, profiles, strict=True):
             epochs = max(2, round(length_s / (one.period_s * one.per_epoch)))
             kinds.append(replace(kind, epochs=epochs))
-            times = SubtaskTimes(one.comp_s, one.comm_s, one.outside_s)
+            times = SubtaskTimes(one.comp_s, one.comm_s, one.outside_s, one.gap_s)
             jobs.append(ProfiledJob(kind.name, times, epochs * one.per_epoch, one.memory_bytes))
         return kinds, jobs
 
@@ -137,7 +147,7 @@ class Stage:
                 jobs,
                 Path(folder),
                 interleaves=schedule.interleaves,
-                spills=schedule.spills,
+                spill=schedule.spill,
             )
             try:
                 with trace.recorded():
@@ -148,14 +158,15 @@ class Stage:
             finally:
                 ground.end_all()
         start_s = mean(ground.start_ups_s())
-        measured = _as_measured(jobs, ground.measured(self.cpus))
+        stays = ground.stays()
+        measured = steps_in(stays, self.cpus)
 
         def simulated(
-            of: Sequence[ProfiledJob], stay_s: float, hosts: int | None
+            of: Sequence[ProfiledJob], stay_s: float, hosts: int | None, steps: Steps
         ) -> Prediction | None:
-            if not (schedule.interleaves or schedule.name == "isolated"):
+            if not (schedule.interleaves or schedule.choose is isolated):
                 return None
-            found = predicted(of, self.pairs, room, schedule.choose, stay_s, hosts)
+            found = predicted(of, self.pairs, room, schedule.choose, stay_s, hosts, steps)
             return Prediction(found.jct_s, found.makespan_s)
 
         stay_s = start_s + mean(ground.wind_downs_s())
@@ -174,11 +185,13 @@ class Stage:
             ground.losses(),
             ground.pairs(),
             controllers,
-            simulated(jobs, 0.0, None),
-            simulated(jobs, stay_s, PAIR),
-            simulated(measured, stay_s, PAIR),
+            simulated([_without_gap(job) for job in jobs], 0.0, None, {}),
+            simulated(jobs, stay_s, PAIR, {}),
+            simulated(jobs, stay_s, PAIR, measured),
             [[round(p.at_s, 1), round(p.cpu, 3), round(p.network, 3)] for p in trace.points],
             ", ".join(f"{load:.1f}" for load in os.getloadavg()),
+            list(log.decisions_s),
+            stays,
         )
 
     def _limit_memory(self, limit_bytes: float) -> None:
@@ -186,11 +199,5 @@ class Stage:
         bed.change(["all"], Limits(memory_bytes=round(limit_bytes)))
 
 
-def _as_measured(
-    jobs: Sequence[ProfiledJob], found: Sequence[Measured | None]
-) -> list[ProfiledJob]:
-    """With the steps that they had in a run."""
-    return [
-        job if one is None else replace(job, times=one.times)
-        for job, one in zip(jobs, found, strict=True)
-    ]
+def _without_gap(job: ProfiledJob) -> ProfiledJob:
+    return replace(job, times=job.times._replace(gap_s=0.0))

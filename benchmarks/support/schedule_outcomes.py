@@ -13,8 +13,13 @@ from pathlib import Path
 from typing import Self
 
 from support.figures import Figure
+from support.schedule_ledger import ledger, steps_in, training_s
+from support.schedule_stays import StayTimes, read_stays
 
 ISOLATED, PROFILES = "isolated", "profiles.json"
+RELOADING, SECTIONS = "reloading", "sections"
+"""`sections`: isolated jobs whose input is in memory, in sections of the size of those on disk. They
+add floating-point numbers in the order in which jobs do that have input on disk."""
 PAPER = {
     "naive": (1.11, 1.09),
     "subtasks": (1.27, 1.15),
@@ -34,6 +39,7 @@ class Profile:
     comp_s: float
     comm_s: float
     outside_s: float
+    gap_s: float
     period_s: float
     per_epoch: int
     memory_bytes: int
@@ -81,6 +87,8 @@ class Outcome:
     in_group: Prediction | None
     trace: list[list[float]]
     load: str
+    decisions_s: list[float]
+    stays: list[StayTimes]
 
     @property
     def jct_s(self) -> float:
@@ -123,7 +131,7 @@ class Outcome:
         fields = json.loads(path.read_text())
         for name in ("model", "alone", "in_group"):
             fields[name] = None if fields[name] is None else Prediction(**fields[name])
-        return cls(**fields)
+        return cls(**{**fields, "stays": read_stays(fields["stays"])})
 
 
 def outcomes_in(folder: Path, names: Sequence[str]) -> dict[str, Outcome]:
@@ -144,17 +152,27 @@ def profiles_in(folder: Path) -> list[Profile]:
     return [Profile(**each) for each in json.loads(path.read_text())] if path.exists() else []
 
 
-def outcome_figures(found: Mapping[str, Outcome]) -> list[Figure]:
-    """Of each schedule: times as against `isolated`, regrouping, the simulator's errors, models."""
+def outcome_figures(found: Mapping[str, Outcome], cpus: float) -> list[Figure]:
+    """Of each schedule: times as against `isolated`, regrouping, where the time goes, the errors of
+    the simulator and of the model of groups, models. `cpus`: of a host."""
     figures: list[Figure] = []
     for name, one in found.items():
+        reference = reference_of(name, found)
         figures += [*_time_figures(one, found.get(ISOLATED)), *_use_figures(one)]
+        figures += [*_ledger_figures(one), _speed_figure(one, cpus)]
         for where, predicted in (("alone", one.alone), ("in group", one.in_group)):
             if predicted is not None:
                 figures += _error_figures(name, where, predicted, one)
-        if ISOLATED in found and name != ISOLATED:
-            figures += _model_figures(one, found[ISOLATED])
+        if reference is not None:
+            figures += _model_figures(one, reference)
     return figures
+
+
+def reference_of(name: str, found: Mapping[str, Outcome]) -> Outcome | None:
+    """Whose models those of this schedule are to equal; None: of no other one."""
+    if name in (ISOLATED, SECTIONS):
+        return None
+    return found.get(SECTIONS if name == RELOADING else ISOLATED)
 
 
 def _time_figures(one: Outcome, isolated: Outcome | None) -> list[Figure]:
@@ -191,6 +209,26 @@ def _use_figures(one: Outcome) -> list[Figure]:
     ]
 
 
+def _ledger_figures(one: Outcome) -> list[Figure]:
+    parts = ledger(one.stays)
+    return [
+        Figure(f"{one.name}: {kind}", f"{seconds:.1f} s", "of the mean JCT", seconds / parts.jct_s)
+        for kind, seconds in asdict(parts).items()
+    ]
+
+
+def _speed_figure(one: Outcome, cpus: float) -> Figure:
+    measured_s, modelled_s = training_s(one.stays, steps_in(one.stays, cpus))
+    return Figure(
+        f"{one.name}: training in the same stays, modelled",
+        f"{modelled_s:.0f} s",
+        f"{measured_s:.0f} s",
+        abs(modelled_s / measured_s - 1),
+        MOST_SIMULATION_ERROR,
+        at_least=False,
+    )
+
+
 def _error_figures(name: str, where: str, predicted: Prediction, measured: Outcome) -> list[Figure]:
     pairs = {
         "JCT": (predicted.jct_s, measured.jct_s),
@@ -209,11 +247,11 @@ def _error_figures(name: str, where: str, predicted: Prediction, measured: Outco
     ]
 
 
-def _model_figures(one: Outcome, isolated: Outcome) -> list[Figure]:
-    same, count, difference = one.same_models(isolated)
+def _model_figures(one: Outcome, reference: Outcome) -> list[Figure]:
+    same, count, difference = one.same_models(reference)
     figures = [
         Figure(
-            f"{one.name}: models as isolated, to the bit",
+            f"{one.name}: models as {reference.name}, to the bit",
             f"{same} of {count}",
             "always a pair",
             same / count if count else None,
@@ -222,7 +260,7 @@ def _model_figures(one: Outcome, isolated: Outcome) -> list[Figure]:
     ]
     if count < len(one.models):
         others = f"{len(one.models) - count} on more pairs"
-        name = f"{one.name}: losses as isolated, relative"
+        name = f"{one.name}: losses as {reference.name}, relative"
         limit = MOST_LOSS_DIFFERENCE
         figures.append(Figure(name, f"{difference:.1g}", others, difference, limit, False))
     return figures

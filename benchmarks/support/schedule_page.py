@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, fields
 
 from support.hosts import ROOT
 from support.pages import Row, put_into, table
-from support.schedule_outcomes import ISOLATED, PAPER, Outcome, Prediction, Profile, draw_traces
+from support.schedule_ledger import Ledger, ledger, steps_in, training_s
+from support.schedule_outcomes import (
+    ISOLATED,
+    PAPER,
+    SECTIONS,
+    Outcome,
+    Prediction,
+    Profile,
+    draw_traces,
+    reference_of,
+)
 
 PAGE = ROOT / "docs" / "systems" / "harmony.md"
 PICTURE = ROOT / "docs" / "_static" / "harmony-traces.png"
 SCRIPT, NEXT_HEADING = "harmony_testbed.py", "## Grouping"
 
 
-def write_page(found: Mapping[str, Outcome], profiles: Sequence[Profile], shape: str) -> None:
-    """`shape`: of the hosts, as text."""
-    put_into(PAGE, section(found, profiles, shape), SCRIPT, NEXT_HEADING)
+def write_page(
+    found: Mapping[str, Outcome], profiles: Sequence[Profile], shape: str, cpus: float
+) -> None:
+    """`shape`: of the hosts, as text; `cpus`: of each."""
+    put_into(PAGE, section(found, profiles, shape, cpus), SCRIPT, NEXT_HEADING)
     draw_traces(found, PICTURE)
     print(f"written: {PAGE}, {PICTURE}")
 
 
-def section(found: Mapping[str, Outcome], profiles: Sequence[Profile], shape: str) -> str:
+def section(
+    found: Mapping[str, Outcome], profiles: Sequence[Profile], shape: str, cpus: float
+) -> str:
     """Of all schedules that were measured, with `isolated`."""
     parts = [
         f"""`sudo python benchmarks/harmony_testbed.py --part schedules`: {len(profiles)} jobs on
@@ -53,19 +68,34 @@ Controllers use CPUs beside those of the hosts:""",
              "controllers: CPUs"],
             _cost_rows(found),
         ),
+        """Where the time goes: seconds of a job until its end, means over jobs, which add up to the
+mean JCT. *Barrier*: waits for the job's own slower workers and its servers; *rest*: messages, and
+the slowest worker beyond the mean; *between*: the controller between two epochs; *stopping*: after
+the last epoch of a stay.""",
+        table(["schedule", *(each.name for each in fields(Ledger))], _ledger_rows(found)),
+        """The model of groups by itself: the jobs trained so long in their stays, and in these stays,
+beside the same jobs, the same mini-batches take so long by the model with the steps that each job
+had in the run (limit of the error: 10 %). Without gaps it is eq. 4.1 with CPU time outside of
+COMP:""",
+        table(
+            ["schedule", "trained, a sum over jobs", "modelled", "without gaps"],
+            _speed_rows(found, cpus),
+        ),
         """Models of jobs that were always on one pair, as under `isolated`, are equal to the bit,
-whatever moves they made. On more pairs they have more workers and servers, which add the same
+whatever moves they made. Input that may be on disk is computed in sections of 4 MB, which adds
+floating-point numbers in another order; so `reloading` is compared with `sections`, isolated jobs
+that have the same sections in memory. On more pairs they have more workers and servers, which add the same
 numbers in another order (the mini-batches are the same); there losses are compared:""",
         table(
-            ["schedule", "always on a pair", "of them as isolated, to the bit", "others",
+            ["schedule", "always on a pair", "of them equal to the bit", "others",
              "largest relative difference of their losses"],
             _model_rows(found),
         ),
         "The jobs, each alone on a pair of hosts, per mini-batch; memory is that of one host:",
         table(
-            ["job", "COMP", "COMM", "CPU outside of COMP", "to the next one", "memory"],
+            ["job", "COMP", "COMM", "CPU outside of COMP", "gap", "to the next one", "memory"],
             ([one.name, f"{one.comp_s:.2f} s", f"{one.comm_s:.2f} s", f"{one.outside_s:.2f} s",
-              f"{one.period_s:.2f} s", f"{one.memory_bytes >> 20} MB"] for one in profiles),
+              f"{one.gap_s:.2f} s", f"{one.period_s:.2f} s", f"{one.memory_bytes >> 20} MB"] for one in profiles),
         ),
     ]  # fmt: skip
     return "\n\n".join(parts)
@@ -85,7 +115,7 @@ def _time_rows(found: Mapping[str, Outcome]) -> Iterator[Row]:
 def _gap_rows(found: Mapping[str, Outcome]) -> Iterator[Row]:
     isolated = found[ISOLATED]
     for name, one in found.items():
-        if name != ISOLATED and one.model is not None:
+        if name not in (ISOLATED, SECTIONS) and one.model is not None:
             yield [
                 name,
                 *_gains(one.model, isolated.model),
@@ -115,10 +145,26 @@ def _cost_rows(found: Mapping[str, Outcome]) -> Iterator[Row]:
         ]
 
 
+def _ledger_rows(found: Mapping[str, Outcome]) -> Iterator[Row]:
+    for name, one in found.items():
+        yield [name, *(f"{seconds:.1f}" for seconds in astuple(ledger(one.stays)))]
+
+
+def _speed_rows(found: Mapping[str, Outcome], cpus: float) -> Iterator[Row]:
+    for name, one in found.items():
+        steps = steps_in(one.stays, cpus)
+        without = {key: times._replace(gap_s=0.0) for key, times in steps.items()}
+        measured_s, modelled_s = training_s(one.stays, steps)
+        _, without_s = training_s(one.stays, without)
+        errors = (f"{each / measured_s - 1:+.0%}" for each in (modelled_s, without_s))
+        yield [name, f"{measured_s:.0f} s", *errors]
+
+
 def _model_rows(found: Mapping[str, Outcome]) -> Iterator[Row]:
     for name, one in found.items():
-        if name != ISOLATED:
-            same, count, difference = one.same_models(found[ISOLATED])
+        reference = reference_of(name, found)
+        if reference is not None:
+            same, count, difference = one.same_models(reference)
             others = len(one.models) - count
             yield [name, str(count), str(same), str(others), f"{difference:.1g}" if others else ""]
 

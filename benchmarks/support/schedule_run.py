@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 from typing import Protocol
 
-from motet.estimate.colocation.group_time import group_iteration_s
+from motet.estimate.colocation.group_time import SubtaskTimes, group_iteration_s
 from support.schedule_choices import Choose, Place, ProfiledJob, Running
 
 _ALMOST = 1e-9
@@ -54,9 +54,10 @@ class Stay:
 
 @dataclass(frozen=True)
 class ScheduleLog:
-    """All stays of all jobs, by their ends."""
+    """All stays of all jobs, by their ends. `decisions_s`: what each choice of groups took."""
 
     stays: tuple[Stay, ...]
+    decisions_s: tuple[float, ...]
 
     @property
     def ends_s(self) -> list[float]:
@@ -96,6 +97,7 @@ def run_schedule(ground: Ground, now: Running, choose: Choose) -> ScheduleLog:
     """Decide at the beginning and after each end, until all jobs have ended."""
     began_s: dict[int, float] = {}
     stays: list[Stay] = []
+    decisions_s: list[float] = []
 
     def leave(jobs: Sequence[int], *, is_last: bool) -> None:
         for job in jobs:
@@ -109,7 +111,9 @@ def run_schedule(ground: Ground, now: Running, choose: Choose) -> ScheduleLog:
     now.waiting = list(range(len(now.jobs)))
     while now.places or now.waiting:
         now.iterations_left, now.move_s = ground.iterations_left(), ground.move_s()
+        asked_s = ground.now_s()
         wanted = choose(now)
+        decisions_s.append(ground.now_s() - asked_s)
         if not wanted:
             raise ValueError(f"no job of {now.waiting} runs")
         now.is_first, now.ended = False, {}
@@ -124,7 +128,7 @@ def run_schedule(ground: Ground, now: Running, choose: Choose) -> ScheduleLog:
                 ground.start(job, place)
         if now.places:
             leave(ground.next_ends(), is_last=True)
-    return ScheduleLog(tuple(stays))
+    return ScheduleLog(tuple(stays), tuple(decisions_s))
 
 
 class SimulatedGround:
@@ -132,14 +136,19 @@ class SimulatedGround:
 
     A job that has started takes `start_s` before it trains, and no turns in the meantime.
     `hosts_per_machine`: COMM is longer on more machines as far as its hosts hold less of the model
-    (`comm_growth`); None: it is not, as in eq. 4.1.
+    (`comm_growth`); None: it is not, as in eq. 4.1. `measured`: of a job on so many machines, which
+    counts instead of what follows from its steps on one.
     """
 
     def __init__(
-        self, jobs: Sequence[ProfiledJob], start_s: float, hosts_per_machine: int | None = None
+        self,
+        jobs: Sequence[ProfiledJob],
+        start_s: float,
+        hosts_per_machine: int | None = None,
+        measured: Mapping[tuple[int, int], SubtaskTimes] | None = None,
     ) -> None:
         self._jobs, self._start_s, self._now_s = jobs, start_s, 0.0
-        self._hosts_per_machine = hosts_per_machine
+        self._hosts_per_machine, self._measured = hosts_per_machine, measured or {}
         self._left = [float(job.iterations) for job in jobs]
         self._trains_at_s: dict[int, float] = {}
         self._places: dict[int, Place] = {}
@@ -187,16 +196,20 @@ class SimulatedGround:
                 return ended
 
     def _iteration_s(self, place: Place) -> float:
-        hosts, machines = self._hosts_per_machine, len(place)
-        growth = 1.0 if hosts is None else comm_growth(machines, hosts)
         return group_iteration_s(
             [
-                times._replace(comp_s=times.comp_s / machines, comm_s=times.comm_s * growth)
+                self._steps(job, len(place))
                 for job, of in self._places.items()
                 if of == place and self._trains_at_s[job] <= self._now_s
-                for times in [self._jobs[job].times]
             ]
         )
+
+    def _steps(self, job: int, machines: int) -> SubtaskTimes:
+        if (job, machines) in self._measured:
+            return self._measured[job, machines]
+        times, hosts = self._jobs[job].times, self._hosts_per_machine
+        growth = 1.0 if hosts is None else comm_growth(machines, hosts)
+        return times._replace(comp_s=times.comp_s / machines, comm_s=times.comm_s * growth)
 
 
 def comm_growth(machines: int, hosts_per_machine: int) -> float:
@@ -215,9 +228,10 @@ def predicted(
     choose: Choose,
     start_s: float,
     hosts_per_machine: int | None = None,
+    measured: Mapping[tuple[int, int], SubtaskTimes] | None = None,
 ) -> ScheduleLog:
     """The same schedule, simulated; see SimulatedGround."""
-    ground = SimulatedGround(jobs, start_s, hosts_per_machine)
+    ground = SimulatedGround(jobs, start_s, hosts_per_machine, measured)
     return run_schedule(ground, Running(jobs, machines, memory_bytes), choose)
 
 

@@ -11,7 +11,8 @@ from statistics import mean
 from motet.runtime.core.options import SpillOptions
 from support.host_cluster import HostMachines
 from support.schedule_choices import Place, ProfiledJob
-from support.testbed_jobs import JobKind, KeptState, Measured, RunningJob, begin
+from support.schedule_stays import EpochTimes, StayTimes
+from support.testbed_jobs import JobKind, KeptState, RunningJob, begin
 
 PAIR = 2
 
@@ -23,7 +24,7 @@ def hosts_of(place: Place) -> list[int]:
 
 class TestbedGround:
     """Trainings that are suspended and resumed by their checkpoints in `folder`. `interleaves`:
-    they take turns; `spills`: input is on disk as far as memory does not suffice."""
+    they take turns; `spill`: input on disk, as `motet train --spill` takes it; empty: none."""
 
     def __init__(
         self,
@@ -33,22 +34,22 @@ class TestbedGround:
         folder: Path,
         *,
         interleaves: bool,
-        spills: bool,
+        spill: str,
     ) -> None:
         self._hosts, self._kinds, self._jobs, self._interleaves = hosts, kinds, jobs, interleaves
         self._kept = [
             KeptState(
                 folder / f"job{job}",
-                spill=SpillOptions(None, folder / f"spill{job}") if spills else None,
+                spill=SpillOptions.parse(spill, folder / f"spill{job}") if spill else None,
             )
             for job in range(len(kinds))
         ]
-        for job in range(len(kinds) if spills else 0):
+        for job in range(len(kinds) if spill else 0):
             (folder / f"spill{job}").mkdir(parents=True)
         self._runs: list[list[RunningJob]] = [[] for _ in kinds]
         self._places: list[list[Place]] = [[] for _ in kinds]
         self._pauses_s: list[float] = []
-        self._ended: queue.Queue[int] = queue.Queue()
+        self._ended: queue.Queue[tuple[int, int]] = queue.Queue()
         self._told: set[int] = set()
         self._began_s = time.monotonic()
 
@@ -58,6 +59,7 @@ class TestbedGround:
 
     def start(self, job: int, place: Place) -> None:
         """See Ground."""
+        stay = len(self._runs[job])
         started = begin(
             self._hosts,
             self._kinds[job],
@@ -65,7 +67,7 @@ class TestbedGround:
             interleaves=self._interleaves,
             seed=job,
             kept=self._kept[job],
-            ended=lambda: self._ended.put(job),
+            ended=lambda: self._ended.put((job, stay)),
         )
         self._runs[job].append(started)
         self._places[job].append(place)
@@ -88,8 +90,10 @@ class TestbedGround:
         for job in jobs:
             self._runs[job][-1].job.suspend()
         for job in jobs:
-            self._runs[job][-1].end()
-            self._pauses_s.append(self._runs[job][-1].ended_s - asked_s)
+            run = self._runs[job][-1]
+            run.end()
+            if run.result is None:
+                self._pauses_s.append(run.ended_s - asked_s)
         ended = [job for job in jobs if self._runs[job][-1].result is not None]
         self._told.update(ended)
         return ended
@@ -97,9 +101,11 @@ class TestbedGround:
     def next_ends(self) -> list[int]:
         """See Ground. Raises what a job raised."""
         while True:
-            job = self._ended.get()
-            self._runs[job][-1].end()
-            if self._runs[job][-1].result is not None and job not in self._told:
+            job, stay = self._ended.get()
+            # Of a stay that was paused, not the one after it, which may have begun.
+            run = self._runs[job][stay]
+            run.end()
+            if run.result is not None and job not in self._told:
                 self._told.add(job)
                 return [job]
 
@@ -124,19 +130,24 @@ class TestbedGround:
         again = [run.start_up_s for runs in self._runs for run in runs[1:]]
         return sum(self._pauses_s) + sum(each for each in again if each is not None)
 
-    def measured(self, cpus: float) -> list[Measured | None]:
-        """Of each job, its longest stay on one pair; None: it trained no epoch on one. `cpus`: of
-        a host."""
-        return [self._measured(job, cpus) for job in range(len(self._kinds))]
-
-    def _measured(self, job: int, cpus: float) -> Measured | None:
-        log = self._kept[job].observer
-        stays = zip(self._runs[job], self._places[job], strict=True)
-        found = [
-            log.between(run.begun_s, run.ended_s, cpus) for run, place in stays if len(place) == 1
+    def stays(self) -> list[StayTimes]:
+        """Of all jobs, with their epochs."""
+        return [
+            self._stay(job, run, place)
+            for job, runs in enumerate(self._runs)
+            for run, place in zip(runs, self._places[job], strict=True)
         ]
-        known = [each for each in found if each is not None]
-        return max(known, key=lambda each: each.batches) if known else None
+
+    def _stay(self, job: int, run: RunningJob, place: Place) -> StayTimes:
+        zero_s, start_s = self._began_s, run.start_up_s
+        epochs = [
+            EpochTimes.of(at_s - zero_s, report)
+            for at_s, report in self._kept[job].observer.epochs
+            if run.begun_s <= at_s <= run.ended_s
+        ]
+        begun_s = run.begun_s - zero_s
+        trains_s = None if start_s is None else begun_s + start_s
+        return StayTimes(job, place, begun_s, trains_s, run.ended_s - zero_s, epochs)
 
     def pairs(self) -> list[list[int]]:
         """Of each job: on how many pairs it was, stay by stay."""

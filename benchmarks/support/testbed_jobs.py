@@ -120,9 +120,16 @@ class EpochLog(TrainObserver):
         comp_s = sum(one.comp_s + one.evaluation_comp_s for one in found)
         comm_s = sum(one.comm_s + one.evaluation_comm_s for one in found)
         outside_s = max(sum(one.cpu_s for one in found) / cpus - comp_s, 0.0)
-        times = SubtaskTimes(comp_s / batches, comm_s / batches, outside_s / batches)
         later = batches - len(found[0].batch_s)
         cycle_s = sum(one.cycle_s for one in found) / batches
+        period_s = (whole[-1][0] - whole[0][0]) / later if later else cycle_s
+        in_turns_s = (comp_s + comm_s + sum(one.gate_s for one in found)) / batches
+        times = SubtaskTimes(
+            comp_s / batches,
+            comm_s / batches,
+            outside_s / batches,
+            max(period_s - in_turns_s, 0.0),
+        )
         return Measured(
             times,
             SubtaskTimes(
@@ -130,7 +137,7 @@ class EpochLog(TrainObserver):
                 sum(one.evaluation_comm_s for one in found) / len(found),
             ),
             cycle_s,
-            (whole[-1][0] - whole[0][0]) / later if later else cycle_s,
+            period_s,
             batches,
             batches // len(found),
         )

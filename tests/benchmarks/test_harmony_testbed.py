@@ -47,13 +47,14 @@ def test_only_epochs_within_the_window_count(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_mini_batch_has_its_part_of_the_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits for tokens are no gap."""
     log = EpochLog()
     monkeypatch.setattr(time, "monotonic", lambda: 5.0)
-    evaluation = {"evaluation_comp_s": 0.6, "evaluation_comm_s": 0.2, "cycle_s": 3.0}
+    evaluation = {"evaluation_comp_s": 0.6, "evaluation_comm_s": 0.2, "cycle_s": 3.0, "gate_s": 0.4}
     log.epoch_done(replace(epoch(0, (1.0, 1.0), 0.8, 0.4), **evaluation))
     found = log.between(0.0, 6.0)
     assert found is not None
-    assert found.times == pytest.approx((0.7, 0.3, 0.0))
+    assert found.times == pytest.approx((0.7, 0.3, 0.0, 1.5 - 0.7 - 0.3 - 0.2))
     assert found.iteration_s == pytest.approx(1.5)
 
 
@@ -65,7 +66,7 @@ def test_cpu_time_outside_of_comp_is_at_the_speed_of_a_host(
     log.epoch_done(replace(epoch(0, (1.0, 1.0), 0.8, 0.4), cpu_s=0.3))
     found = log.between(0.0, 6.0, cpus=0.25)
     assert found is not None
-    assert found.times == pytest.approx((0.4, 0.2, (0.3 / 0.25 - 0.8) / 2))
+    assert found.times[:3] == pytest.approx((0.4, 0.2, (0.3 / 0.25 - 0.8) / 2))
 
 
 def measured(times: SubtaskTimes, iteration_s: float, period_s: float) -> Measured:
@@ -74,12 +75,14 @@ def measured(times: SubtaskTimes, iteration_s: float, period_s: float) -> Measur
 
 def test_an_error_is_relative_to_the_slowest_job_of_the_group() -> None:
     alone = [measured(SubtaskTimes(0.3, 0.4, 0.2), 0.7, 0.7) for _ in range(2)]
-    whole = [measured(SubtaskTimes(0.4, 0.4, 0.3), each_s, 1.3) for each_s in (0.8, 1.25)]
+    times = SubtaskTimes(0.4, 0.4, 0.3, 0.7)
+    whole = [measured(times, each_s, 1.3) for each_s in (0.8, 1.25)]
     found = prediction("a+b", alone, whole, 0.9)
     errors = [found.error(name) for name in PREDICTIONS[:4]]
     assert errors == pytest.approx([0.8 / 1.25 - 1, 0.8 / 1.25 - 1, 1 / 1.25 - 1, 1.4 / 1.25 - 1])
+    assert found.error("gaps, in group") == pytest.approx((0.4 + 0.4 + 0.7) / 1.3 - 1)
     assert found.error(QUEUES) == pytest.approx(found.predicted_s[QUEUES] / 1.3 - 1)
-    assert found.bound == "cpu"
+    assert found.bound == "job"
 
 
 def test_a_job_that_waits_for_nobody_has_its_own_period() -> None:

@@ -18,8 +18,9 @@ from support.schedule_outcomes import (
     write_profiles,
 )
 from support.schedule_page import section
+from support.schedule_stays import EpochTimes, StayTimes
 
-PROFILE = Profile("nmf 1", 0.4, 0.2, 0.1, 0.7, 2, 50 << 20)
+PROFILE = Profile("nmf 1", 0.4, 0.2, 0.1, 0.1, 0.7, 2, 50 << 20)
 
 
 def outcome(name: str, ends_s: list[float], stopped_s: float = 0.0) -> Outcome:
@@ -34,7 +35,13 @@ def outcome(name: str, ends_s: list[float], stopped_s: float = 0.0) -> Outcome:
     )
     models = losses, pairs, 0.25
     simulated = Prediction(5.0, 11.0 if is_isolated else 5.5), predicted, None
-    return Outcome(name, ends_s, *common, *models, *simulated, trace, "0.1, 0.1, 0.1")
+    stays = [
+        StayTimes(0, (0,), 0.0, 3.0, ends_s[0], [EpochTimes(4.0, 2, *[0.5] * 7)]),
+        StayTimes(1, (0, 1), 1.0, None, ends_s[-1], []),
+    ]
+    return Outcome(
+        name, ends_s, *common, *models, *simulated, trace, "0.1, 0.1, 0.1", [0.5, 0.1], stays
+    )
 
 
 def test_schedules_that_have_ended_are_read_back(tmp_path: Path) -> None:
@@ -50,7 +57,7 @@ def test_times_are_as_against_isolated() -> None:
         each.name: each
         for each in (outcome("isolated", [10.0, 20.0]), outcome("grouping", [4.0, 10.0], 1.0))
     }
-    found = {figure.name: figure for figure in outcome_figures(both)}
+    found = {figure.name: figure for figure in outcome_figures(both, 0.2)}
     assert found["grouping: JCT"].ratio == pytest.approx(15.0 / 7.0)
     assert found["grouping: makespan"].ratio == pytest.approx(2.0)
     assert found["grouping: makespan"].target == 1.35
@@ -73,7 +80,9 @@ def test_profiles_are_read_back(tmp_path: Path) -> None:
 
 def test_the_page_has_ratios_beside_those_of_the_paper() -> None:
     names = {"isolated": [10.0, 20.0], "grouping": [4.0, 10.0]}
-    text = section({name: outcome(name, ends) for name, ends in names.items()}, [PROFILE], "hosts")
+    text = section(
+        {name: outcome(name, ends) for name, ends in names.items()}, [PROFILE], "hosts", 0.2
+    )
     row = next(line for line in text.splitlines() if line.startswith("| grouping | 2.14"))
     assert row.startswith("| grouping | 2.14 | 2.00 | 1.72 | 1.35 | 60% | 30% | 1.5 |")
     assert "| grouping | 1.00 | 2.00 | 1.00 | 1.00 | 2.14 | 2.00 | 1.72 | 1.35 |" in text
@@ -81,9 +90,28 @@ def test_the_page_has_ratios_beside_those_of_the_paper() -> None:
     assert "| grouping | 1 | 1 | 1 | 4e-09 |" in text
 
 
+def test_models_of_reloading_are_those_in_sections() -> None:
+    whole, parts = (outcome(name, [1.0, 1.0]) for name in ("isolated", "sections"))
+    reloading = replace(whole, name="reloading", models=parts.models)
+    names = ("isolated", "sections", "reloading")
+    found = dict(zip(names, (whole, parts, reloading), strict=True))
+    verdicts = {each.name: each.verdict for each in outcome_figures(found, 0.2)}
+    assert verdicts["reloading: models as sections, to the bit"] == "ok"
+    assert "sections: models as isolated, to the bit" not in verdicts
+
+
+def test_the_page_divides_the_mean_jct() -> None:
+    found = {"isolated": outcome("isolated", [10.0, 20.0])}
+    lines = section(found, [PROFILE], "hosts", 0.2).splitlines()
+    row = "| isolated | 0.5 | 11.0 | 0.2 | 0.2 | 0.2 | 0.2 | 0.2 | -1.0 | 0.2 | 3.0 |"
+    assert row in lines
+
+
 def test_a_model_that_differs_with_the_same_workers_is_told() -> None:
     isolated = outcome("isolated", [1.0, 1.0])
     lost = replace(isolated, name="subtasks", models=["b", "isolated"])
     assert lost.same_models(isolated) == (1, 2, 0.0)
-    found = {each.name: each for each in outcome_figures({"isolated": isolated, "subtasks": lost})}
+    found = {
+        each.name: each for each in outcome_figures({"isolated": isolated, "subtasks": lost}, 0.2)
+    }
     assert found["subtasks: models as isolated, to the bit"].verdict == "MISS"

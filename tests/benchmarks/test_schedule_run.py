@@ -131,9 +131,15 @@ def test_a_job_may_end_while_it_is_paused() -> None:
     assert log.moves == 0
 
 
+def test_measured_steps_count_instead_of_those_that_follow() -> None:
+    measured = {(0, 1): SubtaskTimes(2.0, 1.0, gap_s=4.0)}
+    log = predicted(jobs(COMPUTES), 1, NO_LIMIT, isolated, 0.0, measured=measured)
+    assert log.ends_s == pytest.approx([70.0])
+
+
 def test_jobs_beside_each_other_are_counted_while_machines_are_in_use() -> None:
     stays = (Stay(0, (0,), 0.0, 10.0, True), Stay(1, (0, 1), 5.0, 15.0, True))
-    assert ScheduleLog(stays).most_beside() == pytest.approx((10 + 20) / (15 + 10))
+    assert ScheduleLog(stays, ()).most_beside() == pytest.approx((10 + 20) / (15 + 10))
 
 
 def test_comm_grows_with_the_part_of_the_model_that_other_hosts_have() -> None:

@@ -19,7 +19,7 @@ from subtask_simulation import ends_of_iterations
 
 ITERATIONS = 60
 DURATIONS = st.integers(0, 40)
-JOB = st.builds(SubtaskTimes, st.integers(1, 40), DURATIONS, st.just(0))
+JOB = st.builds(SubtaskTimes, st.integers(1, 40), DURATIONS, st.just(0), st.just(0))
 JOBS = st.lists(JOB, min_size=1, max_size=6)
 OUTSIDE = st.lists(DURATIONS, min_size=6, max_size=6)
 
@@ -161,3 +161,12 @@ def test_simulated_jobs_with_separate_pull_and_push_take_no_less(
     ]
     last_s = max(ends[-1] for ends in ends_of_iterations(steps, ITERATIONS))
     assert last_s >= ITERATIONS * group_iteration_s(times)
+
+
+@given(JOBS, OUTSIDE)
+def test_a_gap_delays_its_own_job_alone(jobs: list[SubtaskTimes], gaps: list[int]) -> None:
+    """While a job waits without a token, the others use the machines."""
+    pairs = zip(jobs, gaps, strict=False)
+    waiting = [job._replace(gap_s=gap) for job, gap in pairs] + jobs[len(gaps) :]
+    longest_s = max(job.comp_s + job.comm_s + job.gap_s for job in waiting)
+    assert group_iteration_s(waiting) == max(group_iteration_s(jobs), longest_s)

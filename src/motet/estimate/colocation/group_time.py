@@ -22,6 +22,15 @@ and in eq. 4.3 the CPU is used for as long. T_out is measured: the CPU time of a
 iteration, less COMP; like T_net it does not depend on the number of machines. It is 0 where the
 machine has more cores, which is eq. 4.1. In the last term T_out is a part of T_net, for which it is
 waited, or runs beside it.
+
+Departure: gaps. Between its subtasks a job waits for its slowest worker, its servers and its
+controller, and its messages are encoded and decoded. In these T_gap seconds of an iteration it
+needs no token, so they count for the job alone, in the last term:
+
+    max (T_cpu + T_net + T_gap)
+
+T_gap is measured: the time from one iteration to the next, less COMP, COMM and the waits for
+tokens. 0 gives eq. 4.1.
 """
 
 from __future__ import annotations
@@ -38,12 +47,14 @@ CPU_WEIGHT = 0.7
 
 class SubtaskTimes(NamedTuple):
     """Seconds of COMP and of COMM (PULL and PUSH) in one iteration of a job; `outside_s`: of the
-    core of COMP, outside of it; 0 where the machine has other cores for that.
+    core of COMP, outside of it; 0 where the machine has other cores for that. `gap_s`: in which the
+    job neither computes nor communicates nor waits for a token.
     """
 
     comp_s: float
     comm_s: float
     outside_s: float = 0.0
+    gap_s: float = 0.0
 
     @property
     def cpu_s(self) -> float:
@@ -53,7 +64,7 @@ class SubtaskTimes(NamedTuple):
     @property
     def iteration_s(self) -> float:
         """T_itr: the time of an iteration without other jobs."""
-        return self.comp_s + self.comm_s
+        return self.comp_s + self.comm_s + self.gap_s
 
     @property
     def imbalance_s(self) -> float:
