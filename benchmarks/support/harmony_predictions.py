@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from motet.estimate.colocation.group_time import SubtaskTimes, bound_of, group_iteration_s
+from motet.estimate.colocation.group_time import (
+    SubtaskTimes,
+    bound_of,
+    group_iteration_s,
+    job_iteration_s,
+)
 from support.figures import Figure
 from support.host_cluster import HostMachines
 from support.testbed_jobs import JobKind, Measured, Together, Usage, measured_together
@@ -120,9 +125,9 @@ def prediction(
     found: dict[str, float] = {}
     for where, measured in (("alone", alone), ("in group", whole)):
         times = [each.times for each in measured]
-        found[f"eq. 4.1, {where}"] = group_iteration_s([_of_the_source(each) for each in times])
-        found[f"one core, {where}"] = group_iteration_s([_without_gap(each) for each in times])
-        found[f"gaps, {where}"] = group_iteration_s(times)
+        found[f"eq. 4.1, {where}"] = group_iteration_s([_without_outside(each) for each in times])
+        found[f"one core, {where}"] = group_iteration_s(times)
+        found[f"gaps, {where}"] = max(job_iteration_s(each, times) for each in times)
     found[QUEUES] = queued_period_s(whole)
     longest_s, period_s = (
         max(getattr(each, kind) for each in whole) for kind in ("iteration_s", "period_s")
@@ -188,12 +193,8 @@ def prediction_figures(found: Sequence[GroupPrediction]) -> list[Figure]:
     return figures
 
 
-def _of_the_source(times: SubtaskTimes) -> SubtaskTimes:
-    return times._replace(outside_s=0.0, gap_s=0.0)
-
-
-def _without_gap(times: SubtaskTimes) -> SubtaskTimes:
-    return times._replace(gap_s=0.0)
+def _without_outside(times: SubtaskTimes) -> SubtaskTimes:
+    return times._replace(outside_s=0.0)
 
 
 def _row(name: str, one: Measured, together: Together) -> str:

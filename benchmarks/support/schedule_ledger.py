@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 
-from motet.estimate.colocation.group_time import SubtaskTimes, group_iteration_s
+from motet.estimate.colocation.group_time import SubtaskTimes, job_iteration_s
 from support.schedule_stays import StayTimes
 
 
@@ -69,7 +69,7 @@ Steps = Mapping[tuple[int, int], SubtaskTimes]
 
 def training_s(stays: Sequence[StayTimes], steps: Steps) -> tuple[float, float]:
     """How long the mini-batches of all stays took, from the start of each stay's training to its
-    last epoch, and how long they take by eq. 4.1 beside the same jobs: sums over stays.
+    last epoch, and how long they take by the model beside the same jobs: sums over stays.
 
     A job counts in the group of its machines while it trains.
     """
@@ -84,12 +84,13 @@ def training_s(stays: Sequence[StayTimes], steps: Steps) -> tuple[float, float]:
             for other in stays
             if id(other) in spans and other.place == stay.place
         ]
-        times = {edge for _, *edges in beside for edge in edges if begin_s < edge < end_s}
+        changes = {edge for _, *edges in beside for edge in edges if begin_s < edge < end_s}
         batches = 0.0
-        for low_s, high_s in pairwise(sorted({begin_s, end_s, *times})):
+        for low_s, high_s in pairwise(sorted({begin_s, end_s, *changes})):
             group = [job for job, from_s, to_s in beside if from_s <= low_s and high_s <= to_s]
-            each_s = group_iteration_s([steps[job, len(stay.place)] for job in group])
-            batches += (high_s - low_s) / each_s
+            machines = len(stay.place)
+            times = [steps[job, machines] for job in group]
+            batches += (high_s - low_s) / job_iteration_s(steps[stay.job, machines], times)
         measured += end_s - begin_s
         modelled += (end_s - begin_s) * sum(each.batches for each in stay.epochs) / batches
     return measured, modelled

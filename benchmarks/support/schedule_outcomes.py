@@ -18,8 +18,8 @@ from support.schedule_stays import StayTimes, read_stays
 
 ISOLATED, PROFILES = "isolated", "profiles.json"
 RELOADING, SECTIONS = "reloading", "sections"
-"""`sections`: isolated jobs whose input is in memory, in sections of the size of those on disk. They
-add floating-point numbers in the order in which jobs do that have input on disk."""
+"""`sections`: isolated jobs whose input is in memory, in sections of the size of those on disk.
+They add floating-point numbers in the order in which jobs do that have input on disk."""
 PAPER = {
     "naive": (1.11, 1.09),
     "subtasks": (1.27, 1.15),

@@ -73,9 +73,9 @@ mean JCT. *Barrier*: waits for the job's own slower workers and its servers; *re
 the slowest worker beyond the mean; *between*: the controller between two epochs; *stopping*: after
 the last epoch of a stay.""",
         table(["schedule", *(each.name for each in fields(Ledger))], _ledger_rows(found)),
-        """The model of groups by itself: the jobs trained so long in their stays, and in these stays,
-beside the same jobs, the same mini-batches take so long by the model with the steps that each job
-had in the run (limit of the error: 10 %). Without gaps it is eq. 4.1 with CPU time outside of
+        """The model of groups by itself: the jobs trained so long in their stays, and how far the
+model is from that for the same mini-batches in the same stays, beside the same jobs, with the steps
+that each job had in the run (limit: 10 %). Without gaps it is eq. 4.1 with CPU time outside of
 COMP:""",
         table(
             ["schedule", "trained, a sum over jobs", "modelled", "without gaps"],
@@ -84,8 +84,8 @@ COMP:""",
         """Models of jobs that were always on one pair, as under `isolated`, are equal to the bit,
 whatever moves they made. Input that may be on disk is computed in sections of 4 MB, which adds
 floating-point numbers in another order; so `reloading` is compared with `sections`, isolated jobs
-that have the same sections in memory. On more pairs they have more workers and servers, which add the same
-numbers in another order (the mini-batches are the same); there losses are compared:""",
+that have the same sections in memory. On more pairs they have more workers and servers, which add
+the same numbers in another order (the mini-batches are the same); there losses are compared:""",
         table(
             ["schedule", "always on a pair", "of them equal to the bit", "others",
              "largest relative difference of their losses"],
@@ -95,7 +95,8 @@ numbers in another order (the mini-batches are the same); there losses are compa
         table(
             ["job", "COMP", "COMM", "CPU outside of COMP", "gap", "to the next one", "memory"],
             ([one.name, f"{one.comp_s:.2f} s", f"{one.comm_s:.2f} s", f"{one.outside_s:.2f} s",
-              f"{one.gap_s:.2f} s", f"{one.period_s:.2f} s", f"{one.memory_bytes >> 20} MB"] for one in profiles),
+              f"{one.gap_s:.2f} s", f"{one.period_s:.2f} s", f"{one.memory_bytes >> 20} MB"]
+             for one in profiles),
         ),
     ]  # fmt: skip
     return "\n\n".join(parts)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Protocol
 
-from motet.estimate.colocation.group_time import SubtaskTimes, group_iteration_s
+from motet.estimate.colocation.group_time import SubtaskTimes, job_iteration_s
 from support.schedule_choices import Choose, Place, ProfiledJob, Running
 
 _ALMOST = 1e-9
@@ -132,7 +132,8 @@ def run_schedule(ground: Ground, now: Running, choose: Choose) -> ScheduleLog:
 
 
 class SimulatedGround:
-    """By eq. 4.1, the code of the simulator: all jobs of a group end an iteration in its time.
+    """By eq. 4.1, the code of the simulator: all jobs of a group end an iteration in its time, or
+    later by their own gaps.
 
     A job that has started takes `start_s` before it trains, and no turns in the meantime.
     `hosts_per_machine`: COMM is longer on more machines as far as its hosts hold less of the model
@@ -179,7 +180,7 @@ class SimulatedGround:
         """See Ground."""
         while True:
             period_s = {
-                job: self._iteration_s(place)
+                job: self._iteration_s(job, place)
                 for job, place in self._places.items()
                 if self._trains_at_s[job] <= self._now_s
             }
@@ -195,14 +196,13 @@ class SimulatedGround:
             if ended:
                 return ended
 
-    def _iteration_s(self, place: Place) -> float:
-        return group_iteration_s(
-            [
-                self._steps(job, len(place))
-                for job, of in self._places.items()
-                if of == place and self._trains_at_s[job] <= self._now_s
-            ]
-        )
+    def _iteration_s(self, job: int, place: Place) -> float:
+        group = [
+            self._steps(each, len(place))
+            for each, of in self._places.items()
+            if of == place and self._trains_at_s[each] <= self._now_s
+        ]
+        return job_iteration_s(self._steps(job, len(place)), group)
 
     def _steps(self, job: int, machines: int) -> SubtaskTimes:
         if (job, machines) in self._measured:

@@ -82,7 +82,7 @@ def test_an_error_is_relative_to_the_slowest_job_of_the_group() -> None:
     assert errors == pytest.approx([0.8 / 1.25 - 1, 0.8 / 1.25 - 1, 1 / 1.25 - 1, 1.4 / 1.25 - 1])
     assert found.error("gaps, in group") == pytest.approx((0.4 + 0.4 + 0.7) / 1.3 - 1)
     assert found.error(QUEUES) == pytest.approx(found.predicted_s[QUEUES] / 1.3 - 1)
-    assert found.bound == "job"
+    assert found.bound == "cpu"
 
 
 def test_a_job_that_waits_for_nobody_has_its_own_period() -> None:

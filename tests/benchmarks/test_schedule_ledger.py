@@ -1,4 +1,4 @@
-"""The time of a schedule is divided completely, and the model is asked about the very same stays."""
+"""The time of a schedule is divided completely; the model is asked about the very same stays."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from motet.estimate.colocation.group_time import (
     bound_of,
     cluster_utilisation,
     group_iteration_s,
+    job_iteration_s,
     utilisation_of,
 )
 from subtask_simulation import ends_of_iterations
@@ -167,6 +168,10 @@ def test_simulated_jobs_with_separate_pull_and_push_take_no_less(
 def test_a_gap_delays_its_own_job_alone(jobs: list[SubtaskTimes], gaps: list[int]) -> None:
     """While a job waits without a token, the others use the machines."""
     pairs = zip(jobs, gaps, strict=False)
-    waiting = [job._replace(gap_s=gap) for job, gap in pairs] + jobs[len(gaps) :]
-    longest_s = max(job.comp_s + job.comm_s + job.gap_s for job in waiting)
-    assert group_iteration_s(waiting) == max(group_iteration_s(jobs), longest_s)
+    group = [job._replace(gap_s=gap) for job, gap in pairs]
+    group_s = group_iteration_s(jobs)
+    assert group_iteration_s(group) == group_s
+    for job in group:
+        own_s = job.comp_s + job.comm_s + job.gap_s
+        assert job.iteration_s == own_s
+        assert job_iteration_s(job, group) == max(group_s, own_s)

@@ -25,9 +25,9 @@ waited, or runs beside it.
 
 Departure: gaps. Between its subtasks a job waits for its slowest worker, its servers and its
 controller, and its messages are encoded and decoded. In these T_gap seconds of an iteration it
-needs no token, so they count for the job alone, in the last term:
+needs no token, so others use the machines, and only the job itself is late:
 
-    max (T_cpu + T_net + T_gap)
+    T_j = max(T_group, T_cpu_j + T_net_j + T_gap_j)
 
 T_gap is measured: the time from one iteration to the next, less COMP, COMM and the waits for
 tokens. 0 gives eq. 4.1.
@@ -63,7 +63,7 @@ class SubtaskTimes(NamedTuple):
 
     @property
     def iteration_s(self) -> float:
-        """T_itr: the time of an iteration without other jobs."""
+        """T_itr: the time of an iteration without other jobs, with the gap."""
         return self.comp_s + self.comm_s + self.gap_s
 
     @property
@@ -102,6 +102,12 @@ def group_iteration_s(jobs: Sequence[SubtaskTimes]) -> float:
     return longest_term_s(*_terms_s(jobs))
 
 
+def job_iteration_s(job: SubtaskTimes, group: Sequence[SubtaskTimes]) -> float:
+    """T_j: the time in which a job finishes an iteration beside the others of its group, to which
+    it belongs."""
+    return max(group_iteration_s(group), job.iteration_s)
+
+
 def bound_of(jobs: Sequence[SubtaskTimes]) -> GroupBound:
     """What limits the group: the CPU, the network or its longest job."""
     terms = dict(zip(GroupBound, _terms_s(jobs), strict=True))
@@ -130,5 +136,5 @@ def _terms_s(jobs: Sequence[SubtaskTimes]) -> tuple[float, float, float]:
     return (
         float(sum(job.cpu_s for job in jobs)),
         float(sum(job.comm_s for job in jobs)),
-        float(max((job.iteration_s for job in jobs), default=0.0)),
+        float(max((job.comp_s + job.comm_s for job in jobs), default=0.0)),
     )
