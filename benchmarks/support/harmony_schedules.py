@@ -191,6 +191,7 @@ class Stage:
             [[round(p.at_s, 1), round(p.cpu, 3), round(p.network, 3)] for p in trace.points],
             ", ".join(f"{load:.1f}" for load in os.getloadavg()),
             list(log.decisions_s),
+            ground.recoveries(),
             stays,
         )
 

@@ -61,7 +61,8 @@ class Outcome:
     waited for spilled data, the mean over jobs. `most_mb`: of memory, of each host. `losses`,
     `pairs`: of each job, the last one, and on how many pairs it was, stay by stay. `controllers`:
     CPUs that all controllers used. `trace`: (seconds, CPU, network). `load`: averages of the
-    machine at the end.
+    machine at the end. `decisions_s`: what each choice of groups took; `recoveries`: of jobs, which
+    repeat epochs.
 
     Simulated, None for schedules without a model: `model`, eq. 4.1, by which groups are chosen, and
     starts that take no time; with the measured start and COMM of as many hosts as a job has:
@@ -88,6 +89,7 @@ class Outcome:
     trace: list[list[float]]
     load: str
     decisions_s: list[float]
+    recoveries: int
     stays: list[StayTimes]
 
     @property
@@ -196,6 +198,8 @@ def _use_figures(one: Outcome) -> list[Figure]:
         Figure(f"{one.name}: controllers", f"{one.controllers:.2f} CPUs", "", one.controllers),
         Figure(f"{one.name}: start of a stay", f"{one.start_up_s:.1f} s"),
         Figure(f"{one.name}: jobs on a pair", f"{one.beside:.1f}"),
+        Figure(f"{one.name}: recoveries", str(one.recoveries), "", one.recoveries, 0, False),
+        Figure(f"{one.name}: decisions", f"{sum(one.decisions_s):.1f} s"),
         Figure(f"{one.name}: COMP waited for data", f"{one.load_s:.1f} s"),
         Figure(f"{one.name}: most memory of a host", f"{max(one.most_mb)} MB"),
         Figure(

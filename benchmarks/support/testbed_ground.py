@@ -153,6 +153,11 @@ class TestbedGround:
         """Of each job: on how many pairs it was, stay by stay."""
         return [[len(place) for place in places] for places in self._places]
 
+    def recoveries(self) -> int:
+        """Failures that jobs survived; they repeat epochs. Of stays that were not paused."""
+        results = [run.result for runs in self._runs for run in runs]
+        return sum(len(result.recoveries) for result in results if result is not None)
+
     def losses(self) -> list[float]:
         """The last one of each job."""
         results = [runs[-1].result for runs in self._runs]

@@ -40,7 +40,7 @@ def outcome(name: str, ends_s: list[float], stopped_s: float = 0.0) -> Outcome:
         StayTimes(1, (0, 1), 1.0, None, ends_s[-1], []),
     ]
     return Outcome(
-        name, ends_s, *common, *models, *simulated, trace, "0.1, 0.1, 0.1", [0.5, 0.1], stays
+        name, ends_s, *common, *models, *simulated, trace, "0.1, 0.1, 0.1", [0.5, 0.1], 0, stays
     )
 
 
