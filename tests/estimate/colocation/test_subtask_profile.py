@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.domain.errors import BadInput
+from motet.estimate.colocation.group_time import SubtaskTimes
 from motet.estimate.colocation.subtask_profile import WINDOW, SubtaskProfile
 
 SECONDS = st.floats(0.01, 100)
@@ -108,3 +109,10 @@ def test_a_prediction_needs_a_machine_and_a_profile_a_measurement() -> None:
         SubtaskProfile.of(1, 1.0, 1.0).at(0)
     with pytest.raises(BadInput, match="give at least one"):
         SubtaskProfile(())
+
+
+def test_a_profile_after_an_iteration_keeps_all_but_the_gap() -> None:
+    first = SubtaskProfile.after(None, 2, SubtaskTimes(4.0, 1.0, 0.5, gap_s=3.0))
+    second = SubtaskProfile.after(first, 2, SubtaskTimes(2.0, 3.0, 1.5))
+    assert first == SubtaskProfile.of(2, 4.0, 1.0, 0.5)
+    assert second.at(2) == pytest.approx((3.0, 2.0, 1.0, 0.0))

@@ -32,10 +32,7 @@ class MeasuredSubtasks:
         """Record an iteration. Raises BadInput for times without meaning."""
         if memory is not None:
             self.memory[machines] = memory
-        if self.profile is None:
-            self.profile = SubtaskProfile.of(machines, *times)
-        else:
-            self.profile = self.profile.measured(machines, *times)
+        self.profile = SubtaskProfile.after(self.profile, machines, times)
 
     @property
     def columns(self) -> tuple[float, ...]:

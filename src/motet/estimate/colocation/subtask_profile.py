@@ -104,6 +104,15 @@ class SubtaskProfile:
         by_count[machines] = before.updated(comp_s, comm_s, outside_s)
         return SubtaskProfile(tuple(by_count[each] for each in sorted(by_count)))
 
+    @classmethod
+    def after(
+        cls, before: SubtaskProfile | None, machines: int, times: SubtaskTimes
+    ) -> SubtaskProfile:
+        """The profile after an iteration with these times, the first one without `before`; gaps are
+        not kept. Raises BadInput for times or machines without meaning."""
+        record = cls.of if before is None else before.measured
+        return record(machines, times.comp_s, times.comm_s, times.outside_s)
+
     def at(self, machines: int) -> SubtaskTimes:
         """Predicted COMP and COMM seconds on this many machines."""
         if machines < 1:

@@ -50,8 +50,7 @@ def _profile(reported: Sequence[TimedEvent]) -> SubtaskProfile | None:
     found: SubtaskProfile | None = None
     for _, event in reported:
         if isinstance(event, SubtasksMeasured):
-            times = event.machines, *measured_times(event)
-            found = SubtaskProfile.of(*times) if found is None else found.measured(*times)
+            found = SubtaskProfile.after(found, event.machines, measured_times(event))
     return found
 
 
