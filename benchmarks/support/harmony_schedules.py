@@ -152,7 +152,8 @@ class Stage:
             try:
                 with trace.recorded():
                     used_s = time.process_time()
-                    log = run_schedule(ground, Running(jobs, self.pairs, room), schedule.choose)
+                    now = Running(jobs, self.pairs, room, hosts_per_machine=PAIR)
+                    log = run_schedule(ground, now, schedule.choose)
                     cpu, network = usage.fractions(log.makespan_s)
                     controllers = (time.process_time() - used_s) / log.makespan_s
             finally:

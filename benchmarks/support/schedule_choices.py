@@ -41,7 +41,9 @@ class ProfiledJob:
 class Running:
     """What is known at a decision. `places`: of the jobs that run; `waiting`: the others that have
     not ended; `ended`: those that have since the last decision, with their places.
-    `iterations_left`: of each job; `move_s`: for which one that moves does not train."""
+    `iterations_left`: of each job; `move_s`: for which one that moves does not train.
+    `hosts_per_machine`: each with an equal server, so that COMM is longer on more machines
+    (`comm_growth`); None: it is not, as in eq. 4.1."""
 
     jobs: Sequence[ProfiledJob]
     machines: int
@@ -52,6 +54,7 @@ class Running:
     is_first: bool = True
     iterations_left: Sequence[float] = ()
     move_s: float = 0.0
+    hosts_per_machine: int | None = None
 
     def idle(self) -> list[int]:
         """Machines without a job."""
@@ -66,15 +69,28 @@ class Running:
     def costs(self) -> JobCosts:
         """Of all jobs."""
         times = [job.times for job in self.jobs]
-        none = np.zeros(len(times))
+        none, comm_s = np.zeros(len(times)), np.array([each.comm_s for each in times])
+        at_most = (
+            1.0 if self.hosts_per_machine is None else comm_growth(np.inf, self.hosts_per_machine)
+        )
         return JobCosts(
             np.array([each.comp_s for each in times]),
             none,
-            np.array([each.comm_s for each in times]),
+            at_most * comm_s,
             np.array([job.memory_bytes for job in self.jobs]),
             none,
             np.array([each.outside_s for each in times]),
+            local_s=(at_most - 1) * comm_s,
         )
+
+
+def comm_growth(machines: float, hosts_per_machine: int) -> float:
+    """COMM on so many machines as times of that on one, of at least two hosts.
+
+    Each host has a server with an equal part of the model, so its worker gets all but that part
+    from others: 1/2 of it on two hosts, 3/4 on four.
+    """
+    return (1 - 1 / (machines * hosts_per_machine)) / (1 - 1 / hosts_per_machine)
 
 
 Choose = Callable[[Running], Mapping[int, Place]]

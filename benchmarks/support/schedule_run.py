@@ -8,7 +8,7 @@ from statistics import mean
 from typing import Protocol
 
 from motet.estimate.colocation.group_time import SubtaskTimes, job_iteration_s
-from support.schedule_choices import Choose, Place, ProfiledJob, Running
+from support.schedule_choices import Choose, Place, ProfiledJob, Running, comm_growth
 
 _ALMOST = 1e-9
 
@@ -212,15 +212,6 @@ class SimulatedGround:
         return times._replace(comp_s=times.comp_s / machines, comm_s=times.comm_s * growth)
 
 
-def comm_growth(machines: int, hosts_per_machine: int) -> float:
-    """COMM on so many machines as times of that on one, of at least two hosts.
-
-    Each host has a server with an equal part of the model, so its worker gets all but that part
-    from others: 1/2 of it on two hosts, 3/4 on four.
-    """
-    return (1 - 1 / (machines * hosts_per_machine)) / (1 - 1 / hosts_per_machine)
-
-
 def predicted(
     jobs: Sequence[ProfiledJob],
     machines: int,
@@ -232,7 +223,8 @@ def predicted(
 ) -> ScheduleLog:
     """The same schedule, simulated; see SimulatedGround."""
     ground = SimulatedGround(jobs, start_s, hosts_per_machine, measured)
-    return run_schedule(ground, Running(jobs, machines, memory_bytes), choose)
+    now = Running(jobs, machines, memory_bytes, hosts_per_machine=hosts_per_machine)
+    return run_schedule(ground, now, choose)
 
 
 def _covered_s(spans: Sequence[tuple[float, float]]) -> float:

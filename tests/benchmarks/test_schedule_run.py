@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from motet.estimate.colocation.group_time import SubtaskTimes
+from motet.harmony.problem import GroupingProblem
 from support.schedule_choices import (
     Choose,
     Place,
     ProfiledJob,
     Running,
     by_chance,
+    comm_growth,
     grouped,
     isolated,
 )
@@ -20,7 +22,6 @@ from support.schedule_run import (
     ScheduleLog,
     SimulatedGround,
     Stay,
-    comm_growth,
     predicted,
     run_schedule,
 )
@@ -165,3 +166,11 @@ def test_what_is_left_and_the_time_of_a_move_are_known_at_each_decision() -> Non
     first, second = seen[:2]
     assert first == ([10.0, 5.0], 2.0)
     assert second == ([5.0, 0.0], 2.0)
+
+
+def test_a_choice_knows_that_comm_is_longer_on_more_machines() -> None:
+    costs = Running(jobs(COMPUTES), 4, hosts_per_machine=2).costs()
+    problem = GroupingProblem(costs, 4)
+    for machines in (1, 2, 4):
+        expected_s = COMPUTES.comm_s * comm_growth(machines, 2)
+        assert problem.times(0, machines).comm_s == pytest.approx(expected_s)

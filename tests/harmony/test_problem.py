@@ -31,6 +31,17 @@ def test_costs_follow_the_profiles() -> None:
     assert outside.times(0, 2) == SubtaskTimes(6.0, 1.0, 0.5)
 
 
+def test_comm_grows_with_the_machines_whose_servers_are_elsewhere() -> None:
+    """4 s of a model of which a machine's own server has 1 / m."""
+    problem = GroupingProblem.of(PROFILES[:1], 4)
+    local = np.array([4.0])
+    growing = replace(problem, costs=problem.costs._replace(comm_s=local, local_s=local))
+    assert [growing.times(0, machines).comm_s for machines in (1, 2, 4)] == [0.0, 2.0, 3.0]
+    assert growing.part([0], 2).times(0, 2).comm_s == 2.0
+    work_s = work_column(growing.costs, 4, problem.machine_memory_bytes, 0.5)
+    assert work_s.tolist() == [0.5 * 12.0 + 0.5 * 0.0]
+
+
 def test_idle_machines_count_as_not_used() -> None:
     problem = GroupingProblem.of(PROFILES, 8)
     grouping = Grouping((JobGroup((0, 1), 4),))

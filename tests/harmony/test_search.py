@@ -16,11 +16,16 @@ CASES = 200
 
 
 def small_problem(
-    seed: int, most_jobs: int = 8, most_machines: int = 8, *, with_outside: bool = False
+    seed: int,
+    most_jobs: int = 8,
+    most_machines: int = 8,
+    *,
+    with_outside: bool = False,
+    with_local: bool = False,
 ) -> GroupingProblem:
     shape = random_shape(seed, most_jobs, most_machines)
     chosen = {"with_constant": seed % 2 == 1, "with_memory": seed % 4 == 3}
-    return random_problem(seed, *shape, **chosen, with_outside=with_outside)
+    return random_problem(seed, *shape, **chosen, with_outside=with_outside, with_local=with_local)
 
 
 def gaps(groupings: list[Grouping], problems: list[GroupingProblem]) -> np.ndarray:
@@ -37,7 +42,9 @@ def problems() -> list[GroupingProblem]:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_the_exact_program_finds_the_best_of_all_groupings(seed: int) -> None:
-    problem = small_problem(seed, most_jobs=5, most_machines=5, with_outside=seed >= 20)
+    problem = small_problem(
+        seed, most_jobs=5, most_machines=5, with_outside=seed >= 20, with_local=seed % 3 == 0
+    )
     found = exact_grouping(problem)
     assert problem.fits(found)
     assert problem.score(found) == pytest.approx(best_score(problem))
@@ -61,6 +68,14 @@ def test_the_search_for_many_jobs_is_near_the_best_for_few_ones(
 
 def test_cpu_time_outside_of_comp_counts_in_both_searches() -> None:
     drawn = [small_problem(seed, with_outside=True) for seed in range(0, CASES, 10)]
+    for search in (best_grouping, heuristic_grouping):
+        off = gaps([search(problem) for problem in drawn], drawn)
+        assert off.min() > -1e-9
+        assert np.quantile(off, 0.9) <= 0.01
+
+
+def test_comm_that_grows_with_machines_counts_in_both_searches() -> None:
+    drawn = [small_problem(seed, with_local=True) for seed in range(0, CASES, 10)]
     for search in (best_grouping, heuristic_grouping):
         off = gaps([search(problem) for problem in drawn], drawn)
         assert off.min() > -1e-9

@@ -20,6 +20,7 @@ def random_problem(
     with_constant: bool = False,
     with_memory: bool = False,
     with_outside: bool = False,
+    with_local: bool = False,
     balanced_machines: float | None = None,
 ) -> GroupingProblem:
     """`balanced_machines`: the DoP at which the median job computes as long as it communicates."""
@@ -32,6 +33,8 @@ def random_problem(
     fixed_bytes = rng.uniform(0, 4, jobs) * GIB * with_memory
     outside_s = 0.3 * comm_s * rng.random(jobs) * with_outside
     costs = JobCosts(divided_s, constant_s, comm_s, memory_bytes, fixed_bytes, outside_s)
+    if with_local:
+        costs = costs._replace(local_s=0.9 * comm_s * rng.random(jobs))
     limit = 32 * GIB if with_memory else float("inf")
     return GroupingProblem(costs, machines, limit, CPU_WEIGHT)
 

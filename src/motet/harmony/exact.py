@@ -16,6 +16,7 @@ from motet.harmony.problem import (
     GroupingProblem,
     JobCosts,
     JobGroup,
+    comm_on,
     machine_worth,
     work_of,
 )
@@ -59,8 +60,9 @@ def _worths_of_sets(
                 if chosen >> job & 1:
                     own_s = costs.divided_s[job] / count + costs.constant_s[job]
                     cpu_s += own_s + costs.outside_s[job]
-                    comm_s += costs.comm_s[job]
-                    longest_s = max(longest_s, own_s + costs.comm_s[job])
+                    sends_s = comm_on(costs, job, count)
+                    comm_s += sends_s
+                    longest_s = max(longest_s, own_s + sends_s)
                     memory += costs.memory_bytes[job] + count * costs.fixed_bytes[job]
                     work_s += work_of(costs, job)
             if memory <= count * memory_limit:

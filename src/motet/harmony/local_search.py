@@ -15,7 +15,7 @@ from numba import njit
 
 from motet.domain.arrays import Floats, Ints
 from motet.harmony.prefixes import Candidate
-from motet.harmony.problem import OUTSIDE, JobCosts, machine_worth, work_of
+from motet.harmony.problem import OUTSIDE, JobCosts, comm_on, machine_worth, work_of
 
 _LEAST_GAIN = 1e-9
 """In machines: a smaller gain is rounding."""
@@ -190,8 +190,9 @@ def _worth(state: SearchState, group: int, count: int) -> float:
             members += 1
             own_s = costs.divided_s[row] / divisor + costs.constant_s[row]
             cpu_s += own_s + costs.outside_s[row]
-            comm_s += costs.comm_s[row]
-            longest_s = max(longest_s, own_s + costs.comm_s[row])
+            sends_s = comm_on(costs, row, divisor)
+            comm_s += sends_s
+            longest_s = max(longest_s, own_s + sends_s)
             memory += costs.memory_bytes[row] + count * costs.fixed_bytes[row]
             work_s += work_of(costs, row)
     state.visits[0] += len(state.group_of)

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from motet.domain.arrays import Floats, Ints
-from motet.harmony.problem import JobCosts, machine_worth, work_of
+from motet.harmony.problem import JobCosts, comm_on, comms_on, machine_worth, work_of
 
 
 @njit(cache=True)
@@ -31,7 +31,8 @@ def balanced_group_count(costs: JobCosts, machines: int) -> int:
 @njit(cache=True)
 def _imbalance_s(costs: JobCosts, machines: int, group_count: int) -> float:
     cpu_s = costs.divided_s * group_count / machines + costs.constant_s + costs.outside_s
-    return float(np.abs(cpu_s - costs.comm_s).sum())
+    each = np.full(len(cpu_s), machines / group_count)
+    return float(np.abs(cpu_s - comms_on(costs, each)).sum())
 
 
 @njit(cache=True)
@@ -41,9 +42,10 @@ def evened_group_count(costs: JobCosts, machines: int) -> int:
     """
     most = min(len(costs.comm_s), machines)
     shared_s = costs.comm_s.sum() - costs.constant_s.sum() - costs.outside_s.sum()
-    if shared_s * machines >= costs.divided_s.sum() * most:
+    divided_s = costs.divided_s.sum() + costs.local_s.sum()
+    if shared_s * machines >= divided_s * most:
         return max(1, most)
-    return int(max(1, round(shared_s * machines / costs.divided_s.sum())))
+    return int(max(1, round(shared_s * machines / divided_s)))
 
 
 @njit(cache=True)
@@ -62,6 +64,8 @@ def split_machines(
         divided_s[group_of[row]] += costs.divided_s[row]
         constant_s[group_of[row]] += costs.constant_s[row] + costs.outside_s[row]
         comm_s[group_of[row]] += costs.comm_s[row]
+        if len(costs.local_s):
+            divided_s[group_of[row]] += costs.local_s[row]
     # A group's need on m machines is need / m + rest.
     scale = np.maximum(comm_s, 1e-300) if is_relative else np.ones(group_count)
     need, rest = divided_s / scale, (constant_s - comm_s) / scale
@@ -89,8 +93,9 @@ def worths(
             continue
         own_s = costs.divided_s[row] / counts[group] + costs.constant_s[row]
         cpu_s[group] += own_s + costs.outside_s[row]
-        comm_s[group] += costs.comm_s[row]
-        longest_s[group] = max(longest_s[group], own_s + costs.comm_s[row])
+        sends_s = comm_on(costs, row, counts[group])
+        comm_s[group] += sends_s
+        longest_s[group] = max(longest_s[group], own_s + sends_s)
         memory[group] += costs.memory_bytes[row] + counts[group] * costs.fixed_bytes[row]
         work_s[group] += work_of(costs, row)
     worth = np.full(len(counts), -np.inf)

@@ -15,7 +15,14 @@ from numba import njit
 from motet.domain.arrays import Ints
 from motet.harmony.assignment import assign_jobs
 from motet.harmony.machine_split import balanced_group_count, split_machines, worths
-from motet.harmony.problem import OUTSIDE, Grouping, GroupingProblem, JobCosts, grouping_of
+from motet.harmony.problem import (
+    OUTSIDE,
+    Grouping,
+    GroupingProblem,
+    JobCosts,
+    comms_on,
+    grouping_of,
+)
 
 
 class Candidate(NamedTuple):
@@ -74,6 +81,7 @@ def first_rows(costs: JobCosts, size: int) -> JobCosts:
         costs.fixed_bytes[:size],
         costs.outside_s[:size],
         costs.work_s[:size],
+        costs.local_s[:size],
     )
 
 
@@ -81,7 +89,8 @@ def first_rows(costs: JobCosts, size: int) -> JobCosts:
 def assigned(costs: JobCosts, group_count: int, machines: int) -> Ints:
     """The group of each job by Algorithm 2, at the DoP machines / groups."""
     comp_s = costs.divided_s * group_count / machines + costs.constant_s
-    return assign_jobs(comp_s + costs.outside_s, costs.comm_s, group_count)
+    comm_s = comms_on(costs, np.full(len(comp_s), machines / group_count))
+    return assign_jobs(comp_s + costs.outside_s, comm_s, group_count)
 
 
 @njit(cache=True)

@@ -28,7 +28,9 @@ OUTSIDE = -1
 
 
 class JobCosts(NamedTuple):
-    """Columns `(jobs,)`: COMP on m machines takes `divided_s` / m + `constant_s`, COMM `comm_s`;
+    """Columns `(jobs,)`: COMP on m machines takes `divided_s` / m + `constant_s`, COMM `comm_s` -
+    `local_s` / m, because each machine has a server with its part of the model, to which its own
+    worker needs no network (empty: COMM is constant, as in the source);
     `memory_bytes`: of input, model and working memory, over all machines of the job's group;
     `fixed_bytes`: on each of its machines in addition, however many there are. `outside_s`: see
     SubtaskTimes. `work_s`: what an iteration is worth, the same on all numbers of machines; empty:
@@ -42,6 +44,7 @@ class JobCosts(NamedTuple):
     fixed_bytes: Floats
     outside_s: Floats
     work_s: Floats = np.zeros(0)
+    local_s: Floats = np.zeros(0)
 
     def rows(self, chosen: Sequence[int]) -> JobCosts:
         """The columns of some jobs, in this order."""
@@ -143,7 +146,7 @@ class GroupingProblem:
         """The seconds of an iteration of a job on this many machines."""
         costs = self.costs
         comp_s = float(costs.divided_s[job]) / machines + float(costs.constant_s[job])
-        return SubtaskTimes(comp_s, float(costs.comm_s[job]), float(costs.outside_s[job]))
+        return SubtaskTimes(comp_s, comm_on(costs, job, machines), float(costs.outside_s[job]))
 
     def utilisation(self, grouping: Grouping) -> Utilisation:
         """U of the cluster (eq. 4.4); machines without a group are idle."""
@@ -183,6 +186,21 @@ class GroupingProblem:
 
 
 @njit(cache=True)
+def comm_on(costs: JobCosts, row: int, machines: float) -> float:
+    """Seconds of COMM of a job on so many machines."""
+    local_s = costs.local_s[row] / machines if len(costs.local_s) else 0.0
+    return float(costs.comm_s[row] - local_s)
+
+
+@njit(cache=True)
+def comms_on(costs: JobCosts, machines: Floats) -> Floats:
+    """`(jobs,)`: as `comm_on`, of each job on its number of machines."""
+    if len(costs.local_s):
+        return costs.comm_s - costs.local_s / machines
+    return costs.comm_s + 0.0 * machines
+
+
+@njit(cache=True)
 def machine_worth(
     cpu_sum_s: float,
     comm_sum_s: float,
@@ -213,7 +231,7 @@ def work_column(
     least = [min(costs.least_machines(job, machine_memory_bytes), machines) for job in jobs]
     count = np.array(least, dtype=float)
     cpu_s = costs.divided_s + count * (costs.constant_s + costs.outside_s)
-    return cpu_weight * cpu_s + (1 - cpu_weight) * count * costs.comm_s
+    return cpu_weight * cpu_s + (1 - cpu_weight) * count * comms_on(costs, count)
 
 
 @njit(cache=True)

@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from motet.harmony.problem import Grouping, GroupingProblem, JobGroup
+from motet.harmony.problem import Grouping, GroupingProblem, JobGroup, comms_on
 from motet.harmony.search import best_grouping
 from motet.harmony.similarity import best_match, matching_set
 
@@ -172,7 +172,9 @@ def most_worth(problem: GroupingProblem, jobs: Sequence[int], machines: int) -> 
         return float(machines)
     costs = problem.costs.rows(jobs)
     comp_s = costs.divided_s / machines + costs.constant_s
-    shortest_s = comp_s + np.maximum(costs.comm_s, costs.outside_s)
+    # On fewer machines COMP is longer, but COMM may be shorter: its least is that on one.
+    least_comm_s = comms_on(costs, np.ones(len(jobs)))
+    shortest_s = comp_s + np.maximum(least_comm_s, costs.outside_s)
     rates = np.divide(1.0, shortest_s, out=np.zeros(len(jobs)), where=shortest_s > 0)
     return min(float(costs.work_s @ rates), float(machines))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from motet.domain.arrays import Bools, Floats, Ints
-from motet.harmony.problem import Grouping, GroupingProblem, grouping_of
+from motet.harmony.problem import Grouping, GroupingProblem, comms_on, grouping_of
 
 _NO_JOB = -1.0
 
@@ -57,9 +57,9 @@ def preferring_fewer_jobs(
 
 def _times(problem: GroupingProblem, jobs: Ints, machines: Floats) -> tuple[Floats, Floats, Floats]:
     """COMP, COMM and the use of the CPU."""
-    costs = problem.costs
-    comp_s = costs.divided_s[jobs] / machines + costs.constant_s[jobs]
-    return comp_s, costs.comm_s[jobs], comp_s + costs.outside_s[jobs]
+    costs = problem.costs.rows(jobs.tolist())
+    comp_s = costs.divided_s / machines + costs.constant_s
+    return comp_s, comms_on(costs, machines), comp_s + costs.outside_s
 
 
 def _worth_without_each(

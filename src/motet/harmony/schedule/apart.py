@@ -28,6 +28,7 @@ def isolated_schedule(scene: Scene) -> GroupPlan:
         rows.memory_bytes,
         rows.fixed_bytes,
         rows.outside_s,
+        local_s=rows.local_s,
     )
     problem = GroupingProblem(
         costs, len(scene.machines), scene.machine_memory_bytes, scene.cpu_weight

@@ -66,6 +66,8 @@ class Scene:
             extra = JobCosts(divided_s, none, comm_s, none, none, none, work_s)
             if not len(costs.work_s):
                 extra = extra._replace(work_s=costs.work_s)
+            if len(costs.local_s):
+                extra = extra._replace(local_s=none)
             pairs = zip(costs, extra, strict=True)
             costs = JobCosts(*(np.concatenate(pair) for pair in pairs))
             left = None if left is None else np.append(left, np.full(len(more), np.nan))
