@@ -64,9 +64,9 @@ class Outcome:
     machine at the end. `decisions_s`: what each choice of groups took; `recoveries`: of jobs, which
     repeat epochs.
 
-    Simulated, None for schedules without a model: `model`, eq. 4.1, by which groups are chosen, and
+    Simulated, None for schedules without a model: `model`, eq. 4.1 with constant COMM and
     starts that take no time; with the measured start and COMM of as many hosts as a job has:
-    `alone`, with the steps of each job alone, and `in_group`, with those on a pair in this run.
+    `alone`, with the steps of each job alone, and `in_group`, with those in this run.
     """
 
     name: str

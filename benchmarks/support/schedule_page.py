@@ -49,10 +49,10 @@ end.""",
         ),
         "![CPU and network in use over time](../_static/harmony-traces.png)",
         """How much of the distance to the paper the model predicts for exactly these jobs, by the
-code of the simulator: eq. 4.1, by which groups are chosen; the same with starts that take as long
-as measured, and COMM of as many hosts as a job has (a host has a server with its part of the model,
-so a worker gets 1/2 of the model from others on two hosts, 3/4 on four; eq. 4.1 takes COMM as
-constant); and what was measured. Ratios against `isolated` in the same column:""",
+code of the simulator: eq. 4.1 with constant COMM; the same with the gaps of each job, starts that
+take as long as measured, and COMM of as many hosts as a job has (a host has a server with its part
+of the model, so a worker gets 1/2 of the model from others on two hosts, 3/4 on four), by which
+groups are chosen, too; and what was measured. Ratios against `isolated` in the same column:""",
         table(
             ["schedule", "eq. 4.1: JCT", "makespan", "with starts, COMM: JCT", "makespan",
              "measured: JCT", "makespan", "paper: JCT", "makespan"],
@@ -60,7 +60,7 @@ constant); and what was measured. Ratios against `isolated` in the same column:"
         ),
         """What regrouping costs (pauses and starts of jobs that moved, the mean over jobs, as a
 part of the makespan; the paper: below 2 %), and how far the model with starts and COMM is from what
-was measured, with the steps of each job alone and with those that it had on a pair in the run.
+was measured, with the steps of each job alone and with those that it had in the run.
 Controllers use CPUs beside those of the hosts:""",
         table(
             ["schedule", "moves", "regrouping", "a start takes", "COMP waits for data",
