@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from motet.interfaces.ray_launcher.supervisor import Opening, Supervisor
+from motet.interfaces.ray_launcher.supervisor import PROBED, Opening, Supervisor
 from motet.live.launcher.leftovers import MARK
 from motet.live.launcher.message_lines import message_line
 from motet.live.launcher.messages import RankTask, StartAttempt
@@ -29,7 +29,9 @@ class Machine:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.supervisor, self.known = folder, Supervisor(), 0
-        (folder / "probe").write_text("seen")
+        for name in PROBED:
+            (folder / name).mkdir(exist_ok=True)
+            (folder / name / "probe").write_text("seen")
         self.session, self.clock_s = 0, 0.0
 
     def opening(self, epoch: int, probe: str = "seen") -> Opening:
@@ -79,6 +81,17 @@ def test_an_earlier_master_and_a_machine_without_the_folder_are_refused(machine:
     ]
     assert refusals[0] == "a later master has taken over (epoch 3)"
     assert "does not see" in refusals[1]
+
+
+@pytest.mark.parametrize("name", ["checkpoints", "results"])
+def test_a_machine_with_a_folder_of_its_own_for_checkpoints_is_refused(
+    machine: Machine, name: str
+) -> None:
+    (machine.folder / name / "probe").unlink()
+    refusal = machine.supervisor.open(machine.opening(4)).refusal
+    assert refusal == (
+        f"does not see {machine.folder / name}; it must be on storage that all machines share"
+    )
 
 
 def test_a_process_is_held_started_and_adopted_by_the_next_session(machine: Machine) -> None:

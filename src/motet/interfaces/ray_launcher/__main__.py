@@ -18,6 +18,7 @@ from motet.domain.errors import MotetError
 from motet.interfaces.ray_launcher.connection import connected
 from motet.interfaces.ray_launcher.launcher import RayLauncher
 from motet.interfaces.ray_launcher.machine_link import LinkOptions
+from motet.interfaces.ray_launcher.supervisor import PROBED
 from motet.live.launcher.line_program import serve_lines
 from motet.live.launcher.message_lines import message_line
 from motet.live.launcher.messages import (
@@ -87,12 +88,17 @@ class RayLauncherProgram:
 
 
 def _written_probe(folder: Path) -> tuple[str, str]:
-    """A file by which a machine proves that it sees the folder; replaced by every launcher."""
-    path, content = folder / _PROBE, secrets.token_hex(16)
-    temporary = folder / f".{_PROBE}.{os.getpid()}"
-    temporary.write_text(content, encoding="utf-8")
-    temporary.replace(path)
-    return str(path), content
+    """Files by which a machine proves that it sees the folders; replaced by every launcher.
+
+    Returns the first one.
+    """
+    content = secrets.token_hex(16)
+    for name in PROBED:
+        (folder / name).mkdir(mode=0o700, exist_ok=True)
+        temporary = folder / name / f".{_PROBE}.{os.getpid()}"
+        temporary.write_text(content, encoding="utf-8")
+        temporary.replace(folder / name / _PROBE)
+    return str(folder / _PROBE), content
 
 
 def _note(line: str) -> None:

@@ -19,6 +19,9 @@ from motet.interfaces.ray_launcher.installed_versions import InstalledVersions
 
 SOCKETS = "nodes"
 """Folder of the launchers' sockets, in the folder of the server's state."""
+PROBED = ("", "checkpoints", "results")
+"""Folders in that of the server's state to which processes of several machines write. Each has the
+probe, because storage that is not shared may be mounted on one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +128,12 @@ class Supervisor:
     def _refusal(self, opening: Opening) -> str:
         if opening.epoch < self._epoch:
             return f"a later master has taken over (epoch {self._epoch})"
-        path, content = opening.probe
-        with suppress(OSError):
-            if Path(path).read_text(encoding="utf-8") == content:
-                return ""
-        return f"does not see {opening.folder}; it must be on storage that all machines share"
+        path, content = Path(opening.probe[0]), opening.probe[1]
+        for name in PROBED:
+            folder = path.parent / name
+            if not _holds(folder / path.name, content):
+                return f"does not see {folder}; it must be on storage that all machines share"
+        return ""
 
     def _start_launcher(self, opening: Opening) -> subprocess.Popen[str]:
         sockets = Path(opening.folder) / SOCKETS
@@ -164,3 +168,10 @@ class Supervisor:
             if process is self._process:
                 self._process = None
                 self._changed.notify_all()
+
+
+def _holds(path: Path, content: str) -> bool:
+    try:
+        return path.read_text(encoding="utf-8") == content
+    except OSError:
+        return False

@@ -102,7 +102,7 @@ class Master:
         if not cluster.has_machines_of(founding):
             raise BadInput(
                 f"the journal is of {_told(founding)}, not {_told(cluster)}; start the server with "
-                "the former, or with another --database"
+                f"{_options(founding)}, or with another --state-dir"
             )
         self._replayed = ReplayedCluster(founding)
         self.state, self._engine = self._replayed.state, self._replayed.engine
@@ -342,6 +342,14 @@ def _told(cluster: ClusterDeclared) -> str:
         f"{name} ({slots} slot{'' if slots == 1 else 's'}{_gpus(cluster.devices_of(machine))})"
         for machine, (name, slots) in enumerate(zip(cluster.names, cluster.slots, strict=True))
     )
+
+
+def _options(cluster: ClusterDeclared) -> str:
+    """How a server of this cluster is started."""
+    if cluster.joins:
+        return "--head or --address, as before"
+    option = f"--cluster {len(cluster.slots)}x{cluster.usual_slots}"
+    return f"{option} --gpus {','.join(cluster.devices)}" if cluster.devices else option
 
 
 def _gpus(devices: Devices) -> str:
