@@ -121,7 +121,7 @@ def join_cluster(name: str | None, slots: int | None, gpus: str, state_folder: P
     with raise_on_signals():
         node = joined_node(folder, offered)
         log = f"{folder}/ray-{offered.name}.log"
-        click.echo(f"{offered.name} offers {offered.told} until Ctrl-C; log {log}", err=True)
+        click.echo(f"{offered.name} joins with {offered.told}, until Ctrl-C; log {log}", err=True)
         stay_joined(node)
 
 
