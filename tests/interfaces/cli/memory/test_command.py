@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from click.testing import CliRunner, Result
 
@@ -68,6 +69,9 @@ def test_a_device_pages_to_a_lender_and_survives_its_end(folder: Path) -> None:
         (device,) = status["devices"]
         assert (device["name"], device["mapped_slabs"], device["clients"]) == ("swap", 1, 1)
         assert "swap" in said(folder, "status")
+        metrics = said(folder, "status", "--prometheus")
+        assert re.search(r'^motet_memory_slabs\{.*state="lent"\} 1\.0$', metrics, re.M)
+        assert re.search(r'^motet_memory_device_up\{device="swap",.*\} 1\.0$', metrics, re.M)
         assert lender.end(signal.SIGINT)[0] in (0, 130)
         assert client.call(READ, 0, len(content(1, 64))) == (0, content(1, 64))
         assert isinstance(run(folder, "down").exception, BadInput)
@@ -75,6 +79,22 @@ def test_a_device_pages_to_a_lender_and_survives_its_end(folder: Path) -> None:
     said(folder, "down", "swap")
     assert document(folder, "status") == {"lender": None, "devices": []}
     assert said(folder, "status").strip() == "lends nothing"
+
+
+def test_metrics_are_of_this_machine_and_are_no_json(folder: Path) -> None:
+    for other in ("--json", "--cluster"):
+        assert "--prometheus: without" in str(
+            run(folder, "status", "--prometheus", other).exception
+        )
+
+
+def test_the_page_of_a_machine_is_served_until_it_is_interrupted(folder: Path) -> None:
+    server = new_motet_process("memory", "web", "--port", "0", "--state-dir", folder)
+    url = server.first_line()
+    assert "No lender of this user answers" in httpx.get(url).text
+    taken = run(folder, "web", "--port", url.rstrip("/").rpartition(":")[2])
+    assert isinstance(taken.exception, BadInput)
+    assert server.end(signal.SIGINT)[0] in (0, 130)
 
 
 def test_a_device_that_died_is_shown_and_cleared_by_down(folder: Path) -> None:

@@ -1,13 +1,16 @@
-"""The metrics of a server that lends memory, and the dashboard of them."""
+"""Metrics of a server that lends memory, and of devices: dashboard and documentation."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+from motet.interfaces.server.memory.lender_figures import Family
+from motet.interfaces.server.memory.local_figures import device_families
 from motet.interfaces.server.memory.memory_metrics import MemoryMetrics
 from motet.live.lent_memory.cluster_lenders import ClusterFolder, LenderProgram, LendingOptions
 from motet.live.lent_memory.cluster_memory import ClusterMemory
@@ -31,6 +34,10 @@ def metrics(tmp_path: Path) -> set[str]:
     )
     families = [*MemoryMetrics(memory).collect()]
     memory.close()
+    return names(families)
+
+
+def names(families: Iterable[Family]) -> set[str]:
     return {each.name + ("_total" if each.type == "counter" else "") for each in families}
 
 
@@ -41,9 +48,9 @@ def test_the_dashboard_shows_every_metric_of_lenders(metrics: set[str]) -> None:
     assert shown == metrics
 
 
-def test_the_documentation_lists_every_metric_of_lenders(metrics: set[str]) -> None:
+def test_the_documentation_lists_every_metric_of_lenders_and_devices(metrics: set[str]) -> None:
     told = set(re.findall(r"`(motet_memory_\w+)`", DOCUMENTED.read_text(encoding="utf-8")))
-    assert told == metrics
+    assert told == metrics | names(device_families("m0", []))
 
 
 def test_panels_of_the_dashboard_do_not_overlap() -> None:

@@ -11,6 +11,7 @@ from motet.interfaces.cli.memory.device_commands import (
 )
 from motet.interfaces.cli.memory.lend_command import lend_command
 from motet.interfaces.cli.memory.simulate_command import simulate_memory_command
+from motet.interfaces.cli.memory.web_command import memory_web_command
 from motet.interfaces.cli.shell.group import HelpfulGroup
 
 
@@ -32,6 +33,7 @@ for _command in (
     device_group,
     memory_status_command,
     memory_down_command,
+    memory_web_command,
     simulate_memory_command,
 ):
     memory_group.add_command(_command)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from motet.domain.errors import BadInput, MotetError, NotFound, Unreachable
+from motet.domain.errors import BadInput, NotFound, Unreachable
 from motet.interfaces.cli.memory.cluster_status import cluster_option, show_cluster
 from motet.interfaces.cli.memory.device_output import print_device
+from motet.interfaces.cli.memory.memory_metrics import print_metrics
 from motet.interfaces.cli.memory.options import (
     ByteSizeType,
     memory_folder,
@@ -169,24 +169,36 @@ def device_up_command(
 
 @click.command("status", short_help="Show what is lent and borrowed here, or in the cluster.")
 @cluster_option
+@click.option(
+    "--prometheus",
+    "as_metrics",
+    is_flag=True,
+    help="Print the figures of lender and devices in the text format of Prometheus.",
+)
 @state_dir_option
 @json_option()
-def memory_status_command(server: str | None, folder: Path | None, as_json: bool) -> None:
+def memory_status_command(
+    server: str | None, as_metrics: bool, folder: Path | None, as_json: bool
+) -> None:
     """Show this user's lender and devices on this machine, or what the machines of a live cluster
     lend, and which jobs borrow it."""
+    if as_metrics and (as_json or server is not None):
+        raise BadInput("--prometheus: without --json and --cluster; a cluster has /metrics")
     if server is not None:
         show_cluster(server, folder, as_json)
         return
     from motet.interfaces.cli.memory.screens import status_screen
     from motet.interfaces.cli.shell.streams.results import print_json, print_result
+    from motet.remote_memory.swap.local_memory import LocalMemory
 
-    place = memory_folder(folder)
-    lender = _lender(place)
-    devices = [_device(place, each) for each in place.devices()]
-    if as_json:
-        print_json({"lender": lender, "devices": devices})
+    memory = LocalMemory.ask(memory_folder(folder))
+    if as_metrics:
+        print_metrics(memory)
+    elif as_json:
+        print_json(memory.document())
     else:
-        print_result(status_screen(lender, devices))
+        document = memory.document()
+        print_result(status_screen(document["lender"], document["devices"]))
 
 
 @click.command("down", short_help="End devices.")
@@ -239,25 +251,3 @@ def _end(place: MemoryFolder, device: DevicePlace, *, force: bool) -> None:
         )
     end_device(place, device)
     echo_note(f"{name}: ended")
-
-
-def _lender(place: MemoryFolder) -> dict[str, Any] | None:
-    from motet.remote_memory.device.device_start import lender_view
-
-    try:
-        return asdict(lender_view(place.lender, place.secret()))
-    except MotetError:
-        return None
-
-
-def _device(place: MemoryFolder, device: DevicePlace) -> dict[str, Any]:
-    from motet.remote_memory.device.device_start import device_view
-    from motet.remote_memory.swap.swap_device import swap_use
-
-    use = swap_use(device)
-    swap = None if use is None else asdict(use)
-    try:
-        view = asdict(device_view(place, device))
-    except MotetError as error:
-        return {"name": device.name, "is_running": False, "reason": str(error), "swap": swap}
-    return {**view, "away": list(view["away"]), "is_running": True, "swap": swap}

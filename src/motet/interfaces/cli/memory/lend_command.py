@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from motet.domain.errors import BadInput, Interrupted
-from motet.interfaces.cli.memory.lender_metrics import show_metrics
+from motet.interfaces.cli.memory.memory_metrics import show_metrics
 from motet.interfaces.cli.memory.options import (
     ByteSizeType,
     memory_folder,

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from motet.domain.errors import BadInput
-from motet.interfaces.cli.memory.lender_metrics import show_metrics
+from motet.interfaces.cli.memory.memory_metrics import show_metrics
 from remote_memory_parts import lending
 
 
