@@ -2,7 +2,7 @@
 # Installs the programs that tests need beside Python's packages, and the packages that are named
 # (Debian, Ubuntu; as root). Tests whose program is missing are skipped, and say which one.
 set -eu
-packages="postgresql chromium fio libnbd-bin python3-libnbd nbdkit qemu-utils nginx $*"
+packages="postgresql chromium fio libnbd-bin python3-libnbd nbd-client nbdkit qemu-utils nginx $*"
 
 missing=
 for package in $packages; do

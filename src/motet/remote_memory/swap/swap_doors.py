@@ -104,7 +104,7 @@ class NbdDoor:
     def attach(self, place: DevicePlace) -> Path:
         """See SwapDoor."""
         block = unused_nbd(_nbd_sizes())
-        run_program(*nbd_client_command(place.socket, block))
+        run_program(*nbd_client_command(place, block))
         return block
 
     def detach(self, place: DevicePlace, block: Path) -> None:
@@ -143,10 +143,10 @@ def door_named(name: str) -> SwapDoor:
     raise BadInput(f"no door {name!r:.40}")
 
 
-def nbd_client_command(socket: Path, block: Path) -> tuple[str, ...]:
+def nbd_client_command(place: DevicePlace, block: Path) -> tuple[str, ...]:
     """A device that ended has forgotten its pages, so nothing reconnects to another one."""
     return (
-        *("nbd-client", "-unix", str(socket), str(block)),
+        *("nbd-client", "-unix", str(place.socket), str(block), "-name", place.name),
         *("-b", str(PAGE_BYTES), "-timeout", "0", "-swap"),
     )
 

@@ -55,7 +55,7 @@ def test_a_device_pages_to_a_lender_and_survives_its_end(folder: Path) -> None:
     lender = new_motet_process("memory", "lend", *lend, "--state-dir", folder)
     assert re.fullmatch(r"lending at 127\.0\.0\.1:\d+", lender.first_line())
     up = document(folder, "device", "up", "--size", "4M", "--slab", "1M", "--hot-slab", "1")
-    assert up["commands"][1].startswith(f"nbd-client -unix {up['socket']} /dev/nbd0 -b 4096")
+    assert up["commands"][1].startswith(f"nbd-client -unix {up['socket']} /dev/nbd0 -name swap")
     with NbdClient(Path(up["socket"])) as client:
         client.go()
 

@@ -20,7 +20,7 @@ def print_device(device: DevicePlace, process: int, use: SwapUse | None, *, as_j
     from motet.interfaces.cli.shell.streams.results import print_json
     from motet.remote_memory.core.byte_sizes import size_text
 
-    commands = [] if use else swap_commands(device.socket)
+    commands = [] if use else swap_commands(device)
     if as_json:
         document = {"name": device.name, "pid": process, "socket": str(device.socket)}
         swap = None if use is None else asdict(use)
@@ -38,14 +38,14 @@ def print_device(device: DevicePlace, process: int, use: SwapUse | None, *, as_j
         echo_note(f"  {command}")
 
 
-def swap_commands(socket: Path) -> list[str]:
+def swap_commands(device: DevicePlace) -> list[str]:
     """What root types to make the device swap space of this machine or another one."""
     from motet.remote_memory.swap.swap_doors import nbd_client_command
 
     block = Path("/dev/nbd0")
     return [
         "modprobe nbd",
-        " ".join(nbd_client_command(socket, block)),
+        " ".join(nbd_client_command(device, block)),
         f"mkswap {block}",
         f"swapon --priority 10 {block}",
     ]
