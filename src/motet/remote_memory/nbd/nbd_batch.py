@@ -27,6 +27,7 @@ SEND_BYTES = 1 << 17
 _ZEROES = memoryview(bytes(1 << 20))
 # Members of enumerations cost more than the whole check of a request.
 _OK, _READ, _WRITE = int(NbdError.NONE), int(NbdCommand.READ), int(NbdCommand.WRITE)
+_FLUSH = int(NbdCommand.FLUSH)
 _COMMANDS = frozenset(map(int, NbdCommand)) - {int(NbdCommand.DISCONNECT)}
 _GROWING = frozenset((_WRITE, int(NbdCommand.WRITE_ZEROES)))
 _FLAGS = {int(NbdCommand.WRITE_ZEROES): FUA | NO_HOLE}
@@ -85,7 +86,7 @@ class NbdBatch:
         `finish` the others then."""
         room, begun = self._room, self._begun
         sent_to = end = 0
-        for _ in range(len(begun)):
+        while begun:
             cookie, operation, error, start, end = begun.popleft()
             if operation is not None:
                 try:
@@ -119,11 +120,11 @@ class NbdBatch:
         """The error of a request that must not begin; 0: it may."""
         if flags and flags & ~_FLAGS.get(command, FUA):
             return NbdError.INVALID
-        if command == NbdCommand.FLUSH:
+        if command == _FLUSH:
             return _OK
         if (offset | length) & _PAGE_MASK or not length:
             return NbdError.INVALID
-        if command in (_READ, _WRITE) and length > MAX_REQUEST_BYTES:
+        if length > MAX_REQUEST_BYTES and command in (_READ, _WRITE):
             return NbdError.INVALID
         if length > self._size_bytes - offset:
             return NbdError.NO_SPACE if command in _GROWING else NbdError.INVALID
@@ -136,7 +137,7 @@ class NbdBatch:
         return self._room[start:end]
 
     def _other(self, command: int, offset: int, length: int) -> StoreOperation:
-        if command == NbdCommand.FLUSH:
+        if command == _FLUSH:
             return _Flush(self._store)
         if command == NbdCommand.WRITE_ZEROES:
             return _Zeroes(self._store, offset, length)

@@ -1,7 +1,8 @@
 """One NBD client: negotiation, then requests.
 
 A receive takes all requests that have arrived, and one send answers them: this is what makes a
-server in Python as fast as others.
+server in Python as fast as others. Before it blocks it polls for as long as a client with one
+request at a time takes to send the next one: waking a blocked thread takes longer.
 """
 
 from __future__ import annotations
@@ -27,9 +28,12 @@ from motet.remote_memory.nbd.nbd_protocol import (
     REQUEST_MAGIC,
     NbdCommand,
 )
+from motet.transport.backends.socket_channel import SocketChannel
+from motet.transport.backends.spin_policy import SpinPolicy
 
 _BUFFER_BYTES = 1 << 20
 _LEAST_ROOM_BYTES = _BUFFER_BYTES // 4
+_POLL_S = 30e-6
 _WAIT_ALL = int(socket.MSG_WAITALL)
 _REQUEST_BYTES = REQUEST.size
 _NOTHING = memoryview(b"")
@@ -49,6 +53,7 @@ class NbdConnection:
         self, sock: socket.socket, store: PageStore, export: NbdExport, new_buffer: NewBuffer
     ) -> None:
         self._sock, self._send = sock, sock.sendall
+        self._channel = SocketChannel(sock, SpinPolicy(), spin_for_s=_POLL_S)
         self._export = export
         self._batch = NbdBatch(store)
         self._view = new_buffer(_BUFFER_BYTES)
@@ -153,10 +158,7 @@ class NbdConnection:
             self._view[:unread_bytes] = bytes(self._view[self._start : self._end])
             self._start, self._end = 0, unread_bytes
         room = self._view[self._end :] if self._end else self._view
-        count = self._sock.recv_into(room)
-        if not count:
-            raise ConnectionResetError("the client disconnected")
-        self._end += count
+        self._end += self._channel.receive(room)
 
     def _answer(self) -> None:
         self._batch.answer(self._send)

@@ -35,14 +35,17 @@ class SocketChannel:
         *,
         is_exposed: bool = False,
         link: SharedLink | None = None,
+        spin_for_s: float = SPIN_FOR_S,
     ) -> None:
-        """`link`: that leads to the peer, if it has lanes; only of TCP."""
+        """`link`: that leads to the peer, if it has lanes; only of TCP. `spin_for_s`: how long one
+        receive polls."""
         sock.settimeout(None)
         self.is_exposed = is_exposed
         self._lanes = None if link is None else LaneSender(sock, link)
         self._has_lane = False
         self._sock = sock
         self._spin_policy = spin_policy
+        self._spin_for_s = spin_for_s
         self._poll = select.poll()
         self._poll.register(sock, select.POLLIN)
         self.deadline_s: float | None = None
@@ -138,7 +141,7 @@ class SocketChannel:
                 return self._receive(view, DONT_WAIT)
             except BlockingIOError:
                 now_s = time.perf_counter()
-                give_up_s = give_up_s or now_s + SPIN_FOR_S
+                give_up_s = give_up_s or now_s + self._spin_for_s
                 if now_s >= give_up_s:
                     return 0
 
