@@ -21,7 +21,7 @@ SCRIPT = "remote_memory_all.py"
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
 def test_a_section_of_the_page_is_that_of_the_record(part: Part) -> None:
     marked = f"{begin_of(SCRIPT, part.name)}\n{part.section()}\n<!-- evidence: ends -->"
-    assert marked in remote_memory_all.PAGE.read_text(encoding="utf-8")
+    assert marked in (remote_memory_all.PAGES / part.page).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -69,9 +69,9 @@ def test_a_benchmark_that_fails_or_measures_nothing_leaves_its_record(
 def test_parts_without_a_record_are_left_out_of_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = tmp_path / "page.md"
+    page = tmp_path / "infiniswap.md"
     page.write_text(f"# Page\n\n{remote_memory_all.BEFORE}\n")
-    monkeypatch.setattr(remote_memory_all, "PAGE", page)
+    monkeypatch.setattr(remote_memory_all, "PAGES", tmp_path)
     known = Part("known", "slaq_decisions", 1, False, _text)
     remote_memory_all.write([Part("unknown", "no_such_record", 1, False, _text), known])
     assert "unknown: not written: " in capsys.readouterr().err

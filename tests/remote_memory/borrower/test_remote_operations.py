@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import mmap
+import random
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
@@ -15,14 +16,18 @@ from motet.domain.errors import ConnectionLost, MotetError
 from motet.remote_memory.borrower.backup_file import BackupFile
 from motet.remote_memory.borrower.slab_map import SlabPlacement
 from motet.remote_memory.borrower.slab_store import SlabStore
+from motet.remote_memory.borrower.store_operation import DestinationLost
 from motet.remote_memory.borrower.write_behind import WriteBehind
 from motet.remote_memory.core.device_geometry import DeviceGeometry
 from motet.remote_memory.core.device_slab import SlabMapping
+from motet.remote_memory.wire.page_requests import StaleSlab
 from motet.transport.client.call import Call
 from remote_memory_parts import PAGE, SLAB_BYTES
 
 SLABS = 3
 SIZE = SLABS * SLAB_BYTES
+LENT = bytearray(SLAB_BYTES)
+"""Memory that the lender can write to, also later."""
 
 
 class Failure(Enum):
@@ -39,14 +44,14 @@ class BrokenLender:
     def __init__(self, failure: Failure) -> None:
         self.failure = failure
         self.is_broken = False
-        self._error = ConnectionLost("broken")
+        self.error: MotetError = ConnectionLost("broken")
 
     def submit_write(self, mapping: SlabMapping, offset: int, data: memoryview) -> Call:
         del mapping, offset, data
         if self.is_broken and self.failure is Failure.SENDING:
             raise ConnectionLost("not connected")
         if self.is_broken and self.failure is Failure.SENDING_LATER:
-            raise self._error
+            raise self.error
         return cast(Call, self)
 
     submit_read = submit_write
@@ -56,10 +61,10 @@ class BrokenLender:
             try:
                 raise OSError("the peer closed the connection")
             except OSError:
-                raise self._error  # noqa: B904 - as a session does
+                raise self.error  # noqa: B904 - as a session does
 
     def fail(self, error: MotetError) -> None:
-        assert isinstance(error, ConnectionLost)
+        assert isinstance(error, ConnectionLost | StaleSlab)
 
 
 @pytest.fixture(params=Failure)
@@ -71,7 +76,13 @@ def lender(request: pytest.FixtureRequest) -> BrokenLender:
 def store(tmp_path: Path, lender: BrokenLender) -> Iterator[SlabStore]:
     with BackupFile(tmp_path / "backup", SIZE) as file:
         backup = WriteBehind(file, SIZE // PAGE, SIZE)
-        store = SlabStore(DeviceGeometry(SIZE, SLAB_BYTES), backup, {"a": lender}, lambda _: None)
+        store = SlabStore(
+            DeviceGeometry(SIZE, SLAB_BYTES),
+            backup,
+            {"a": lender},
+            lambda _: None,
+            is_lent=lambda view: view.obj is LENT,
+        )
         for slab in range(SLABS):
             found = store.place(slab, lambda _: SlabMapping("a", b"token", 1))
             assert found is SlabPlacement.PLACED
@@ -116,3 +127,33 @@ def test_reads_count_for_lenders_once_they_are_answered(
     lender.is_broken = True
     store.begin_read(0, memory).finish()
     assert (store.counters.read_remote, store.counters.read_local) == (SIZE // PAGE, SIZE // PAGE)
+
+
+def test_a_lost_lender_may_still_write_to_memory_that_it_can_access(store: SlabStore) -> None:
+    """The content of the disk would be overwritten there."""
+    content = random.Random(1).randbytes(SLAB_BYTES)
+    store.begin_write(0, memoryview(content)).finish()
+    lender = cast(BrokenLender, store._lenders["a"])
+    lender.failure = Failure.WAITING
+    reading = store.begin_read(0, memoryview(LENT))
+    lender.is_broken = True
+    with pytest.raises(DestinationLost):
+        reading.finish()
+    other = bytearray(SLAB_BYTES)
+    store.begin_read(0, memoryview(other)).finish()
+    assert other == content
+    assert not any(LENT)
+
+
+def test_a_slab_that_was_evicted_is_read_from_the_disk_into_the_same_memory(
+    store: SlabStore,
+) -> None:
+    content = random.Random(2).randbytes(SLAB_BYTES)
+    store.begin_write(0, memoryview(content)).finish()
+    lender = cast(BrokenLender, store._lenders["a"])
+    lender.failure, lender.error = Failure.WAITING, StaleSlab("evicted")
+    reading = store.begin_read(0, memoryview(LENT))
+    lender.is_broken = True
+    reading.finish()
+    assert content == LENT
+    LENT[:] = bytes(SLAB_BYTES)

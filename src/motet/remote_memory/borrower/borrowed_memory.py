@@ -82,7 +82,8 @@ class BorrowedMemory:
         }
         kind = PrefetchingStore if settings.prefetch else SlabStore
         self.store = kind(
-            self._geometry, self._backup, self._links, self._drained, settings.replicas
+            *(self._geometry, self._backup, self._links, self._drained, settings.replicas),
+            lambda view: self._arena.find(view) is not None,
         )
         self._repair = ReplicaRepair(self.store) if settings.replicas > 1 else None
         self._lock = threading.Lock()
@@ -106,10 +107,8 @@ class BorrowedMemory:
         return self._file.path
 
     def new_buffer(self, size: int) -> memoryview:
-        """Memory that lenders on this host read without a copy: for what is written.
-
-        Not for reads: a lender that was lost might still write to it.
-        """
+        """Memory that lenders on this host read and write without a copy. A read into it may raise
+        DestinationLost."""
         return self._arena.empty(size).data
 
     def view(self, clients: int = 0, socket: str = "") -> DeviceView:

@@ -95,9 +95,10 @@ class PrefetchingStore(SlabStore):
         lenders: Mapping[str, LenderPort],
         on_drained: Callable[[SlabMapping], None],
         replicas: int = 1,
+        is_lent: Callable[[memoryview], bool] = lambda _: False,
     ) -> None:
         """See SlabStore."""
-        super().__init__(geometry, backup, lenders, on_drained, replicas)
+        super().__init__(geometry, backup, lenders, on_drained, replicas, is_lent)
         self.issued = self.used = 0
         self._cache_lock = threading.Lock()
         self._prefetcher = Prefetcher(geometry.pages)

@@ -6,6 +6,7 @@ have it, or else the disk. A read is a lender's if it has all of the pages.
 
 from __future__ import annotations
 
+import errno
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -22,12 +23,16 @@ from motet.remote_memory.borrower.remote_operations import (
     without_frames,
 )
 from motet.remote_memory.borrower.slab_map import FindLender, SlabMap, SlabPlacement
-from motet.remote_memory.borrower.store_operation import StoreOperation, joined
+from motet.remote_memory.borrower.store_operation import (
+    DestinationLost,
+    StoreOperation,
+    joined,
+)
 from motet.remote_memory.borrower.write_behind import WriteBehind
 from motet.remote_memory.core.device_geometry import PAGE_BYTES, DeviceGeometry, SlabRange
 from motet.remote_memory.core.device_slab import SlabMapping
 from motet.remote_memory.core.slab_copies import CopyFill, CopyRequest, SlabCopies
-from motet.remote_memory.wire.page_requests import MAX_TRANSFER_BYTES
+from motet.remote_memory.wire.page_requests import MAX_TRANSFER_BYTES, StaleSlab
 from motet.transport.client.call import Call
 
 
@@ -73,12 +78,15 @@ class SlabStore(SlabMap):
         lenders: Mapping[str, LenderPort],
         on_drained: Callable[[SlabMapping], None],
         replicas: int = 1,
+        is_lent: Callable[[memoryview], bool] = lambda _: False,
     ) -> None:
-        """`lenders`: by the name in mappings. The others: see SlabMap."""
+        """`lenders`: by the name in mappings. `is_lent`: whether lenders can access this memory.
+        The others: see SlabMap."""
         super().__init__(geometry, on_drained, replicas)
         self.counters = StoreCounters()
         self._backup = backup
         self._lenders = lenders
+        self._is_lent = is_lent
         self._not_given = deque[tuple[int, int]]()
 
     def place(self, number: int, find: FindLender) -> SlabPlacement:
@@ -254,10 +262,15 @@ class SlabStore(SlabMap):
             self._lenders[mapping.lender].fail(error)
 
     def end_read(self, read: RemoteRead, error: MotetError | None) -> None:
-        """The lender has answered, or never will: then the content is elsewhere."""
+        """The lender has answered, or never will: then the content is elsewhere.
+
+        Raises DestinationLost.
+        """
         self._account_read(read.slab, read.request, error)
         if error is None:
             self.counters.read_remote += len(read.into) // PAGE_BYTES
+        elif self._is_lent(read.into) and not isinstance(error, StaleSlab):
+            raise DestinationLost(errno.EIO, str(error))
         else:
             self._begin_read(read.slab, read.first_page, read.into).finish()
 

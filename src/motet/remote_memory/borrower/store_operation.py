@@ -7,11 +7,17 @@ from contextlib import suppress
 from typing import Protocol
 
 
+class DestinationLost(OSError):
+    """A lender that was lost may still write to the memory of a read, which it can access: the
+    caller uses that memory for nothing else, and reads again into memory of its own process."""
+
+
 class StoreOperation(Protocol):
     """A read or write in progress. Its memory must not change before the end of `finish`."""
 
     def finish(self) -> None:
-        """Wait until it is complete. Raises OSError: the backup failed, and no lender has it."""
+        """Wait until it is complete. Raises OSError: the backup failed, and no lender has it;
+        DestinationLost."""
         ...
 
 

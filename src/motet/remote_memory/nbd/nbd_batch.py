@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TypeAlias
 
-from motet.remote_memory.borrower.store_operation import PageStore, StoreOperation
+from motet.remote_memory.borrower.store_operation import DestinationLost, PageStore, StoreOperation
 from motet.remote_memory.core.device_geometry import PAGE_BYTES
 from motet.remote_memory.nbd.nbd_protocol import (
     FUA,
@@ -35,21 +35,25 @@ _FLAGS = {int(NbdCommand.WRITE_ZEROES): FUA | NO_HOLE}
 _HEAD_BYTES = REPLY.size
 _PAGE_MASK = PAGE_BYTES - 1
 Send: TypeAlias = Callable[[memoryview], object]
-_Begun: TypeAlias = tuple[int, StoreOperation | None, int, int, int]
-"""Cookie, operation, error, and where the reply begins and ends in the room."""
+NewBuffer: TypeAlias = Callable[[int], memoryview]
+"""Memory for what clients write and read: of so many bytes, with any content."""
+_Begun: TypeAlias = tuple[int, StoreOperation | None, int, int, int, int]
+"""Cookie, operation, error, offset, and where the reply begins and ends in the room."""
 
 
 class NbdBatch:
     """Not thread-safe. Several requests to lenders are in flight at a time.
 
-    Replies lie one behind the other in memory, so that one call sends all of them.
+    Replies lie one behind the other in memory, so that one call sends all of them. Lenders on this
+    host write large reads there themselves.
     """
 
-    def __init__(self, store: PageStore) -> None:
-        self._store = store
+    def __init__(self, store: PageStore, new_buffer: NewBuffer) -> None:
+        self._store, self._new_buffer = store, new_buffer
         self._size_bytes = store.size_bytes
         self._begun = deque[_Begun]()
-        self._room = memoryview(bytearray(ROOM_BYTES))
+        self._room = new_buffer(ROOM_BYTES)
+        self._is_room_lost = False
         self._used_bytes = 0
 
     def has_room(self, command: int, length: int) -> bool:
@@ -79,7 +83,7 @@ class NbdBatch:
             except OSError as failure:
                 error, end = _number_of(failure), start + _HEAD_BYTES
         self._used_bytes = end
-        self._begun.append((cookie, operation, error, start, end))
+        self._begun.append((cookie, operation, error, offset, start, end))
 
     def answer(self, send: Send) -> None:
         """Wait for the requests in their order and send the replies. Raises what `send` raises;
@@ -87,15 +91,19 @@ class NbdBatch:
         room, begun = self._room, self._begun
         sent_to = end = 0
         while begun:
-            cookie, operation, error, start, end = begun.popleft()
+            cookie, operation, error, offset, start, end = begun.popleft()
+            content = None
             if operation is not None:
                 try:
                     operation.finish()
                 except OSError as failure:
-                    error = _number_of(failure)
+                    length = end - start - _HEAD_BYTES
+                    error, content = self._after(failure, offset, length)
             REPLY.pack_into(room, start, REPLY_MAGIC, error, cookie)
-            if error:  # Without content, for which there is room.
+            if error or content is not None:  # The content, if any, is not in the room.
                 send(room[sent_to : start + _HEAD_BYTES])
+                if content is not None:
+                    send(content)
                 sent_to = end
             elif end - sent_to >= SEND_BYTES:
                 send(room[sent_to:end])
@@ -103,8 +111,20 @@ class NbdBatch:
         if end > sent_to:
             send(room[sent_to:end])
         self._used_bytes = 0
-        if len(room) > ROOM_BYTES:
-            self._room = memoryview(bytearray(ROOM_BYTES))
+        if len(room) > ROOM_BYTES or self._is_room_lost:
+            self._room, self._is_room_lost = self._new_buffer(ROOM_BYTES), False
+
+    def _after(self, failure: OSError, offset: int, length: int) -> tuple[int, memoryview | None]:
+        """The error of a request; without one, what was read into other memory."""
+        if not isinstance(failure, DestinationLost):
+            return _number_of(failure), None
+        self._is_room_lost = True
+        content = memoryview(bytearray(length))
+        try:
+            self._store.begin_read(offset, content).finish()
+        except OSError as again:
+            return _number_of(again), None
+        return _OK, content
 
     def finish(self) -> None:
         """Wait for requests whose answers are not sent: they count in their slabs until then."""

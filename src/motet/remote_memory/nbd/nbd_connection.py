@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Callable
-from typing import TypeAlias
 
 from motet.remote_memory.borrower.store_operation import PageStore
-from motet.remote_memory.nbd.nbd_batch import NbdBatch
+from motet.remote_memory.nbd.nbd_batch import NbdBatch, NewBuffer
 from motet.remote_memory.nbd.nbd_options import NbdExport, NbdNextStep, answer_option
 from motet.remote_memory.nbd.nbd_protocol import (
     CLIENT_FLAGS,
@@ -38,8 +36,6 @@ _WAIT_ALL = int(socket.MSG_WAITALL)
 _REQUEST_BYTES = REQUEST.size
 _NOTHING = memoryview(b"")
 _WRITE, _DISCONNECT = int(NbdCommand.WRITE), int(NbdCommand.DISCONNECT)
-NewBuffer: TypeAlias = Callable[[int], memoryview]
-"""Memory for what clients write: of so many bytes, with any content."""
 
 
 class NbdViolation(Exception):
@@ -55,7 +51,7 @@ class NbdConnection:
         self._sock, self._send = sock, sock.sendall
         self._channel = SocketChannel(sock, SpinPolicy(), spin_for_s=_POLL_S)
         self._export = export
-        self._batch = NbdBatch(store)
+        self._batch = NbdBatch(store, new_buffer)
         self._view = new_buffer(_BUFFER_BYTES)
         self._start = self._end = 0
 

@@ -12,10 +12,10 @@ from typing import Self
 
 from motet.domain.errors import BadInput
 from motet.remote_memory.borrower.store_operation import PageStore
+from motet.remote_memory.nbd.nbd_batch import NewBuffer
 from motet.remote_memory.nbd.nbd_connection import (
     NbdConnection,
     NbdViolation,
-    NewBuffer,
     peer_user,
 )
 from motet.remote_memory.nbd.nbd_options import NbdExport
@@ -35,7 +35,7 @@ class NbdServer:
         self, path: Path, store: PageStore, name: str, new_buffer: NewBuffer | None = None
     ) -> None:
         """`name`: of the export; clients may leave it out. An old socket is replaced.
-        `new_buffer`: memory that the store's lenders on this host can read."""
+        `new_buffer`: memory that the store's lenders on this host can access."""
         self.path = path
         self._new_buffer = new_buffer or _new_buffer
         self._store, self._export = store, NbdExport(name, store.size_bytes)

@@ -72,6 +72,9 @@ def test_a_device_pages_to_a_lender_and_survives_its_end(folder: Path) -> None:
         metrics = said(folder, "status", "--prometheus")
         assert re.search(r'^motet_memory_slabs\{.*state="lent"\} 1\.0$', metrics, re.M)
         assert re.search(r'^motet_memory_device_up\{device="swap",.*\} 1\.0$', metrics, re.M)
+        # Large enough that the lender writes it into the device's memory itself.
+        assert client.call(READ, 0, len(content(1, 64))) == (0, content(1, 64))
+        assert document(folder, "status")["devices"][0]["read_remote_pages"] == 64
         assert lender.end(signal.SIGINT)[0] in (0, 130)
         assert client.call(READ, 0, len(content(1, 64))) == (0, content(1, 64))
         assert isinstance(run(folder, "down").exception, BadInput)
