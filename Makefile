@@ -68,7 +68,7 @@ readme: $(INSTALLED) ## Run the code blocks of the README and of the guides
 bench: $(INSTALLED_BENCH) ## Measure; writes benchmarks/results
 	@set -e; for script in $(filter-out benchmarks/cruise_testbed.py benchmarks/harmony_profiles.py benchmarks/harmony_simulation.py benchmarks/schedulers.py benchmarks/evidence_table.py benchmarks/remote_memory_all.py benchmarks/slaq_fit.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script; done
 
-bench-memory: $(INSTALLED_TEST) ## Measure remote memory (root, 25 minutes); writes its records and pages
+bench-memory: $(INSTALLED_TEST) ## Measure remote memory (root, 35 minutes); writes its records and pages
 	@$(BIN)/python benchmarks/remote_memory_all.py; status=$$?; \
 	$(BIN)/python benchmarks/evidence_table.py --report recorded; exit $$status
 

@@ -2,6 +2,8 @@
 
     python benchmarks/memory_prefetch.py [--quick]
 
+The results are in results/memory_prefetch.json.
+
 A device reads single pages, as a page fault does, from a lender in another process and from a
 backup disk that answers a request in 3 ms (a rotating disk, or one limited to 300 requests per
 second; modelled by a pause). `RemoteBuffer` reads blocks of 1 MiB from the lender. Coverage: share
@@ -148,9 +150,9 @@ def device_figures(
         )
         figures.append(
             Figure(
-                f"{name}, {workload}: {coverage:.0%}, {rate:.0%}",
-                f"{us:.0f} us",
-                f"{plain_us:.0f} us",
+                f"{name}: {workload}",
+                f"{us:.0f} µs, {cpu:.0f} µs CPU, {coverage:.0%}, {rate:.0%}",
+                f"{plain_us:.0f} µs, {plain_cpu:.0f} µs CPU",
                 plain_us / us,
             )
         )
@@ -175,9 +177,9 @@ def block_figures(folder: Path, endpoint: Endpoint, secret: bytes, reads: int) -
             plain, ahead = (cache.hits / len(blocks) for cache in caches)
             figures.append(
                 Figure(
-                    f"buffer, {workload}: found {plain:.0%} -> {ahead:.0%}",
-                    f"{taken[1]:.0f} us",
-                    f"{taken[0]:.0f} us",
+                    f"buffer: {workload}",
+                    f"{taken[1]:.0f} µs, {ahead:.0%} found",
+                    f"{taken[0]:.0f} µs, {plain:.0%} found",
                     taken[0] / taken[1],
                 )
             )

@@ -6,7 +6,8 @@ Placement, head room and eviction are the code of lenders and devices. Peers are
 figures of 32 machines (figure 2.18), or the rules that leave out one idea. The targets belong to
 containers that page out as much as the chapter's utilisation says, because copies of pages that
 were read back keep their place on the device (`KEPT`); without that they page out what exceeds
-their limits, and the gain is smaller. `--quick` simulates 100 machines.
+their limits, and the gain is smaller. `--quick` simulates 100 machines. The results are in
+results/memory_simulation.json; they depend on the seeds alone, but for the CPU time.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from motet.sim.remote_memory.replay import LendingRules
 from motet.sim.remote_memory.strategies import STRATEGIES
 from motet.sim.remote_memory.summary import PAPER_WITH, Balance, LendingSummary
 from support.figures import RESULTS, Figure, parser, report
+from support.memory_figures import RULE, SEEDS
 
 MOST_CPU_S = 60.0
 GAIN = 1.47
@@ -36,20 +38,25 @@ def paper_figures(machines: int, seeds: int) -> list[Figure]:
     runs = [simulated(assumed, LendingRules(), seed) for seed in range(seeds)]
     without, best = _mean([run.without for run in runs]), _mean([_best(run) for run in runs])
     gain = best.utilisation / without.utilisation
+    used = f"{best.utilisation:.1%}", f"{without.utilisation:.1%}"
     figures = [
-        Figure(
-            f"{machines} machines: utilisation",
-            f"{best.utilisation:.1%}",
-            f"{without.utilisation:.1%} without",
-        ),
-        Figure("  gain of utilisation", f"{gain:.2f}x", f"{GAIN}x", gain, GAIN),
+        Figure(f"{machines} machines: utilisation", *used),
+        Figure("gain of utilisation", f"{gain:.2f}x", f"{GAIN}x", gain, GAIN),
     ]
     for name, found, before, target in (
         ("max/median", best.max_median, without.max_median, PAPER_WITH.max_median),
         ("max/min", best.max_min, without.max_min, PAPER_WITH.max_min),
     ):
-        peer = f"{before:.2f} without"
-        figures.append(Figure(f"  {name}", f"{found:.2f}", peer, found, target, at_least=False))
+        figures.append(
+            Figure(
+                f"{machines} machines: {name}",
+                f"{found:.2f}",
+                f"{before:.2f}",
+                found,
+                target,
+                at_least=False,
+            )
+        )
     return figures
 
 
@@ -61,29 +68,15 @@ def _mean(balances: list[Balance]) -> Balance:
     return Balance(*np.mean([astuple(each) for each in balances], axis=0).tolist())
 
 
-def main_figures(shown: SimulatedLending) -> list[Figure]:
-    """Without lending, and with two choices and batch eviction."""
-    rows = (("without lending", shown.without), ("with", _best(shown)))
-    return [
-        Figure(
-            f"{shown.assumed.machines:,} machines, {name}",
-            f"{found.max_median:.2f}, {found.max_min:.2f}",
-            f"{found.utilisation:.1%} used",
-        )
-        for name, found in rows
-    ]
-
-
-def strategy_figures(summary: LendingSummary) -> list[Figure]:
-    """Balance and evictions of one strategy."""
-    ratios = f"{summary.balance.max_median:.2f}, {summary.balance.max_min:.2f}"
+def strategy_figure(summary: LendingSummary) -> Figure:
+    """Utilisation, max/median and max/min; evictions, and how many of them were of busy slabs."""
     busy = summary.busy_evictions / max(summary.evictions, 1)
-    return [
-        Figure(
-            summary.name, ratios, f"{summary.remote:.1%} remote, {summary.balance.utilisation:.1%}"
-        ),
-        Figure("  evictions, of busy slabs", f"{summary.evictions:,}", f"{busy:.1%}"),
-    ]
+    evictions = f"{summary.evictions:,}, {busy:.1%}"
+    return Figure(f"{RULE}{summary.name}", _cells(summary.balance), evictions)
+
+
+def _cells(found: Balance) -> str:
+    return f"{found.utilisation:.1%}, {found.max_median:.2f}, {found.max_min:.2f}"
 
 
 def main() -> None:
@@ -93,9 +86,9 @@ def main() -> None:
     began_s = time.process_time()
     shown = simulated(LoadAssumptions(machines=machines, kept=KEPT), LendingRules(), 0)
     taken_s = time.process_time() - began_s
-    figures = [*paper_figures(32, 2 if given.quick else 10), *main_figures(shown)]
-    for summary in shown.summaries:
-        figures += strategy_figures(summary)
+    figures = paper_figures(32, 2 if given.quick else SEEDS)
+    figures.append(Figure(f"{RULE}no remote memory", _cells(shown.without), ", "))
+    figures += [strategy_figure(summary) for summary in shown.summaries]
     seconds = Figure(
         f"CPU seconds, {len(STRATEGIES)} strategies",
         f"{taken_s:.1f}",
@@ -105,8 +98,7 @@ def main() -> None:
         at_least=False,
     )
     plain = simulated(LoadAssumptions(machines=machines), LendingRules(), 0)
-    for summary in plain.summaries[:1]:
-        figures += strategy_figures(replace(summary, name="without copies of resident pages"))
+    figures.append(strategy_figure(replace(plain.summaries[0], name="two choices, `--kept 0`")))
     report("memory_simulation", shown.heading, [*figures, seconds])
     save_balance_figure(balance_columns(shown), RESULTS / "memory_simulation_balance.png")
 

@@ -4,8 +4,9 @@
     python benchmarks/remote_memory_all.py --report [PART ...]
 
 Runs each benchmark, keeps its results as a record, goes on after a failure or after twice the time
-that a part takes, and writes the tables of docs/systems/infiniswap.md from the records; `--report`
-does only that. All parts take 25 minutes on an idle machine. Ends with status 1 if one has failed.
+that a part takes, and writes the tables of docs/systems/infiniswap.md and one of harmony.md from
+the records; `--report` does only that. All parts take 35 minutes on an idle machine. Ends with
+status 1 if one has failed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from support.infiniswap_page import PARTS, Part
 from support.pages import put_into
 from support.records import RecordMissing, keep
 
-PAGE = ROOT / "docs" / "systems" / "infiniswap.md"
+PAGES = ROOT / "docs" / "systems"
 BEFORE = "## What it cannot do"
 LONGEST = 2
 """A part is ended after so many times the time that it takes on an idle machine."""
@@ -45,7 +46,7 @@ def main() -> None:
         return
     chosen = [part for part in PARTS if part.name in given.only]
     if os.geteuid() and any(part.needs_root for part in chosen):
-        sys.exit("remote_memory_all.py: needs root; without it: --only device")
+        sys.exit("remote_memory_all.py: needs root; without it: --only device prefetch simulation")
     measured = [part for part in chosen if measure(part)]
     write(measured)
     failed = [part.name for part in chosen if part not in measured]
@@ -55,10 +56,11 @@ def main() -> None:
 
 def measure(part: Part) -> bool:
     """Whether there are results, which are the record then."""
-    print(f"== {part.name}: {part.record}.py, about {part.minutes} min", flush=True)
+    print(f"== {part.name}: {' '.join(part.script)}, about {part.minutes} min", flush=True)
     (RESULTS / f"{part.record}.json").unlink(missing_ok=True)
     began_s = time.monotonic()
-    process = subprocess.Popen([sys.executable, HERE.parent / f"{part.record}.py"])
+    script, *options = part.script
+    process = subprocess.Popen([sys.executable, HERE.parent / script, *options])
     try:
         status = process.wait(LONGEST * 60 * part.minutes)
     except subprocess.TimeoutExpired:
@@ -79,11 +81,11 @@ def write(parts: Sequence[Part]) -> None:
     """Put the tables of these parts into the page."""
     for part in parts:
         try:
-            put_into(PAGE, part.section(), HERE.name, BEFORE, part.name)
+            put_into(PAGES / part.page, part.section(), HERE.name, BEFORE, part.name)
         except RecordMissing as missing:
             print(f"{part.name}: not written: {missing}", file=sys.stderr)
         else:
-            print(f"written: {PAGE}: {part.name}")
+            print(f"written: {part.page}: {part.name}")
 
 
 if __name__ == "__main__":

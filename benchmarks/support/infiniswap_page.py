@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from support.infiniswap_claims import as_root, best_of
-from support.memory_figures import PROGRAM_MB
+from support.memory_figures import PROGRAM_MB, RULE, SEEDS
 from support.pages import Row, table
 from support.records import Record
 
@@ -21,24 +21,37 @@ PAPER_BALANCE = {
     "mean of a host, MB": "1.47 times as much",
     "passes per second with 50 %": "3 to 6 times as fast",
 }
+PAPER_FEW = ("chapter, figure 2.18", "40.8 % → 60 %", "2.36 → 1.6", "22.5 → 2.7")
 PAPER_LENDER = {"median of requests per second": "at least 0.98", "median of p99": "at most 1.04"}
 
 
 @dataclass(frozen=True)
 class Part:
-    """`name`: of the section. `record`: of the benchmark NAME.py. `minutes`: that it takes.
-    `needs_root`: to measure it."""
+    """`name`: of the section. `record`: of the benchmark NAME.py, or of `command`. `minutes`: that
+    it takes. `needs_root`: to measure it. `page`: in docs/systems."""
 
     name: str
     record: str
     minutes: int
     needs_root: bool
     text: Callable[[Record], str]
+    command: tuple[str, ...] = ()
+    page: str = "infiniswap.md"
+
+    @property
+    def script(self) -> tuple[str, ...]:
+        """The benchmark and its arguments."""
+        return self.command or (f"{self.record}.py",)
 
     def section(self) -> str:
         """The table, and how it was made. Raises RecordMissing."""
         record = Record.read(self.record)
-        return f"{self.text(record)}\n\n{_conditions(record)}"
+        return f"{self.text(record)}\n\n{self._conditions(record)}"
+
+    def _conditions(self, record: Record) -> str:
+        made = record.made
+        command = as_root(record) if self.needs_root else made["command"]
+        return f"`{command}`, {made['date']}, load {made['load']}."
 
 
 def _device(record: Record) -> str:
@@ -158,6 +171,77 @@ def _balance(record: Record) -> str:
     )
 
 
+def _prefetch(record: Record) -> str:
+    """Shares are those of the slow disk, where pages are read ahead in the same order."""
+    rows = []
+    for workload in _after(record, "slow disk: "):
+        disk, lent = f"slow disk: {workload}", f"lender: {workload}"
+        _, _, coverage, rate = record.measured(disk).split(", ")
+        read_us = _change(record.peer(disk), record.measured(disk), 0)
+        cpu_us = _change(record.peer(lent), record.measured(lent), 1)
+        rows.append([workload, _percent(coverage), _percent(rate), read_us, cpu_us])
+    blocks = [
+        [name, *(_percent(side(f"buffer: {name}")) for side in (record.peer, record.measured))]
+        for name in _after(record, "buffer: ")
+    ]
+    head = ["reads of pages", "foreseen", "hit rate", "disk of 3 ms", "CPU with a lender"]
+    return "\n\n".join(
+        [
+            table(head, rows),
+            "Blocks of 1 MiB of a `RemoteBuffer` with a lender:",
+            table(["reads of blocks", "reads ahead in order", "`prefetch=True`"], blocks),
+        ]
+    )
+
+
+def _change(before: str, after: str, place: int) -> str:
+    """From one to the other, of times at this place in `31 µs, 19 µs CPU, ...`."""
+    first, second = (text.split(", ")[place].split()[0] for text in (before, after))
+    return f"{first} → {second} µs"
+
+
+def _percent(text: str) -> str:
+    return text.replace("%", " %")
+
+
+def _simulation(record: Record) -> str:
+    rules = [
+        [
+            *(name, *_percent(record.measured(f"{RULE}{name}")).split(", ")),
+            *_percent(record.peer(f"{RULE}{name}")).split(", "),
+        ]
+        for name in _after(record, RULE)
+    ]
+    head = ["1,000 machines, `--kept 0.65`", "utilisation", "max/median", "max/min", "evictions"]
+    few = "32 machines: "
+    ratios = [
+        _percent(f"{record.peer(few + name)} → {record.measured(few + name)}")
+        for name in _after(record, few)
+    ]
+    columns = ["32 machines, without → with", *_after(record, few)]
+    (seconds,) = _with(record, "CPU seconds")
+    return "\n\n".join(
+        [
+            "Seed 0, means of the second half:",
+            table([*head, "of busy slabs"], rules),
+            f"On 32 machines, as in the chapter, means of {SEEDS} seeds:",
+            table(columns, [["here, `--kept 0.65`", *ratios], PAPER_FEW]),
+            f"The four simulations take {record.measured(seconds)} s of CPU time.",
+        ]
+    )
+
+
+def _spill(record: Record) -> str:
+    rows = [
+        [
+            *(name.partition("(")[2].rstrip(")"), record.measured(name), record.peer(name)),
+            record.judged(name, 1),
+        ]
+        for name in record.figures
+    ]
+    return table(["disk", "epoch: lender", "epoch: disk", "ratio"], rows)
+
+
 PARTS = (
     Part("device", "remote_memory", 4, False, _device),
     Part("nbdkit", "remote_memory_beside_nbdkit", 4, True, _beside),
@@ -166,13 +250,13 @@ PARTS = (
     Part("failures", "remote_memory_failures", 5, True, _failures),
     Part("lender", "remote_memory_lender", 2, True, _lender),
     Part("balance", "remote_memory_balance", 2, True, _balance),
+    Part("prefetch", "memory_prefetch", 2, False, _prefetch),
+    Part("simulation", "memory_simulation", 3, False, _simulation),
+    Part(
+        *("spill", "spilling_remote", 5, True, _spill, ("spilling.py", "--part", "remote")),
+        page="harmony.md",
+    ),
 )
-
-
-def _conditions(record: Record) -> str:
-    made = record.made
-    command = made["command"] if record.name == "remote_memory" else as_root(record)
-    return f"`{command}`, {made['date']}, load {made['load']}."
 
 
 def _after(record: Record, beginning: str) -> list[str]:

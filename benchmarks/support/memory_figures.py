@@ -8,5 +8,9 @@ PROGRAM_MB = 128
 """What an unmodified program uses, about."""
 LOST = "throughput lost: "
 """The beginning of the figures of events."""
+RULE = "rule: "
+"""The beginning of the figures of rules in the simulation of many machines."""
+SEEDS = 10
+"""Simulations of 32 machines."""
 NO_EVENT = f"{LOST}no event"
 """The same figure of windows in which nothing happens."""
