@@ -12,8 +12,8 @@ from pathlib import Path
 from nbd_client import FLUSH, READ, WRITE, NbdClient
 from remote_memory_parts import PAGE
 
-RUN_PAGES = 8
-"""Most pages of one request."""
+RUN_PAGES = 32
+"""Most pages of one request: lenders on the host write large reads into the reply."""
 _STAMP = struct.Struct("<QQ")
 
 
@@ -28,7 +28,7 @@ def _never(began_s: float) -> bool:
 
 
 class VersionedWriter(threading.Thread):
-    """Writes and reads its pages: every `writers`-th run of eight, so it knows what is there.
+    """Writes and reads its pages: every `writers`-th run, so it knows what is there.
 
     Writes may fail if `failed_since` the moment of their begin; their pages have the old or the new
     content, and never the old one again after the new one was read.
