@@ -22,14 +22,9 @@ from functools import partial
 
 from motet.aggregation.aggregator.broadcasts import Missing
 from motet.aggregation.aggregator.peers import PeerConnections
-from motet.aggregation.aggregator.replication import (
-    COPY_BYTES,
-    CarryOut,
-    Replication,
-    copy_message,
-    tensor_groups,
-)
+from motet.aggregation.aggregator.replication import CarryOut, Replication
 from motet.aggregation.aggregator.tenant import Tenant
+from motet.aggregation.aggregator.tensor_copies import COPY_BYTES, copy_message, tensor_groups
 from motet.aggregation.tensors.job_tensors import Effects
 from motet.aggregation.wire.job_requests import groups_as_json
 from motet.aggregation.wire.message_kinds import CopyStatus

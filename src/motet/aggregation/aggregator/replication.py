@@ -10,92 +10,35 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from functools import partial
 
 from motet.aggregation.aggregator.answer_thread import AnswerThread
 from motet.aggregation.aggregator.peers import PeerConnections
 from motet.aggregation.aggregator.tenant import Tenant
+from motet.aggregation.aggregator.tensor_copies import COPY_BYTES, copy_message, tensor_groups
 from motet.aggregation.tensors.gradient_memory import TorchTensor, array_over
 from motet.aggregation.tensors.job_tensors import Effects
-from motet.aggregation.tensors.tensor_slot import NO_VALUES, SlotWork, TensorSlot
-from motet.aggregation.wire.job_requests import groups_as_json
+from motet.aggregation.tensors.tensor_slot import NO_VALUES, SlotWork
 from motet.aggregation.wire.peer_requests import (
     ApplyStep,
-    CopyTensors,
     DropReplica,
     KeepBroadcast,
     PeerMessage,
 )
-from motet.aggregation.wire.tensor_image import TensorImage, encode_images
 from motet.aggregation.wire.tensor_spec import GroupOptions
-from motet.domain.arrays import Array
 from motet.domain.errors import MotetError, NotFound
 from motet.transport import Buffer
 
-COPY_BYTES = 4 << 20
-"""Values and states that one message copies, unless a tensor is larger."""
 QUIET_WITHIN_S = 0.1
 """A job that is never quiet is copied after this time all the same."""
+REST = 3
+"""... and after so many times what the copy before took, if that is less."""
 
 CarryOut = Callable[[Tenant, Effects], None]
-
-
-def copy_message(
-    tenant: Tenant,
-    slots: Sequence[TensorSlot],
-    replicas: Sequence[str],
-    *,
-    are_replicas: bool,
-    without_arrays: Collection[int] = (),
-) -> tuple[CopyTensors, list[Array]]:
-    """Whole tensors, with views of their arrays; call it with the job's lock."""
-    optimizer, workers = tenant.tensors.optimizer, tenant.tensors.workers
-    assert optimizer is not None
-    images, buffers = encode_images(
-        [
-            TensorImage(slot.number, slot.version, None)
-            if slot.number in without_arrays
-            else slot.image()
-            for slot in slots
-        ]
-    )
-    message = CopyTensors(
-        tenant.access.job,
-        tuple(slot.number for slot in slots),
-        tuple(slot.spec for slot in slots),
-        optimizer.kind,
-        groups_as_json(optimizer),
-        () if workers is None else workers.changes,
-        images.decode(),
-        are_replicas,
-        tuple(replicas),
-    )
-    return message, buffers
-
-
-def tensor_groups(
-    tenant: Tenant, numbers: Sequence[int], limit_bytes: float
-) -> Iterator[list[int]]:
-    """Whole tensors, at least one, with values and states of so many bytes at most if possible.
-    Raises NotFound."""
-    with tenant.lock:
-        slots = tenant.tensors.slots
-        missing = [n for n in numbers if n not in slots]
-        if missing:
-            raise NotFound(f"tensor {missing[0]} of job {tenant.access.job} is not here")
-        sizes = {n: slots[n].memory_bytes for n in numbers}
-    group: list[int] = []
-    size_bytes = 0
-    for number in numbers:
-        if group and size_bytes + sizes[number] > limit_bytes:
-            yield group
-            group, size_bytes = [], 0
-        group.append(number)
-        size_bytes += sizes[number]
-    if group:
-        yield group
 
 
 def after_all(count: int, call: Callable[[], None]) -> Callable[[], None]:
@@ -124,18 +67,23 @@ class Replication:
 
     def begin(self, tenant: Tenant, numbers: Sequence[int], peer: str) -> None:
         """Copy tensors to a peer, some after the other, while the workers compute; returns once it
-        has all. Raises NotFound, Unreachable."""
-        for group in tensor_groups(tenant, numbers, COPY_BYTES):
-            self.await_quiet(tenant)
-            self._copy(tenant, group, peer)
+        has all. Copies of a job that is never quiet take a quarter of the time: they follow the
+        rate of the link, and leave it to the job's steps for the rest.
 
-    def await_quiet(self, tenant: Tenant) -> None:
+        Raises NotFound, Unreachable.
+        """
+        within_s = QUIET_WITHIN_S
+        for group in tensor_groups(tenant, numbers, COPY_BYTES):
+            self.await_quiet(tenant, within_s)
+            within_s = min(REST * self._copy(tenant, group, peer), QUIET_WITHIN_S)
+
+    def await_quiet(self, tenant: Tenant, within_s: float = QUIET_WITHIN_S) -> None:
         """Return when the workers compute: copies take no time of a step then."""
         quiet = threading.Event()
         with tenant.lock:
             effects = tenant.tensors.when_quiet(partial(self._answers.run, quiet.set))
         self._carry_out(tenant, effects)
-        quiet.wait(QUIET_WITHIN_S)
+        quiet.wait(within_s)
 
     def refresh(self, tenant: Tenant, numbers: Sequence[int], call: Callable[[], None]) -> None:
         """Send the replicas of tensors their contents again; `call` once they have them."""
@@ -192,35 +140,64 @@ class Replication:
         message = KeepBroadcast(tenant.access.job, step, index)
         self._send(tenant, [0], peer, message, [payload] if payload else [], call)
 
-    def _copy(self, tenant: Tenant, group: Sequence[int], peer: str) -> None:
+    def _copy(self, tenant: Tenant, group: Sequence[int], peer: str) -> float:
+        """Returns the seconds that it took, without the wait for computations.
+
+        First replicas: steps go on as soon as the copy is on its way, since the peer handles what
+        it is sent in order. Others hold them until the new replica counts, because the former one
+        counts again if that fails.
+        """
         held: dict[int, threading.Event] = {}
         try:
             self._hold(tenant, group, held)
-            with tenant.lock:
-                slots = [tenant.tensors.slots[n] for n in group if n in tenant.tensors.slots]
-                if len(slots) < len(group):
-                    raise NotFound(f"a tensor of job {tenant.access.job} was moved meanwhile")
-                nowhere = [""] * len(slots)
-                message, buffers = copy_message(tenant, slots, nowhere, are_replicas=True)
-                former = {n: tenant.replica_at[n] for n in group if n in tenant.replica_at}
-                # Values that are loaded meanwhile follow the copy.
-                tenant.replica_at |= dict.fromkeys(group, peer)
-            try:
-                self._peers.ask(peer, message, buffers)
-            except MotetError:
-                with tenant.lock:
-                    for number in group:
-                        tenant.replica_at.pop(number, None)
-                    tenant.replica_at |= former
-                raise
+            began_s = time.monotonic()
+            former, copied = self._send_copy(tenant, group, peer)
+            if not former:
+                self._resume(tenant, held)
+            copied.result()
             for number, place in former.items():
                 if place != peer:
                     dropped = DropReplica(tenant.access.job, number)
                     self._peers.send(place, dropped, [], lambda error: None)
         finally:
-            with tenant.lock:
-                effects = tenant.tensors.resume([n for n in held if n in tenant.tensors.slots])
-            self._carry_out(tenant, effects)
+            self._resume(tenant, held)
+        return time.monotonic() - began_s
+
+    def _send_copy(
+        self, tenant: Tenant, group: Sequence[int], peer: str
+    ) -> tuple[dict[int, str], Future[None]]:
+        """Of tensors that are held. Returns where their former replicas are, and a future that ends
+        when the peer has the new ones. Raises NotFound."""
+        copied: Future[None] = Future()
+        with tenant.lock:
+            slots = [tenant.tensors.slots[n] for n in group if n in tenant.tensors.slots]
+            if len(slots) < len(group):
+                raise NotFound(f"a tensor of job {tenant.access.job} was moved meanwhile")
+            nowhere = [""] * len(slots)
+            message, buffers = copy_message(tenant, slots, nowhere, are_replicas=True)
+            former = {n: tenant.replica_at[n] for n in group if n in tenant.replica_at}
+            # What is done to them meanwhile follows the copy.
+            tenant.replica_at |= dict.fromkeys(group, peer)
+
+        def answered(error: MotetError | None) -> None:
+            if error is None:
+                copied.set_result(None)
+                return
+            with tenant.lock:  # Before the answers to steps that have followed the copy.
+                for number in group:
+                    tenant.replica_at.pop(number, None)
+                tenant.replica_at |= former
+            copied.set_exception(error)
+
+        self._peers.send(peer, message, buffers, answered)
+        return former, copied
+
+    def _resume(self, tenant: Tenant, held: dict[int, threading.Event]) -> None:
+        """Let computations go on, once."""
+        with tenant.lock:
+            effects = tenant.tensors.resume([n for n in held if n in tenant.tensors.slots])
+        held.clear()
+        self._carry_out(tenant, effects)
 
     def _hold(self, tenant: Tenant, group: Sequence[int], held: dict[int, threading.Event]) -> None:
         """Return when nothing is computed for these tensors, until they are resumed."""
