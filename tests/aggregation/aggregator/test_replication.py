@@ -6,6 +6,8 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -13,10 +15,14 @@ import pytest
 from aggregation_training import AggregatorPool, SmallTraining, Values, same, same_state
 from link_to_cut import LinkToCut
 from motet.aggregation.agent.numpy_agent import NumpyAgent
+from motet.aggregation.aggregator.peer_handlers import PEER_HANDLERS
 from motet.aggregation.aggregator.peers import PeerConnections
+from motet.aggregation.aggregator.replication import QUIET_WITHIN_S, REST, Replication
+from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.wire.aggregator_control import JobAccess
-from motet.aggregation.wire.peer_requests import ApplyStep
+from motet.aggregation.wire.peer_requests import ApplyStep, CopyTensors
 from motet.domain.errors import JobFailed, MotetError, NotFound
+from motet.transport import Request
 from waiting import wait_until
 
 TRAINING = SmallTraining(steps=12, kind="adamw", options={"lr": 0.1})
@@ -319,4 +325,60 @@ def test_the_last_joint_copy_survives(pool: AggregatorPool) -> None:
     pool.aggregators[1 - victim].promote(1, tensors)
     pool.table.move(tensors, 1 - victim)
     agent.broadcast([np.arange(4)])
+    agent.close()
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_a_step_begins_before_its_first_replica_has_arrived(
+    pool: AggregatorPool, monkeypatch: pytest.MonkeyPatch, is_refused: bool
+) -> None:
+    agent, values = one_worker(pool)
+    passed_on = threading.Event()
+    send, copy = PeerConnections.send, PEER_HANDLERS[CopyTensors.kind]
+
+    def noted(peers: PeerConnections, peer: str, message: Any, *others: Any) -> None:
+        send(peers, peer, message, *others)
+        if isinstance(message, ApplyStep):
+            passed_on.set()
+
+    def delayed(services: Any, tenant: Tenant, message: CopyTensors, request: Request) -> None:
+        assert passed_on.wait(60)
+        if is_refused:
+            raise JobFailed("no room")
+        copy.carry_out(services, tenant, message, request)
+
+    monkeypatch.setattr(PeerConnections, "send", noted)
+    handlers = {CopyTensors.kind: replace(copy, carry_out=delayed)}
+    tenants = [each.tenant(1) for each in pool.aggregators]
+    with (
+        mock.patch.dict(PEER_HANDLERS, handlers),  # type: ignore[arg-type]
+        ThreadPoolExecutor(1) as threads,
+    ):
+        copied = threads.submit(pool.aggregators[0].replicate, 1, EVERY, pool.peer(1))
+        wait_until(lambda: len(tenants[0].replica_at) == len(EVERY))
+        end_step(agent)
+        agent.pull(0, values[0]).wait(60)
+        if is_refused:
+            with pytest.raises(JobFailed, match="no room"):
+                copied.result(60)
+        else:
+            copied.result(60)
+    versions = {slot.version for slot in tenants[1].replicas.values()}
+    assert versions == (set() if is_refused else {1})
+    assert (tenants[0].replica_at == {}) == is_refused
+    assert lost_replicas(pool) == ()
+    agent.close()
+
+
+@pytest.mark.parametrize(("taken_s", "expected_s"), [(0.004, 0.004 * REST), (5.0, QUIET_WITHIN_S)])
+def test_a_job_that_is_never_quiet_is_copied_at_the_rate_of_the_link(
+    pool: AggregatorPool, monkeypatch: pytest.MonkeyPatch, taken_s: float, expected_s: float
+) -> None:
+    agent, _ = one_worker(pool)
+    patience_s: list[float] = []
+    monkeypatch.setattr("motet.aggregation.aggregator.replication.COPY_BYTES", 1)
+    monkeypatch.setattr(Replication, "_copy", lambda *_: taken_s)
+    monkeypatch.setattr(Replication, "await_quiet", lambda *given: patience_s.append(given[2]))
+    pool.aggregators[0].replicate(1, EVERY, pool.peer(1))
+    assert patience_s == [QUIET_WITHIN_S, *[expected_s] * (len(EVERY) - 1)]
     agent.close()
