@@ -67,8 +67,8 @@ class Replication:
 
     def begin(self, tenant: Tenant, numbers: Sequence[int], peer: str) -> None:
         """Copy tensors to a peer, some after the other, while the workers compute; returns once it
-        has all. Copies of a job that is never quiet take a quarter of the time: they follow the
-        rate of the link, and leave it to the job's steps for the rest.
+        has all. A job that is never quiet has three quarters of the time for itself, less where
+        the link is so slow that `QUIET_WITHIN_S` is no three times a copy.
 
         Raises NotFound, Unreachable.
         """
