@@ -23,9 +23,10 @@ from motet.domain.units import NEVER_US, exact_seconds
 from motet.engine.actions.checks import DecisionProblem, problem_of
 from motet.engine.actions.closed_machines import naming_closed_machines
 from motet.engine.actions.delays import without_delayed
-from motet.engine.actions.diff import SlotChange, changes_of, partners_of
+from motet.engine.actions.diff import SlotChange, changes_of
 from motet.engine.actions.fitting import Fitting, Overcommitted
 from motet.engine.actions.granted_sizes import Proposals, looking_again, with_placed_sizes
+from motet.engine.actions.partners import Partners
 from motet.engine.actions.preemption_limits import (
     PreemptionLimits,
     Protection,
@@ -59,7 +60,7 @@ class CheckedDecision:
 
     snapshot: Snapshot
     decision: Decision
-    partners: Mapping[int, Sequence[int]]
+    partners: Partners
 
 
 class Engine:
@@ -222,7 +223,7 @@ class Engine:
 
     def _feasible(
         self, wanted: Decision, snapshot: Snapshot, staying: StayingJobs, *, divides: bool
-    ) -> tuple[Decision, Mapping[int, Sequence[int]]]:
+    ) -> tuple[Decision, Partners]:
         """The decision within the limits of preemptions, queues and machines, and the jobs that
         share GPUs. `divides`: whether the policy has chosen the sizes of elastic jobs.
 
@@ -239,11 +240,11 @@ class Engine:
                 decision = with_placed_sizes(*granted, closed_by)
             fitted = self._fitted(decision, snapshot)
             if not snapshot.queues.are_limited:
-                return fitted, partners_of(fitted, snapshot)
+                return fitted, Partners(fitted, snapshot.jobs)
             lacks = (decision.gpus > 0) & (fitted.gpus == 0) & (wanted.gpus == 0)
             more = {*np.flatnonzero(lacks).tolist()} - excluded
             if not more:  # Also if the limits let a job run that is excluded.
-                return fitted, partners_of(fitted, snapshot)
+                return fitted, Partners(fitted, snapshot.jobs)
             excluded |= more
 
     def _limited(
@@ -271,7 +272,7 @@ class Engine:
 
     def _placed(self, decision: Decision, snapshot: Snapshot) -> Decision:
         """Raises Overcommitted."""
-        partners = partners_of(decision, snapshot)
+        partners = Partners(decision, snapshot.jobs)
         changes = self._changes(decision, snapshot, partners)
         closed = self.state.machines.closed
         return Fitting(snapshot, decision, self._planner, closed).fit(changes, partners)
@@ -316,7 +317,7 @@ class Engine:
         return snapshot
 
     def _changes(
-        self, decision: Decision, snapshot: Snapshot, partners: Mapping[int, Sequence[int]]
+        self, decision: Decision, snapshot: Snapshot, partners: Partners
     ) -> list[SlotChange]:
         state = self.state
         return changes_of(

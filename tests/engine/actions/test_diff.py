@@ -8,7 +8,8 @@ from decisions import decision, on, rows, state_with
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
 from motet.domain.snapshot import Snapshot
-from motet.engine.actions.diff import changes_of, partners_of
+from motet.engine.actions.diff import changes_of
+from motet.engine.actions.partners import Partners
 from motet.engine.state.cluster_state import ClusterState
 
 CLUSTER = ClusterSpec.of([4, 4])
@@ -17,7 +18,7 @@ ELASTIC = {"gpus": 2, "workers": 2, "min_workers": 1, "max_workers": 4, "worker_
 
 def changed(asked: Decision, snapshot: Snapshot) -> list[tuple[int, int, int]]:
     """(number, GPUs held, GPUs wanted)"""
-    partners = partners_of(asked, snapshot)
+    partners = Partners(asked, snapshot.jobs)
     found = changes_of(asked, snapshot, partners, has_elastic=True, has_shared=True)
     return [(change.number, change.held, change.wanted) for change in found]
 
@@ -52,8 +53,8 @@ def test_an_elastic_job_changes_with_its_workers() -> None:
 def test_jobs_of_one_group_are_partners_while_both_run() -> None:
     snapshot = snapshot_of({"gpus": 2}, {"gpus": 2}, {"gpus": 2})
     both = decision([2, 2, 0], group=rows(7, 7, -1))
-    assert partners_of(both, snapshot) == {10: (11,), 11: (10,)}
-    assert partners_of(decision([2, 0, 0], group=rows(7, 7, -1)), snapshot) == {}
+    assert Partners(both, snapshot.jobs) == {10: (11,), 11: (10,)}
+    assert Partners(decision([2, 0, 0], group=rows(7, 7, -1)), snapshot.jobs) == {}
 
 
 def test_the_later_of_two_running_jobs_moves_to_its_new_partner() -> None:
@@ -80,7 +81,7 @@ def shared_by_three() -> ClusterState:
 def test_the_jobs_of_a_group_name_each_other_in_the_order_of_the_policy() -> None:
     snapshot = snapshot_of(*[{"gpus": 2}] * 3)
     asked = decision([2, 2, 2], order=[2, 0, 1], group=rows(7, 7, 7))
-    assert partners_of(asked, snapshot) == {10: (12, 11), 11: (12, 10), 12: (10, 11)}
+    assert Partners(asked, snapshot.jobs) == {10: (12, 11), 11: (12, 10), 12: (10, 11)}
 
 
 def test_a_group_that_stays_together_does_not_change() -> None:

@@ -11,7 +11,8 @@ from decisions import decision, on, state_with
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
 from motet.domain.wait import Wait
-from motet.engine.actions.diff import changes_of, partners_of
+from motet.engine.actions.diff import changes_of
+from motet.engine.actions.partners import Partners
 from motet.engine.actions.fitting import Fitting, Overcommitted
 from motet.placement.planners import ConsolidatingPlanner
 
@@ -22,7 +23,7 @@ ELASTIC = {"gpus": 4, "workers": 4, "min_workers": 1, "max_workers": 4, "worker_
 def fitted(asked: Decision, *jobs: dict[str, int], closed: Any = (), **others: Any) -> Decision:
     state = state_with(*jobs, cluster=CLUSTER, **others)
     snapshot = state.snapshot()
-    partners = partners_of(asked, snapshot)
+    partners = Partners(asked, snapshot.jobs)
     changes = changes_of(asked, snapshot, partners, has_elastic=True, has_shared=False)
     machines = np.array(closed, dtype=np.int64)
     return Fitting(snapshot, asked, ConsolidatingPlanner(), machines).fit(changes, partners)

@@ -9,7 +9,8 @@ from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
 from motet.domain.snapshot import Placement
-from motet.engine.actions.diff import changes_of, partners_of
+from motet.engine.actions.diff import changes_of
+from motet.engine.actions.partners import Partners
 from motet.engine.actions.fitting import Overcommitted
 from motet.engine.actions.requests import Requests
 from motet.engine.actions.slots import Slots
@@ -35,7 +36,7 @@ def carried_out(
     state: ClusterState, asked: Decision, planner: ConsolidatingPlanner | None = None
 ) -> list[Action]:
     snapshot = state.snapshot()
-    partners = partners_of(asked, snapshot)
+    partners = Partners(asked, snapshot.jobs)
     changes = changes_of(asked, snapshot, partners, has_elastic=True, has_shared=True)
     requests = Requests(CLUSTER.gpus.tolist())
     for job, place in state.placements.items():

@@ -182,6 +182,8 @@ def _wrong_groups(decision: Decision) -> DecisionProblem | None:
     for row in rows[1:][is_same & (gpus[1:] != gpus[:-1])].tolist():
         text = f"group={decision.group[row]}: only jobs of equally many GPUs can share them"
         return DecisionProblem(text, row)
+    if not decision.places:
+        return None
     pairs = zip(rows[:-1][is_same].tolist(), rows[1:][is_same].tolist(), strict=True)
     for before, row in pairs:
         if decision.places.get(before) != decision.places.get(row):

@@ -27,7 +27,7 @@ from motet.domain.log_entry import MEASURE, NO_JOBS, NOWHERE, LogEntry, OtherJob
 from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
 from motet.domain.units import NEVER_US
 from motet.domain.wait import COMPARISONS, QUEUE_WAITS, WAITS
-from motet.engine.actions.diff import present_sets
+from motet.engine.actions.partners import present_sets
 from motet.engine.journal.blockers import (
     MOST_NAMED,
     NewWait,
