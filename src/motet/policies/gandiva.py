@@ -117,14 +117,14 @@ def _migrate_one(
 ) -> dict[int, Placement]:
     """The unpacked job on the most machines that fits on fewer, and its new placement."""
     jobs = snapshot.jobs
-    stays = (gpus > 0) & (jobs.held_gpus > 0) & (group == UNKNOWN) & (jobs.partner == UNKNOWN)
-    stays &= ~just_restored
     if (gpus != jobs.held_gpus).any():
         return {}  # Migrate only when allocations do not change.
+    stays = (gpus > 1) & (group == UNKNOWN) & (jobs.partner == UNKNOWN) & ~just_restored
+    rows = np.flatnonzero(stays)
     spread = [
-        (len(snapshot.placements[int(jobs.number[row])].machines), -int(jobs.number[row]), row)
-        for row in np.flatnonzero(stays).tolist()
-        if len(snapshot.placements[int(jobs.number[row])].machines) > 1
+        (machines, -number, row)
+        for row, number in zip(rows.tolist(), jobs.number[rows].tolist(), strict=True)
+        if (machines := len(snapshot.placements[number].machines)) > 1
     ]
     for machines, _, row in sorted(spread, reverse=True):
         if machines <= fewest_machines(snapshot.cluster.gpus, int(gpus[row])):
