@@ -39,18 +39,14 @@ def order_by(*keys: NDArray[np.int64] | NDArray[np.bool_] | NDArray[np.float64])
     return order
 
 
-def order_by_rank(group: Ints, rank: Ints, number: Ints) -> Ints:
-    """As `order_by`, for few groups and for ranks of which hardly any are equal."""
-    if len(rank) < MANY_ROWS:
-        return np.lexsort((number, rank, group))
-    order, is_sorted = _ordered_by_rank(rank.argsort(), group, rank, number)
-    return order if is_sorted else order_by(group, rank, number)
-
-
 @njit(cache=True)
-def _ordered_by_rank(by_rank: Ints, group: Ints, rank: Ints, number: Ints) -> tuple[Ints, bool]:
-    """False: there are too many groups."""
-    order, is_sorted = _sorted_by_few(by_rank, group)
+def ordered_by_rank(by_rank: Ints, group: Ints, rank: Ints, number: Ints) -> Ints:
+    """Rows by group, rank and number. `by_rank`: rows by rank, hardly any of which are equal, those
+    in any order. `group`: a few numbers from 0."""
+    least = most = np.int64(0)
+    for value in group:
+        most = max(most, value)
+    order = _counted(by_rank, group, least, most)
     last = UNKNOWN
     for end in range(len(order)):
         place, row = end, order[end]
@@ -61,7 +57,7 @@ def _ordered_by_rank(by_rank: Ints, group: Ints, rank: Ints, number: Ints) -> tu
             order[place] = order[place - 1]
             place -= 1
         order[place] = row
-    return order, is_sorted
+    return order
 
 
 @njit(cache=True)
@@ -81,6 +77,12 @@ def _sorted_by_few(order: Ints, key: Array) -> tuple[Ints, bool]:
         low, high = min(low, np.int64(value)), max(high, np.int64(value))
     if high > MOST_VALUES or low < -MOST_VALUES:
         return order, False
+    return _counted(order, key, low, high), True
+
+
+@njit(cache=True)
+def _counted(order: Ints, key: Array, low: np.int64, high: np.int64) -> Ints:
+    """`order` sorted by a key from `low` to `high`, equal ones as they stand."""
     ends = np.zeros(high - low + 2, np.int64)
     for value in key:
         ends[np.int64(value) - low + 1] += 1
@@ -90,7 +92,7 @@ def _sorted_by_few(order: Ints, key: Array) -> tuple[Ints, bool]:
         value = np.int64(key[row]) - low
         found[ends[value]] = row
         ends[value] += 1
-    return found, True
+    return found
 
 
 def running_first(jobs: JobTable) -> Ints:

@@ -25,7 +25,7 @@ from motet.allocation.keep_current import keep_current, next_multiple
 from motet.allocation.order import (
     JOINS,
     order_by,
-    order_by_rank,
+    ordered_by_rank,
     ranks_along,
     ranks_running_first,
     running_first_within,
@@ -86,9 +86,9 @@ class TiresiasLas(Policy):
         level, rank = changed["level"], changed["rank"]
         order = self._order(snapshot, level, rank)
         before_us = changed.get("executed_before_us", snapshot.memory["executed_before_us"])
-        service, ranks_jobs = (jobs.executed_us, before_us, self._limits), self._ranks_by_start
+        job, service = (jobs.number, jobs.gpus), (jobs.executed_us, before_us, self._limits)
         gpus, code, free, position, rank, left_us = _served(
-            order, jobs.gpus, snapshot.gpu_count, level, rank, *service, ranks_jobs
+            order, *job, snapshot.gpu_count, level, rank, *service, self._ranks_by_start
         )
         changed["rank"] = self._ranked(order, level, gpus, rank)
         recheck_us = self._next_move_us(snapshot, changed, gpus, left_us)
@@ -170,8 +170,9 @@ class TiresiasLas(Policy):
         return bool(self.thresholds)
 
     def _order(self, snapshot: Snapshot, level: Ints, rank: Ints) -> Ints:
+        """Rows in the order of service; only by rank if `_ranks_by_start`: `_served` sorts further."""
         if self._ranks_by_start:
-            return order_by_rank(level, rank, snapshot.jobs.number)
+            return rank.argsort()
         return order_by(level, *self._urgency(snapshot, level), *self._within(snapshot, rank))
 
     def _urgency(self, snapshot: Snapshot, level: Ints) -> list[Ints] | list[Floats]:
@@ -274,6 +275,7 @@ def _demoted(
 @njit(cache=True)
 def _served(
     order: Ints,
+    number: Ints,
     wanted_gpus: Ints,
     free_gpus: int,
     level: Ints,
@@ -284,7 +286,12 @@ def _served(
     ranks_by_start: bool,
 ) -> tuple[Ints, Ints, Ints, Ints, Ints, int]:
     """GPUs of the jobs and the columns of their reasons, in this order; their ranks from then on;
-    how long until a job with GPUs is demoted. One call, as a call takes longer than its work."""
+    how long until a job with GPUs is demoted. One call, as a call takes longer than its work.
+
+    `ranks_by_start`: `order` is by rank, and is sorted by level here.
+    """
+    if ranks_by_start:
+        order = ordered_by_rank(order, level, rank, number)
     gpus, code, free, position, _ = filled_in_order(order, wanted_gpus, free_gpus, True)
     if ranks_by_start:
         rank = ranks_running_first(order, level, gpus, rank)
