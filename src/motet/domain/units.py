@@ -101,4 +101,6 @@ def exact_seconds(time_us: int) -> str:
     """Microseconds as the shortest text of the same number of seconds: "12.5", "-0.000001"."""
     whole, fraction = divmod(abs(time_us), SECOND_US)
     sign = "-" if time_us < 0 else ""
-    return f"{sign}{whole}.{fraction:06}".rstrip("0").rstrip(".")
+    if not fraction:
+        return f"{sign}{whole}"
+    return f"{sign}{whole}.{fraction:06}".rstrip("0")

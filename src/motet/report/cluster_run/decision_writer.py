@@ -63,9 +63,10 @@ class DecisionWriter:
         return self._time[1]
 
     def _state_fields(self, entry: LogEntry) -> str:
-        left = self._left(entry.left)
-        rare = _encoded({**_teams(entry), **left, **_group(entry)})
-        return f', "gpus": {entry.gpus}{self._where(entry.placement)}{rare}'
+        text = f', "gpus": {entry.gpus}{self._where(entry.placement)}'
+        if not _has_more(entry):
+            return text
+        return text + _encoded({**_teams(entry), **self._left(entry.left), **_group(entry)})
 
     def _where(self, placement: Placement) -> str:
         if not placement.machines:
@@ -111,6 +112,12 @@ def _wait_fields(entry: LogEntry) -> str:
     if entry.job_queue:
         fields.append(f', "queue": {encode_basestring(entry.job_queue)}')
     return "".join(fields)
+
+
+def _has_more(entry: LogEntry) -> bool:
+    """Whether it has more than GPUs and their machines."""
+    of_job = entry.team or entry.team_before or entry.left
+    return bool(of_job or entry.forecast or entry.measured or entry.on_disk)
 
 
 def _teams(entry: LogEntry) -> dict[str, Any]:
