@@ -6,7 +6,7 @@ Actions are requests: the driver reports their results as events (`motet.domain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial

@@ -170,7 +170,7 @@ class TiresiasLas(Policy):
         return bool(self.thresholds)
 
     def _order(self, snapshot: Snapshot, level: Ints, rank: Ints) -> Ints:
-        """Rows in the order of service; only by rank if `_ranks_by_start`: `_served` sorts further."""
+        """Rows in the order of service; with `_ranks_by_start` by rank only, see `_served`."""
         if self._ranks_by_start:
             return rank.argsort()
         return order_by(level, *self._urgency(snapshot, level), *self._within(snapshot, rank))

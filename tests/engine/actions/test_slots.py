@@ -10,8 +10,8 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
 from motet.domain.snapshot import Placement
 from motet.engine.actions.diff import changes_of
-from motet.engine.actions.partners import Partners
 from motet.engine.actions.fitting import Overcommitted
+from motet.engine.actions.partners import Partners
 from motet.engine.actions.requests import Requests
 from motet.engine.actions.slots import Slots
 from motet.engine.state.cluster_state import ClusterState
