@@ -50,13 +50,6 @@ def test_an_elastic_job_changes_with_its_workers() -> None:
     assert changed(decision([3]), snapshot) == [(10, 2, 3)]
 
 
-def test_jobs_of_one_group_are_partners_while_both_run() -> None:
-    snapshot = snapshot_of({"gpus": 2}, {"gpus": 2}, {"gpus": 2})
-    both = decision([2, 2, 0], group=rows(7, 7, -1))
-    assert Partners(both, snapshot.jobs) == {10: (11,), 11: (10,)}
-    assert Partners(decision([2, 0, 0], group=rows(7, 7, -1)), snapshot.jobs) == {}
-
-
 def test_the_later_of_two_running_jobs_moves_to_its_new_partner() -> None:
     snapshot = snapshot_of({"gpus": 2}, {"gpus": 2}, held={10: on(0, 2), 11: on(1, 2)})
     asked = decision([2, 2], order=[1, 0], group=rows(7, 7))
@@ -76,12 +69,6 @@ def shared_by_three() -> ClusterState:
     state.started(11, on(0, 2), 2, 0, partner=10)
     state.started(12, on(0, 2), 2, 0, partner=11)
     return state
-
-
-def test_the_jobs_of_a_group_name_each_other_in_the_order_of_the_policy() -> None:
-    snapshot = snapshot_of(*[{"gpus": 2}] * 3)
-    asked = decision([2, 2, 2], order=[2, 0, 1], group=rows(7, 7, 7))
-    assert Partners(asked, snapshot.jobs) == {10: (12, 11), 11: (12, 10), 12: (10, 11)}
 
 
 def test_a_group_that_stays_together_does_not_change() -> None:

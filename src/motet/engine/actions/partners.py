@@ -37,9 +37,10 @@ class Partners(Mapping[int, tuple[int, ...]]):
         return np.full(len(self._jobs), UNKNOWN) if group is None else group
 
     def __getitem__(self, number: int) -> tuple[int, ...]:
-        group, rows = self._decision.group, self._by_group
+        group = self._decision.group
         if group is None:
             raise KeyError(number)
+        rows = self._by_group
         own = group[rows[self._jobs.number[rows] == number]]
         members = rows[group[rows] == own] if len(own) else rows[:0]
         if len(members) < 2:
