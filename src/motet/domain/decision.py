@@ -139,7 +139,7 @@ class Decision:
         total = int(self.gpus.sum())
         if self.group is None:
             return total
-        grouped = (self.group != UNKNOWN) & (self.gpus > 0)
-        rows = np.flatnonzero(grouped)
-        _, first = np.unique(self.group[rows], return_index=True)
-        return total - int(self.gpus[rows].sum()) + int(self.gpus[rows][first].sum())
+        rows = np.flatnonzero((self.group != UNKNOWN) & (self.gpus > 0))
+        rows = rows[np.argsort(self.group[rows], kind="stable")]
+        group = self.group[rows]
+        return total - int(self.gpus[rows[1:]][group[1:] == group[:-1]].sum())
