@@ -62,8 +62,13 @@ def new_waits(
     also waits with at most a quarter of the jobs before them that their last entry had.
     """
     jobs, reasons = snapshot.jobs, decision.reasons
+    changed = jobs.number, reasons.code, codes
+    rows = np.arange(len(jobs)) if looks else _changed_waits(*changed)
+    if not len(rows):  # At most decisions, so that they take one call with few arrays.
+        return []
     order = reasons.code, reasons.free_gpus, reasons.position
     found = _new_waits(
+        rows,
         jobs.number,
         jobs.gpus,
         jobs.queue,
@@ -73,7 +78,6 @@ def new_waits(
         positions,
         _RULES,
         _IS_HEAD,
-        looks,
     )
     return [NewWait._make((*each[: _LISTED - 1], _others(each))) for each in found.tolist()]
 
@@ -122,7 +126,23 @@ def changed_rows(numbers: Ints, values: Ints, known: Ints) -> Ints:
 
 
 @njit(cache=True)
+def _changed_waits(numbers: Ints, code: Ints, codes: Ints) -> Ints:
+    """Rows of jobs that wait for another reason than `codes` says; of those that run it says so."""
+    rows, count = np.empty(len(numbers), np.int64), 0
+    for row in range(len(numbers)):
+        if code[row] == codes[numbers[row]]:
+            continue
+        if code[row] == _RUNS:
+            codes[numbers[row]] = _RUNS
+        else:
+            rows[count] = row
+            count += 1
+    return rows[:count]
+
+
+@njit(cache=True)
 def _new_waits(
+    rows: Ints,
     numbers: Ints,
     wanted: Ints,
     queue: Ints,
@@ -134,10 +154,8 @@ def _new_waits(
     positions: Ints,
     rules: Ints,
     is_head: Bools,
-    looks: bool,
 ) -> Ints:
-    """A row of `NewWait` for each, with the first few blockers and their GPUs."""
-    rows = np.arange(len(numbers)) if looks else changed_rows(numbers, code, codes)
+    """A row of `NewWait` for each of these, with the first few blockers and their GPUs."""
     count, left = len(rows), 0
     found = np.empty((count, _LISTED + 2 * MOST_NAMED), np.int64)
     places = np.sort(position[_holders(gpus)]) if count > _FEW else position[:0]
