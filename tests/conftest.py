@@ -20,6 +20,7 @@ os.environ |= {name: os.environ.get(name, value) for name, value in ONE_BLAS_THR
 
 from example_count import FAST_EXAMPLES, FULL_EXAMPLES
 from motet.runtime.backends.local.cluster import LocalCluster
+from rewritten_once import rewrite_a_part
 from same_examples import draw_no_constants_of_modules
 from shared_ray import MACHINES, SharedRay
 
@@ -39,6 +40,18 @@ settings.load_profile("fast")  # `--hypothesis-profile=soak` overrides it.
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--hypothesis-profile") != "soak":
         draw_no_constants_of_modules()
+    rewrite_a_part(config)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect tests without garbage collections, which would go through all modules and tests again
+    and again: a fifth of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
