@@ -211,7 +211,9 @@ def test_a_journal_of_another_cluster_is_refused(cluster: ScriptedCluster, tmp_p
     cluster.close()
     with (
         JournalStore(str(tmp_path / "journal.db")) as store,
-        pytest.raises(BadInput, match=r"m0 \(2 slots\), m1 \(2 slots\), not .* m0 .* --cluster 2x2,"),
+        pytest.raises(
+            BadInput, match=r"m0 \(2 slots\), m1 \(2 slots\), not .* m0 .* --cluster 2x2,"
+        ),
     ):
         Master(store, ClusterDeclared(("m0",), (8,)), Workplace(tmp_path, {}), lambda: 0)
 
