@@ -68,8 +68,11 @@ class AsksAtOnce(Policy):
         return Decision(gpus, reasons, recheck_at_us=snapshot.now_us + self.distance_us)
 
 
-def asking(policy: AsksAtOnce) -> Simulation:
-    workload = Workload.of(["a"], [0], [3600 * SECOND_US], [1])
+TOLD = "50 decisions, the last 50 s after the simulation began"
+
+
+def asking(policy: AsksAtOnce, submit_us: int = 0) -> Simulation:
+    workload = Workload.of(["a"], [submit_us], [3600 * SECOND_US], [1])
     cluster, speeds = ClusterSpec.of([1]), SameEverywhere()
     return Simulation(workload, cluster, policy, ConsolidatingPlanner(), speeds)
 
@@ -84,8 +87,17 @@ def test_a_policy_that_asks_again_and_again_and_gives_nothing_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(progress_watch, "FUTILE_DECISIONS", 50)
-    with pytest.raises(EndlessSimulation, match="that give GPUs to no job"):
+    with pytest.raises(EndlessSimulation, match=f"{TOLD}, that start no job"):
         asking(AsksAtOnce(SECOND_US, gpus=0)).run()
+
+
+def test_a_report_counts_time_from_the_first_decision_where_the_clock_is_unix_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(progress_watch, "FUTILE_DECISIONS", 50)
+    simulation = asking(AsksAtOnce(SECOND_US, gpus=0), 1_700_000_000 * SECOND_US)
+    with pytest.raises(EndlessSimulation, match=TOLD):
+        simulation.run()
 
 
 def test_decisions_a_tenth_of_a_second_apart_are_no_error() -> None:

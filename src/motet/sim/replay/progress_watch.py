@@ -32,6 +32,7 @@ class ProgressWatch:
         self._policy, self._state = policy, state
         self._without_training = 0
         self._without_event, self._last_event_us = 0, 0
+        self._began_us: int | None = None
 
     def event(self) -> None:
         """A job arrived or completed, or a user intervened."""
@@ -40,6 +41,8 @@ class ProgressWatch:
 
     def decided(self, *, has_trained: bool) -> None:
         """A decision; `has_trained`: whether a job trained before. Raises EndlessSimulation."""
+        if self._began_us is None:  # The clock of a replay is Unix time.
+            self._began_us = self._state.now_us
         self._without_training = 0 if has_trained else self._without_training + 1
         self._without_event += 1
         if self._without_event >= HASTY_DECISIONS:
@@ -66,16 +69,17 @@ class ProgressWatch:
             return
         decisions = f"{FUTILE_DECISIONS:,} decisions"
         if not np.any(jobs.held_gpus > 0):
-            self._fail(decisions, "that give GPUs to no job")
+            self._fail(decisions, "that start no job")
         self._fail(
             decisions,
-            "without training, arrival or completion of a job: jobs lose their GPUs before they "
+            "without training, arrival or completion of a job: jobs are preempted before they "
             "are restored; lower preemption_cost, or let the policy preempt less often (a larger "
             "promote_knob, quantum_s or lease_s)",
         )
 
     def _fail(self, decisions: str, problem: str) -> None:
-        place, now_s = place_of_decide(type(self._policy)), seconds(self._state.now_us)
+        place = place_of_decide(type(self._policy))
+        passed_s = seconds(self._state.now_us - (self._began_us or 0))
         raise EndlessSimulation(
-            f"{place}: {decisions}, the last {now_s:g} s after the first submission, {problem}"
+            f"{place}: {decisions}, the last {passed_s:g} s after the simulation began, {problem}"
         )
