@@ -111,8 +111,23 @@ def replay_notes(report: Mapping[str, Any]) -> Iterator[str]:
     if runs[_OTHER]["finished"] < compared:
         missing = compared - runs[_OTHER]["finished"]
         yield f"{counted(missing, 'job')} would not have ended under {other}"
+    if never := report.get("never_start"):
+        yield _note_on_never_started(never)
     if runs[_OTHER]["knows_durations"]:
         yield f"{other} is told the run times that were measured"
+
+
+def _note_on_never_started(never: Sequence[Mapping[str, Any]]) -> str:
+    """Replays that were kept by earlier versions do not know these jobs."""
+    told = "; ".join(f"{_named(each)} ({each['title']})" for each in never)
+    return f"jobs that never start in the replay, and count as unfinished: {told}"
+
+
+def _named(row: Mapping[str, Any]) -> str:
+    """`job 4, job 7 and 3 more`."""
+    named = ", ".join(f"job {number}" for number in row["first"])
+    others = row["jobs"] - len(row["first"])
+    return f"{named} and {others} more" if others else named
 
 
 def _note_on_changes(report: Mapping[str, Any]) -> str:

@@ -18,12 +18,29 @@ from motet.interfaces.forecasts.futures import Foresight, PossibleFutures
 from motet.live.master.cluster_changes import DrainMachine
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
+from motet.live.queues.queue_changes import CreateQueue, SetQueueMode
 from motet.sim.replay import progress_watch
 from scripted_cluster import ScriptedCluster
 
 RESTLESS = ChoosePolicy("tiresias-las", {"thresholds": "", "quantum_s": "60"})
 JOB = {"name": "new", "run": "true", "workdir": "/", "duration_s": 10.0}
 DRAINED = "4 of 8 slots are on drained machines"
+IDLE = """
+from dataclasses import dataclass
+import numpy as np
+from motet.domain.decision import Decision, Reasons
+from motet.domain.policy import Policy
+
+@dataclass(frozen=True)
+class Idle(Policy):
+    def decide(self, snapshot):
+        none = np.zeros(len(snapshot.jobs), np.int64)
+        reasons = Reasons(none + 1, none, np.arange(len(none)))
+        return Decision(none, reasons, recheck_at_us=snapshot.now_us + 60_000_000)
+
+POLICIES = {"idle": Idle}
+"""
+"""A policy that starts no job and decides again every minute."""
 Begin = Callable[[ChoosePolicy], ScriptedCluster]
 
 
@@ -107,6 +124,27 @@ def test_a_dry_run_says_that_slots_are_on_drained_machines(
     assert dry(cluster, processes=8, array="0-1")["last_start"]["unknown_because"] == DRAINED
 
 
+CLOCKED = ChoosePolicy("tiresias-las", {"thresholds": "40"})
+
+
+@pytest.mark.parametrize("policy", [ChoosePolicy("fifo"), CLOCKED])
+def test_a_job_of_a_queue_on_hold_hears_of_it_and_keeps_no_other_from_a_prediction(
+    begin: Begin, policy: ChoosePolicy
+) -> None:
+    cluster = begin(policy)
+    cluster.ask(CreateQueue("ml", "ann", {}))
+    cluster.ask(SetQueueMode("ml", "ann", "held"))
+    cluster.submit(processes=4, duration_s=100)
+    held = cluster.submit(processes=1, queue="ml")
+    waits = cluster.submit(processes=4, duration_s=100)
+    work: list[int] = []
+    found = expected_starts(futures_of(cluster), frozenset({held, waits}), work.append)
+    assert (found[held].because, found[held].is_known) == ("queue ml is on hold", False)
+    assert found[waits].is_known
+    assert sum(work) < 1000 * 200 * 19
+    assert dry(cluster, queue="ml")["expected_start"]["unknown_because"] == "queue ml is on hold"
+
+
 def test_a_future_is_over_when_nothing_has_run_for_an_hour(begin: Begin) -> None:
     cluster = begin(RESTLESS)
     cluster.submit(processes=4, duration_s=100)
@@ -117,11 +155,14 @@ def test_a_future_is_over_when_nothing_has_run_for_an_hour(begin: Begin) -> None
 
 
 def test_a_policy_that_decides_without_end_is_too_much_to_simulate(
-    begin: Begin, monkeypatch: pytest.MonkeyPatch
+    begin: Begin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Its job could start: no machine and no queue keeps it from that."""
     monkeypatch.setattr(progress_watch, "FUTILE_DECISIONS", 20)
-    cluster = begin(RESTLESS)
-    cluster.submit(processes=8)
+    path = tmp_path / "idle.py"
+    path.write_text(IDLE)
+    cluster = begin(ChoosePolicy(str(path)))
+    cluster.submit(processes=4)
     with pytest.raises(TooMuch):
         list(futures_of(cluster).drawn(0, "never"))
 

@@ -142,11 +142,18 @@ class PossibleFutures:
     @cached_property
     def never_start(self) -> Mapping[int, str]:
         """Why waiting jobs do not start however long they wait: those that are larger than all
-        machines which take jobs."""
+        machines which take jobs, and those of queues on hold."""
         period, left = self._period, self._start.cluster.gpu_count - self._start.closed_slots
-        sizes = zip(period.jobs, period.workload.gpus.tolist(), strict=True)
-        too_large = [job for job, slots in sizes if slots > left and job not in self._holds]
-        return dict.fromkeys(too_large, self.closed)
+        jobs, queues = period.workload, period.queues
+        columns = zip(period.jobs, jobs.gpus.tolist(), jobs.queue.tolist(), strict=True)
+        waiting = [each for each in columns if each[0] not in self._holds]
+        too_large = {job: self.closed for job, slots, _ in waiting if slots > left}
+        on_hold = {
+            job: f"queue {queues.names[queue]} is on hold"
+            for job, _, queue in waiting
+            if queues.limits[queue].is_held
+        }
+        return too_large | on_hold
 
     @property
     def closed(self) -> str:

@@ -28,6 +28,7 @@ from motet.domain.model_profile import ModelProfile
 from motet.domain.policy import Policy
 from motet.domain.snapshot import Queues
 from motet.domain.units import NEVER_US
+from motet.domain.wait import Wait
 from motet.engine.actions.preemption_limits import PreemptionLimits
 from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.measurements.machine_monitor import MachineMonitor
@@ -36,6 +37,7 @@ from motet.engine.state.cluster_state import ClusterState
 from motet.engine.step import NO_LIMITS, Engine
 from motet.placement.planner import Planner
 from motet.sim.replay.agenda import Agenda, Completions
+from motet.sim.replay.barred_jobs import are_all_barred, barred_jobs
 from motet.sim.replay.captured import CapturedSimulation
 from motet.sim.replay.instruments import Instruments
 from motet.sim.replay.machine_speeds import MachinePaces
@@ -142,6 +144,11 @@ class Simulation:
                 until_report = DECISIONS_BETWEEN_REPORTS
         return self._recorder.outcome(self._state, self._progress)
 
+    @property
+    def barred(self) -> Mapping[int, Wait]:
+        """Waiting jobs that can never start, with the reason, as queues and machines are now."""
+        return barred_jobs(self._state)
+
     def release(self, at_us: int, columns: Mapping[str, int]) -> None:
         """Let the next of the jobs that the workload never lets arrive do so at a time, not before
         the present instant. `columns`: `submit_us` and `priority`, where they differ."""
@@ -177,8 +184,16 @@ class Simulation:
     def _next_event_us(self) -> int:
         if not (len(self._state.table) or self._agenda.has_arrivals or self._can_resume):
             return NEVER_US
-        next_us = min(self._agenda.next_us, self._completions.next_us, self.engine.recheck_at_us)
-        return min(next_us, self._starts.next_us, self._instruments.next_us)
+        next_us = min(self._agenda.next_us, self._completions.next_us, self._starts.next_us)
+        if next_us == NEVER_US and self._is_over:
+            return NEVER_US
+        return min(next_us, self.engine.recheck_at_us, self._instruments.next_us)
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether no decision lets a job start, where nothing else happens any more."""
+        has_asked = self.engine.recheck_at_us < NEVER_US
+        return has_asked and not self._state.placements and are_all_barred(self._state)
 
     @property
     def _can_resume(self) -> bool:

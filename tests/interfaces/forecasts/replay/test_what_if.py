@@ -232,6 +232,61 @@ def test_limits_of_queues_hold_in_the_replay_as_they_did(policy: str, since_s: i
     assert completions(report, "in_force_jct_s") == measured
 
 
+CLOCKED = ["tiresias-las", "tiresias-gittins", "gandiva"]
+"""Policies that decide again and again by themselves."""
+
+
+def ends(report: dict[str, Any]) -> list[bool]:
+    return [each is not None for each in completions(report, "jct_s")]
+
+
+@pytest.mark.parametrize("wanted", ["fifo", *CLOCKED])
+def test_a_replay_ends_when_only_jobs_of_a_held_queue_are_left(wanted: str) -> None:
+    job = {"name": "job", "run": "true", "workdir": "/", "processes": 2, "queue": "ml"}
+    others: list[tuple[int, Input]] = [
+        (at(-3), CreateQueue("ml", "ann", {})),
+        (at(-2), SetQueueMode("ml", "ann", "held")),
+        (at(1), Submit(job_spec(job), "ann")),
+    ]
+    needed_us = {1: 9 * SECOND_US, 2: SECOND_US, 3: 5 * SECOND_US}
+    report = asked([(0, 0, 4), (2, 0, 4)], "fifo", wanted, others, needed_us=needed_us)
+    assert ends(report) == [True, False, True]
+    (held,) = report["never_start"]
+    assert (held["reason"], held["jobs"], held["first"]) == ("QueueOnHold", 1, ["2"])
+    assert [*replay_notes(report)][-1] == (
+        "jobs that never start in the replay, and count as unfinished: job 2 (its queue is on hold)"
+    )
+
+
+@pytest.mark.parametrize("wanted", ["fifo", *CLOCKED])
+def test_a_replay_ends_when_only_jobs_for_drained_machines_are_left(wanted: str) -> None:
+    others: list[tuple[int, Input]] = [(at(1), DrainMachine("m1", "disk", "ann"))]
+    report = asked([(0, 9, 4), (2, 5, 6), (3, 5, 4)], "best-effort", wanted, others)
+    assert ends(report) == [True, False, wanted != "fifo"]
+    (drained,) = report["never_start"]
+    assert (drained["reason"], drained["first"]) == ("MachinesDrained", ["2"])
+
+
+@pytest.mark.parametrize("wanted", ["fifo", *CLOCKED])
+def test_a_replay_ends_when_only_jobs_above_the_limit_of_their_queue_are_left(wanted: str) -> None:
+    others: list[tuple[int, Input]] = [(at(1), LimitQueue("default", "ann", {"borrow": 3}))]
+    report = asked([(0, 9, 2), (0.5, 5, 4), (3, 5, 2)], "fifo", wanted, others)
+    assert ends(report) == [True, False, wanted != "fifo"]
+    (limited,) = report["never_start"]
+    assert (limited["reason"], limited["first"]) == ("QueueLimitReached", ["2"])
+
+
+@pytest.mark.parametrize("wanted", CLOCKED)
+def test_jobs_of_a_queue_that_is_opened_later_start_in_the_replay(wanted: str) -> None:
+    others: list[tuple[int, Input]] = [
+        (at(-1), SetQueueMode("default", "ann", "held")),
+        (at(60), SetQueueMode("default", "ann", "open")),
+    ]
+    report = asked([(0, 5, 4)], "fifo", wanted, others)
+    assert completions(report, "jct_s") == [65]
+    assert report["never_start"] == []
+
+
 def test_jobs_are_placed_by_the_skew_of_their_models_as_they_were() -> None:
     """Suspended and resumed, the first one is on m2, the only machine with CPUs for the second."""
     cluster = ClusterDeclared(("m0", "m1", "m2"), (2, 2, 4), cpus=(2, 2, 8))

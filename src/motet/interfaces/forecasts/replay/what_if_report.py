@@ -13,6 +13,7 @@ from motet.domain.errors import MotetError
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import NEVER_US, iso_time, seconds
 from motet.interfaces.forecasts.remaining_work import RemainingWork, has_ended
+from motet.interfaces.forecasts.replay.never_started import never_started
 from motet.interfaces.forecasts.replay.policies_in_turn import PoliciesInTurn
 from motet.interfaces.forecasts.replayed_period import PolicyInForce, ReplayedPeriod
 from motet.interfaces.forecasts.sizes.sized_trainings import SizedTrainings
@@ -50,13 +51,15 @@ def what_if_report(
 
     Statistics are of the jobs that ended by themselves on the live cluster (`jobs_compared`), so
     that they are of the same jobs in all three runs. `replay_error`: of the mean completion time
-    under the policies that were in force, relative to the measured one.
+    under the policies that were in force, relative to the measured one. `never_start`: jobs that
+    wait at the end under the wanted policy, and would for ever.
     """
     jobs = [state.jobs[number] for number in period.jobs]
     tell("replays the policy in force")
     before, problem = _in_force(period, policies)
     tell(f"simulates {wanted.policy}")
-    after = period.simulated(wanted)
+    simulation = period.simulation(wanted)
+    after = simulation.run()
     runs = [
         _measured_run(policies.last, [job for job in jobs if has_ended(job)], period),
         _unknown_run(policies.last)
@@ -71,6 +74,7 @@ def what_if_report(
         "jobs_predicted": sum(not has_ended(job) and _is_open(job) for job in jobs),
         "jobs_assumed": sum(job.number in work.assumed and _is_open(job) for job in jobs),
         **_sized_counts(jobs, sized, after),
+        "never_start": never_started(period.jobs, simulation.barred),
     }
     return {
         "from": iso_time(max(period.start.now_us, min(job.submitted_us for job in jobs))),

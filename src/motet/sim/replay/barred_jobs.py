@@ -1,0 +1,61 @@
+"""Waiting jobs that can never start, whatever the policy decides.
+
+Where only these are left, a simulation is over: a policy that decides again at multiples of a time
+would do so for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from motet.domain.queues.queue_limits import largest_job
+from motet.domain.snapshot import JobTable
+from motet.domain.wait import Wait
+from motet.engine.state.cluster_state import ClusterState
+from motet.placement.room import ResourceDemand, Room
+
+
+def barred_jobs(state: ClusterState) -> Mapping[int, Wait]:
+    """Why each waiting job that is barred does not start, by number.
+
+    A job is barred if it could not start even alone on the machines that take jobs: its queue is on
+    hold or limited to fewer GPUs than the job needs, or the machines have too few GPUs, or too few
+    CPUs or bytes beside them. Queues and machines stay as they are.
+    """
+    return {number: why for number, why in _bars(state) if why is not Wait.RUNS}
+
+
+def are_all_barred(state: ClusterState) -> bool:
+    """Whether every job that is neither suspended nor holds GPUs is barred."""
+    return all(why is not Wait.RUNS for _, why in _bars(state))
+
+
+def _bars(state: ClusterState) -> Iterator[tuple[int, Wait]]:
+    """RUNS: the job could start."""
+    jobs, room = state.table.jobs, Room.of(state.cluster)
+    room.gpus[state.machines.closed] = 0
+    for row, number in enumerate(jobs.number.tolist()):
+        if number not in state.placements:
+            yield number, _bar(state, jobs, row, room)
+
+
+def _bar(state: ClusterState, jobs: JobTable, row: int, room: Room) -> Wait:
+    """`room`: of the machines that take jobs, when nothing runs."""
+    least, queue, gpus = _least_gpus(jobs, row), int(jobs.queue[row]), state.cluster.gpu_count
+    limits = state.queues.limits
+    if queue < len(limits) and limits[queue].is_held:
+        return Wait.QUEUE_HELD
+    if least > gpus:
+        return Wait.TOO_FEW_GPUS
+    if queue < len(limits) and least > largest_job(queue, limits, gpus):
+        return Wait.QUEUE_LIMIT
+    shortage = room.shortage(ResourceDemand.of(jobs, row), least)
+    return Wait.MACHINES_DRAINED if shortage is Wait.TOO_FEW_GPUS else shortage
+
+
+def _least_gpus(jobs: JobTable, row: int) -> int:
+    """The smallest number with which the job can run."""
+    if not jobs.is_elastic[row]:
+        return int(jobs.gpus[row])
+    workers = int(jobs.min_workers[row]) * int(jobs.worker_gpus[row])
+    return workers + int(jobs.min_servers[row]) * int(jobs.server_gpus[row])

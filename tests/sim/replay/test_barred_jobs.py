@@ -1,0 +1,66 @@
+"""Which waiting jobs can never start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from motet.domain.cluster import ClusterSpec
+from motet.domain.queues.queue_limits import QueueLimits, Queues
+from motet.domain.snapshot import Placement
+from motet.domain.wait import Wait
+from motet.engine.state.cluster_state import ClusterState
+from motet.sim.replay.barred_jobs import are_all_barred, barred_jobs
+
+QUEUES = Queues(
+    ("default", "small", "held"),
+    (QueueLimits(), QueueLimits(guarantee=1, borrow=2), QueueLimits(is_held=True)),
+)
+
+
+def state_of(*jobs: dict[str, int], closed: tuple[int, ...] = ()) -> ClusterState:
+    """Two machines with 4 GPUs; only the second one has more than 8 CPUs."""
+    state = ClusterState(ClusterSpec.of([4, 4], cpus=[8, 32]), {}, {}, QUEUES)
+    for number, columns in enumerate(jobs):
+        state.submitted({"number": number, "submit_us": 0, "queue": 0, "gpus": 1, **columns})
+    for machine in closed:
+        state.machines.close(machine)
+    return state
+
+
+@pytest.mark.parametrize(
+    ("columns", "closed", "why"),
+    [
+        ({"gpus": 8}, (), None),
+        ({"gpus": 5}, (1,), Wait.MACHINES_DRAINED),
+        ({"gpus": 4}, (1,), None),
+        ({"gpus": 4}, (0, 1), Wait.MACHINES_DRAINED),
+        ({"gpus": 9}, (1,), Wait.TOO_FEW_GPUS),
+        ({"gpus": 2, "cpus": 10}, (), None),
+        ({"gpus": 2, "cpus": 10}, (1,), Wait.TOO_FEW_CPUS),
+        ({"gpus": 3, "queue": 1}, (), None),
+        ({"gpus": 4, "queue": 1}, (), Wait.QUEUE_LIMIT),
+        ({"gpus": 1, "queue": 2}, (), Wait.QUEUE_HELD),
+    ],
+)
+def test_a_job_is_barred_if_it_could_not_start_alone(
+    columns: dict[str, int], closed: tuple[int, ...], why: Any
+) -> None:
+    state = state_of(columns, closed=closed)
+    assert barred_jobs(state) == ({} if why is None else {0: why})
+    assert are_all_barred(state) is (why is not None)
+
+
+@pytest.mark.parametrize(("min_workers", "is_barred"), [(4, False), (5, True)])
+def test_an_elastic_job_needs_its_smallest_size(min_workers: int, is_barred: bool) -> None:
+    sizes = {"workers": 8, "max_workers": 8, "min_workers": min_workers, "worker_gpus": 1}
+    state = state_of({"gpus": 8, **sizes}, closed=(1,))
+    assert are_all_barred(state) is is_barred
+
+
+def test_what_other_jobs_hold_bars_none_and_jobs_that_hold_gpus_are_not_barred() -> None:
+    state = state_of({"gpus": 8}, {"gpus": 4}, {"queue": 2})
+    state.started(0, Placement((0, 1), (4, 4)), 8, 0)
+    assert barred_jobs(state) == {2: Wait.QUEUE_HELD}
+    assert not are_all_barred(state)
