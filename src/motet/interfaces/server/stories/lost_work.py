@@ -1,6 +1,10 @@
 """What a preemption or a lost machine cost a job: its work since the last checkpoint, and the time
 of its next start.
 
+Work counts until the stop was requested, as in the sentence that says how long the job ran: for a
+lost machine this is when the cluster missed it. The wait until its processes are certainly dead,
+and the time that processes have to stop, are no work.
+
 The end of an attempt records when the last checkpoint was written. Of attempts without this record,
 as earlier versions made them, a checkpoint that a later attempt has overwritten is not known.
 """
@@ -9,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from motet.domain.units import duration_words, microseconds, seconds
@@ -19,16 +24,24 @@ _EVENTS = {"preempt", "evict"}
 _CAUSES = (StopCause.PREEMPTED, StopCause.MACHINE_LOST)
 
 
+class Kept(Enum):
+    """What the work after it was lost since, in words."""
+
+    CHECKPOINT = " since its last checkpoint"
+    REPORT = " since its last report of progress"
+    START = ", all since its start"
+
+
 @dataclass(frozen=True, slots=True)
 class LostWork:
-    """`work_us`: from the last write or report to the end of the attempt; None: not known.
+    """`work_us`: from the last write or report to the request to stop; None: not known.
 
-    `is_all`: nothing was written since its start. `restart_us`: from the next allocation of slots
-    until its processes ran; None: it has not begun again.
+    `since`: which of them it was; START: none since the start. `restart_us`: from the next
+    allocation of slots until its processes ran; None: it has not begun again.
     """
 
     work_us: int | None
-    is_all: bool = False
+    since: Kept = Kept.CHECKPOINT
     restart_us: int | None = None
 
     @classmethod
@@ -42,29 +55,34 @@ class LostWork:
         restart_us = None
         if later and later[0].running_us is not None:
             restart_us = later[0].running_us - later[0].requested_us
-        begin_us, end_us = attempt.running_us, attempt.ended_us
-        if begin_us is None:
-            return cls(0, restart_us=restart_us)
         if attempt.saved_us is not None:
             writes_us = [attempt.saved_us]
-        known_us = [*writes_us, *([attempt.reported_us] if attempt.reported_us else [])]
-        saved_us = max((each for each in known_us if begin_us <= each <= end_us), default=None)
-        if saved_us is not None:
-            return cls(end_us - saved_us, restart_us=restart_us)
-        if any(each > end_us for each in writes_us):
-            return cls(None, restart_us=restart_us)
-        return cls(end_us - begin_us, is_all=True, restart_us=restart_us)
+        work_us, since = _work(attempt, attempt.ended_us, writes_us)
+        return cls(work_us, since, restart_us)
 
     def words(self) -> str:
         """For the end of a sentence; empty: nothing is known."""
         parts = []
-        if self.work_us is not None and self.is_all:
-            parts.append(f"{duration_words(self.work_us)} of work lost, all since its start")
-        elif self.work_us is not None:
-            parts.append(f"{duration_words(self.work_us)} of work lost since its last checkpoint")
+        if self.work_us is not None:
+            parts.append(f"{duration_words(self.work_us)} of work lost{self.since.value}")
         if self.restart_us is not None:
             parts.append(f"{duration_words(self.restart_us)} to start again")
         return "".join(f"; {part}" for part in parts)
+
+
+def _work(attempt: Attempt, ended_us: int, writes_us: Sequence[int]) -> tuple[int | None, Kept]:
+    """`writes_us`: to the folder of checkpoints, as far as they are known."""
+    begin_us = attempt.running_us
+    if begin_us is None:
+        return 0, Kept.CHECKPOINT
+    until_us = ended_us if attempt.stopping_us is None else attempt.stopping_us
+    reports_us = [] if attempt.reported_us is None else [attempt.reported_us]
+    known = [(at_us, Kept.CHECKPOINT) for at_us in writes_us if begin_us <= at_us <= ended_us]
+    known += [(at_us, Kept.REPORT) for at_us in reports_us if begin_us <= at_us <= ended_us]
+    if not known and any(each > ended_us for each in writes_us):
+        return None, Kept.START
+    kept_us, since = max(known, default=(begin_us, Kept.START), key=lambda each: each[0])
+    return max(until_us - kept_us, 0), since
 
 
 def with_lost_work(
