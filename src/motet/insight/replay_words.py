@@ -16,6 +16,10 @@ _SAME = 0.01
 CLOSE = 0.05
 """A replay whose mean differs by more from the measured one is said to be off at once."""
 _MOST_NAMED = 6
+_NOTHING_COMPARED = (
+    "No job of this period has ended by itself, so there are no completion times to compare: begin "
+    "earlier, or ask again later."
+)
 _IN_FORCE, _OTHER = 1, 2
 """Of the runs of a report; the first one is what was measured."""
 
@@ -40,11 +44,13 @@ def _policies_of(report: Mapping[str, Any], place: int) -> str:
 
 
 def result_sentence(report: Mapping[str, Any]) -> str:
-    """The result in one or two sentences; empty: there is nothing to compare.
+    """The result in one or two sentences; empty: the runs are not of the same jobs.
 
     Differences that are smaller than the error of the replay are no result.
     """
     measured, in_force, other = report["runs"]
+    if not measured["finished"]:
+        return _NOTHING_COMPARED
     if not in_force["finished"] or in_force["finished"] != other["finished"]:
         return ""
     before_s, after_s = in_force["jct_s"]["mean"], other["jct_s"]["mean"]
@@ -90,7 +96,7 @@ def replay_notes(report: Mapping[str, Any]) -> Iterator[str]:
             f"{restart}"
         )
     compared = report["jobs_compared"]
-    if compared < report["jobs"]:
+    if 0 < compared < report["jobs"]:
         yield f"times are of the {counted(compared, 'job')} that have ended by themselves"
     if report["jobs_predicted"]:
         assumed = report["jobs_assumed"]

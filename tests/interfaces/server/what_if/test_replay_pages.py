@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
@@ -89,6 +90,15 @@ def test_a_replay_is_shown_at_an_address_of_its_own(browser: Browser) -> None:
     assert "1 job not ended yet" in page
     assert page.count("</tr>") >= 8
     assert f'<a href="{place}">best-effort (min_runtime=5)</a>' in browser.get("/whatif").text
+
+
+def test_a_replay_without_ended_jobs_shows_a_sentence_in_place_of_figures(browser: Browser) -> None:
+    place = browser.replay(policy="best-effort", moment=datetime.now(UTC).isoformat())
+    wait_until(lambda: browser.shows(place, "DONE"))
+    page = browser.get(place).text
+    assert '<p class="why">No job of this period has ended by itself, so' in page
+    assert "figures are of" not in page
+    assert "<h2>Completion times</h2>" not in page
 
 
 def test_a_user_has_one_replay_at_a_time_and_can_stop_it(

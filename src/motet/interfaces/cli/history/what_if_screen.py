@@ -24,11 +24,12 @@ MOST_JOBS = 20
 
 
 def what_if_screen(report: Mapping[str, Any]) -> RenderableType:
-    """The three runs, what to know about them, and the jobs that would move most."""
+    """The three runs, what to know about them, and the jobs that would move most. Runs of which
+    no times can be compared are left out."""
     parts: list[RenderableType] = [_heading(report)]
     if told := result_sentence(report):
         parts += [Text(visible_text(told))]
-    parts += [Text(), _runs(report), Text()]
+    parts += [Text(), *([_runs(report), Text()] if report["jobs_compared"] else ())]
     parts += [Text(visible_text(line)) for line in replay_notes(report)]
     moved = moved_jobs(report["job_list"])
     if moved:
