@@ -12,6 +12,7 @@ import click
 from motet.domain.errors import ExitCode, MotetError, signal_exit_code
 from motet.interfaces.cli.live.connection import with_client
 from motet.interfaces.cli.live.server_names import job_argument, queue_option
+from motet.interfaces.cli.live.states_option import states_option
 from motet.interfaces.cli.shell.option_groups import json_option
 from motet.live.jobs.job_state import JobState
 
@@ -80,13 +81,7 @@ def show_changed(
 @job_argument("jobs", is_many=True, is_optional=True, all_states=False)
 @queue_option("All jobs of this queue that have not ended.")
 @click.option("--user", metavar="U", help="All jobs of this user that have not ended.")
-@click.option(
-    "--state",
-    "states",
-    multiple=True,
-    type=click.Choice(_OPEN, case_sensitive=False),
-    help="All jobs in this state; repeatable.",
-)
+@states_option("All jobs in these states.", _OPEN)
 @json_option()
 @with_client
 def cancel_command(

@@ -11,6 +11,7 @@ import click
 
 from motet.interfaces.cli.live.connection import with_client
 from motet.interfaces.cli.live.server_names import array_option, queue_option
+from motet.interfaces.cli.live.states_option import states_option
 from motet.interfaces.cli.shell.row_formats import print_rows, rows_option
 from motet.live.jobs.job_state import JobState
 
@@ -44,13 +45,7 @@ class ListedJobs:
 
 
 @click.command("list", short_help="List the jobs of the live cluster.")
-@click.option(
-    "--state",
-    "states",
-    multiple=True,
-    type=click.Choice([*JobState], case_sensitive=False),
-    help="Only jobs in this state, however long ago they ended; repeatable.",
-)
+@states_option("Only jobs in these states, however long ago they ended.", [*JobState])
 @array_option("--array", help="The jobs of this array, which is one row otherwise.")
 @queue_option("Only jobs of this queue.")
 @click.option("--user", metavar="U", help="Only jobs of this user.")
