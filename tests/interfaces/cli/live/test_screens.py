@@ -74,3 +74,11 @@ def test_a_training_that_sizes_itself_shows_what_it_holds_of_its_most(
 def test_other_jobs_show_one_number(cluster: ScriptedCluster, size: dict[str, Any]) -> None:
     job = cluster.train(**size)
     assert [" of " in text for text in sizes(cluster, job)] == [False] * 3
+
+
+def test_a_job_of_another_user_is_described_without_what_it_runs(cluster: ScriptedCluster) -> None:
+    page = job_page(cluster.master.state, cluster.submit(), Workplace(cluster.folder, {}))
+    described = shown(job_screen({**page, "spec": None, "results": None, "working_folder": None}))
+    facts = [line.split()[0] for line in described.splitlines() if line.strip()]
+    assert {"job", "state", "user", "processes"} <= {*facts}
+    assert not {"command", "of", "runs", "snapshot"} & {*facts}

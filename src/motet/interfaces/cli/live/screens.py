@@ -84,21 +84,22 @@ def job_screen(job: Mapping[str, Any]) -> RenderableType:
     """A job and its attempts."""
     if job["kind"] == "array":
         return array_screen(job)
+    spec: Mapping[str, Any] = job["spec"] or {}  # Only the job's user may see it.
     facts = _facts_table()
     facts.add_row("job", Text(visible_text(f"{job['id']} {job['name']}")))
     facts.add_row("state", Text(job["state"], style=_STYLES.get(job["state"], "")))
-    remarks = (("reason", job["reason"]), ("", job["message"]), ("command", _command(job["spec"])))
+    remarks = (("reason", job["reason"]), ("", job["message"]), ("command", _command(spec)))
     for name, told in filter(itemgetter(1), remarks):
         facts.add_row(name, Text(visible_text(told)))
     for name in ("user", "queue"):
         facts.add_row(name, Text(visible_text(str(job[name]))))
     facts.add_row("processes", processes_text(job))
-    limits = (("of each", _beside_slots(job["spec"])), ("time limit", _time_limit(job)))
+    limits = (("of each", _beside_slots(spec)), ("time limit", _time_limit(job)))
     for name, told in filter(itemgetter(1), limits):
         facts.add_row(name, told)
     if job.get("working_folder"):
         facts.add_row("runs in", Text(visible_text(job["working_folder"])))
-        facts.add_row("snapshot", _snapshot(job["spec"]))
+        facts.add_row("snapshot", _snapshot(spec))
     facts.add_row("submitted", date_and_time_of(job["submitted_at"]))
     facts.add_row("ended", date_and_time_of(job["ended_at"]))
     _add_training_facts(facts, job)
@@ -122,7 +123,7 @@ def _add_training_facts(facts: Table, job: Mapping[str, Any]) -> None:
 
 
 def _command(spec: Mapping[str, Any]) -> str:
-    """What every process runs, or what is trained; empty: only the job's user may see it."""
+    """What every process runs, or what is trained; empty: not to be seen."""
     if run := spec.get("run"):
         return run.strip() if isinstance(run, str) else shlex.join(run)
     return f"{spec['app']} on {spec['data']}" if spec.get("app") else ""
@@ -148,9 +149,9 @@ def _snapshot(spec: Mapping[str, Any]) -> Text:
 
 
 def _beside_slots(spec: Mapping[str, Any]) -> str:
-    """`4 CPUs, 8.0 GB`; empty: the job states neither."""
-    cpus = f"{spec['cpus']} CPUs" if spec["cpus"] else ""
-    memory = f"{spec['memory'] / 1e9:,.3g} GB of memory" if spec["memory"] else ""
+    """`4 CPUs, 8.0 GB`; empty: the job states neither, or it is not to be seen."""
+    cpus = f"{spec['cpus']} CPUs" if spec.get("cpus") else ""
+    memory = f"{spec['memory'] / 1e9:,.3g} GB of memory" if spec.get("memory") else ""
     return ", ".join(filter(None, (cpus, memory)))
 
 
