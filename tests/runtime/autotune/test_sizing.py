@@ -15,8 +15,8 @@ SIZING = Sizing(SizeBounds(PRESENT, LARGEST), PRESENT, None, 10.0, lambda wish: 
 KEEP = TuningDecision(TuningReason.TOO_LITTLE_GAIN, PRESENT, PRESENT, 2, 8.0, 8.0)
 
 
-def wants(roles: RoleCounts) -> TuningDecision:
-    return replace(KEEP, proposal=SizeProposal(roles, 2, now_s=8.0, then_s=4.0))
+def wants(roles: RoleCounts, then_s: float = 4.0) -> TuningDecision:
+    return replace(KEEP, proposal=SizeProposal(roles, 2, now_s=8.0, then_s=then_s))
 
 
 def asked(sizing: Sizing, *decisions: TuningDecision, epochs_done: int = 0) -> list[ProposeSize]:
@@ -32,6 +32,12 @@ def test_two_decisions_in_a_row_have_to_agree() -> None:
 def test_a_proposal_is_made_once_and_withdrawn_when_it_no_longer_holds() -> None:
     told = asked(SIZING, *[wants(LARGER)] * 4, KEEP, KEEP, KEEP)
     assert told == [ProposeSize(LARGER, 0.5), ProposeSize(PRESENT, 0.0)]
+
+
+def test_a_size_that_gains_about_as_much_replaces_no_proposal() -> None:
+    first, alike, better = wants(LARGER), wants(LARGEST, 3.7), wants(LARGEST, 3.5)
+    assert asked(SIZING, first, first, alike, alike) == [ProposeSize(LARGER, 0.5)]
+    assert asked(SIZING, first, first, better, better)[1:] == [ProposeSize(LARGEST, 0.5625)]
 
 
 def test_a_job_that_changes_its_roles_asks_for_nothing_meanwhile() -> None:

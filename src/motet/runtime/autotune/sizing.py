@@ -23,12 +23,17 @@ class Sizing:
     propose: Callable[[ProposeSize], None]
 
 
+LEAST_DIFFERENCE = 0.05
+"""A proposal replaces one that still stands if their gains differ by this at least."""
+
+
 class SizeWishes:
-    """Two decisions in a row have to agree, so that noise leads to no proposal."""
+    """Two decisions in a row have to agree, so that noise leads to no proposal; nor do sizes that
+    are about as good as the proposed one, between which measured times vary."""
 
     def __init__(self, sizing: Sizing) -> None:
         self._sizing = sizing
-        self._told = sizing.present
+        self._told = ProposeSize(sizing.present, 0.0)
         self._before: RoleCounts | None = None
 
     def decided(self, decision: TuningDecision, epochs_done: int) -> list[ProposeSize]:
@@ -39,10 +44,16 @@ class SizeWishes:
             return []
         wish = self._wish(decision, epochs_done)
         is_agreed, self._before = wish.roles == self._before, wish.roles
-        if not is_agreed or wish.roles == self._told:
+        if not is_agreed or wish.roles == self._told.roles or self._is_alike(wish):
             return []
-        self._told = wish.roles
+        self._told = wish
         return [wish]
+
+    def _is_alike(self, wish: ProposeSize) -> bool:
+        """Whether it would replace a proposal that gains about as much."""
+        if self._sizing.present in (wish.roles, self._told.roles):
+            return False
+        return abs(wish.gain - self._told.gain) < LEAST_DIFFERENCE
 
     def _wish(self, decision: TuningDecision, epochs_done: int) -> ProposeSize:
         sizing, found = self._sizing, decision.proposal
