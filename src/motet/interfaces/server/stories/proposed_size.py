@@ -22,6 +22,10 @@ def proposed_size(state: LiveState, job: LiveJob) -> dict[str, Any] | None:
     refusal = _refusal(state, job)
     size = f"{counted(found.workers, 'worker')} and {counted(found.servers, 'server')}"
     told = f"{size} ({gain_words(found.gain)})"
+    if refusal:
+        told += f"; not granted in full: {refusal}"
+    elif _is_granted(job):
+        told += "; granted"
     return {
         "workers": found.workers,
         "servers": found.servers,
@@ -29,8 +33,16 @@ def proposed_size(state: LiveState, job: LiveJob) -> dict[str, Any] | None:
         "attempt": found.attempt,
         "at": iso_time(found.at_us),
         "refusal": refusal,
-        "sentence": f"{told}; not granted in full: {refusal}" if refusal else told,
+        "sentence": told,
     }
+
+
+def _is_granted(job: LiveJob) -> bool:
+    """Whether an attempt after that which proposed it has the size."""
+    found, last = job.proposal, job.attempts[-1]
+    if found is None or last.number <= found.attempt:
+        return False
+    return (last.workers, last.servers) == (found.workers, found.servers)
 
 
 def _refusal(state: LiveState, job: LiveJob) -> str:
