@@ -183,7 +183,7 @@ def _job(job: LiveJob) -> dict[str, Any]:
         "state": job.state.value,
         "reason": job.reason,
         "submitted_us": job.submitted_us,
-        "ended_us": job.ended_us,
+        "ended_us": job.known_end_us,
         "attempts": [
             {
                 "placement": [[*each.placement.machines], [*each.placement.counts]],
@@ -191,7 +191,7 @@ def _job(job: LiveJob) -> dict[str, Any]:
                 "phase": each.phase.value,
                 "outcome": each.outcome and each.outcome.value,
                 "stop_cause": each.stop_cause and each.stop_cause.value,
-                "times_us": [each.requested_us, each.running_us, each.ended_us],
+                "times_us": [each.requested_us, each.running_us, each.freed_us],
             }
             for each in job.attempts
         ],

@@ -51,12 +51,14 @@ class ScriptedLauncher:
         signal: int | None = None,
         log_tail: str = "",
         saved_us: int | None = None,
+        lasted_s: float = JUST_NOW_S,
     ) -> Report:
-        """All processes of an attempt have ended in the same way."""
+        """All processes of an attempt have ended in the same way, so long after their start by the
+        clocks of their machines."""
         request = self.running.pop(attempt)
         self.stopping.discard(attempt)
         self._ended.add(attempt)
-        end = RankExit(code, signal, reason, 1.0, JUST_NOW_S)
+        end = RankExit(code, signal, reason, 1.0, 1.0 + lasted_s)
         return AttemptEnded(attempt, (end,) * len(request.ranks), log_tail, saved_us)
 
     def machines_in_use(self) -> dict[str, int]:

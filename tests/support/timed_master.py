@@ -35,12 +35,14 @@ class TimedProcesses:
     `start_up_us`: how long an attempt of so many processes takes until they run, `stop_us`: until
     they have stopped. With `finish_us` of work left at most, they finish instead. `since_us`: from
     when on they run, `ending`: when those that stop will end, `finishing` of them with success.
+    `unheard_us`: by job, how long after its end the master hears of that.
     """
 
     needed_us: dict[int, int]
     start_up_us: Callable[[int], int] = at_once
     stop_us: Callable[[int], int] = at_once
     finish_us: int = 0
+    unheard_us: Mapping[int, int] = field(default_factory=dict)
     launcher: ScriptedLauncher = field(default_factory=ScriptedLauncher)
     since_us: dict[str, int] = field(default_factory=dict)
     starting: set[str] = field(default_factory=set)
@@ -62,7 +64,7 @@ class TimedProcesses:
         for attempt in done:
             del self.since_us[attempt]
         found = [self.launcher.started(attempt) for attempt in running]
-        found += [*(self.launcher.ended(attempt) for attempt in done), *self.reports]
+        found += [*map(self._done, done), *self.reports]
         stopped = sorted(attempt for attempt, end_us in self.ending.items() if end_us <= now_us)
         for attempt in stopped:
             del self.ending[attempt]
@@ -100,11 +102,18 @@ class TimedProcesses:
                 else:
                     self.reports.append(self.launcher.ended(request.attempt, None, "stopped"))
 
+    def _done(self, attempt: str) -> Report:
+        job = job_of(attempt)
+        if job not in self.unheard_us:
+            return self.launcher.ended(attempt)
+        return self.launcher.ended(attempt, lasted_s=seconds(self.needed_us[job]))
+
     def _ends(self) -> dict[str, int]:
         return {
-            attempt: since + self.needed_us[job_of(attempt)]
+            attempt: since + self.needed_us[job] + self.unheard_us.get(job, 0)
             for attempt, since in self.since_us.items()
             if attempt not in self.starting
+            for job in (job_of(attempt),)
         }
 
 
@@ -124,14 +133,15 @@ def play(
     start_up_us: Callable[[int], int] = at_once,
     stop_us: Callable[[int], int] = at_once,
     finish_us: int = 0,
+    unheard_us: Mapping[int, int] | None = None,
 ) -> int:
     """Let a master run jobs until nothing is left to do; returns the number of its first record
     with jobs. `others`: further inputs, by time. `declares`: users know how long their jobs run.
     `needed_us`: run times by job, where `others` submit some, too. `start_up_us`, `stop_us`,
-    `finish_us`: see TimedProcesses."""
+    `finish_us`, `unheard_us`: see TimedProcesses."""
     clock = [rows[0][0]]
     needed = needed_us or {number: row[1] for number, row in enumerate(rows, 1)}
-    processes = TimedProcesses(dict(needed), start_up_us, stop_us, finish_us)
+    processes = TimedProcesses(dict(needed), start_up_us, stop_us, finish_us, unheard_us or {})
     master = Master(store, cluster, Workplace(Path("/nowhere"), {}), lambda: clock[0])
     master.handle([policy])
     first = store.next_sequence

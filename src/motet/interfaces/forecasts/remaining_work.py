@@ -83,7 +83,7 @@ class MeasuredRuns:
 
     def _worked_us(self, attempt: Attempt) -> int:
         if attempt.running_us is None:  # It ended before it was known to run, or it is starting.
-            return self._held_us(attempt, 0) if _is_whole(attempt) else 0
+            return (attempt.ended_us or 0) - attempt.requested_us if _is_whole(attempt) else 0
         return attempt.ran_us(self.until_us)
 
     def _held_us(self, attempt: Attempt, from_us: int) -> int:
@@ -130,14 +130,15 @@ class RemainingWork:
 
 
 def worked_until_us(attempt: Attempt) -> int | None:
-    """Until when an attempt worked; None: it still does. A preempted one did until its preemption:
-    that it held its slots until it had stopped is simulated, and also that it finished meanwhile,
-    as a training does after its last epoch. One that finished while it was being stopped for
-    another cause is done at once."""
+    """Until when an attempt worked; None: it still does. One that ended by itself is taken to have
+    worked until the server knew that: its slots were not free before, and are not in a replay. A
+    preempted one did until its preemption: that it held its slots until it had stopped is
+    simulated, and also that it finished meanwhile, as a training does after its last epoch. One
+    that finished while it was being stopped for another cause is done at once."""
     is_done = attempt.outcome is AttemptOutcome.SUCCEEDED
     is_simulated = attempt.has_finished_while_stopping
     if attempt.stopping_us is None or is_simulated or not (attempt.was_preempted or is_done):
-        return attempt.ended_us
+        return attempt.freed_us
     return max(attempt.stopping_us, attempt.running_us or attempt.requested_us)
 
 

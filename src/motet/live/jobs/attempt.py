@@ -57,7 +57,9 @@ class Attempt:
 
     `reported_us`: its last report of progress. `saved_us`: the latest write to the job's folder of
     checkpoints when it ended, 0: it was empty. `idle_since_us`: since when its processes write
-    nothing, if that is long ago. `devices`: the GPUs that it holds on each machine of the
+    nothing, if that is long ago. `ended_us`: when the last of them ended, by their shepherds;
+    `unheard_us`: how much later the master heard of it and its slots were free, perhaps after an
+    outage of the server. `devices`: the GPUs that it holds on each machine of the
     placement; empty: its slots are none. `running_us`: since when all of its processes run, by the
     clocks of their machines. `stopping_us`: since when it is being stopped; `grace_s`: how long its
     processes have from then on until they are killed. `failure`: the key of a class of failures,
@@ -77,6 +79,7 @@ class Attempt:
     grace_s: float = 0.0
     running_us: int | None = None
     ended_us: int | None = None
+    unheard_us: int = 0
     reported_us: int | None = None
     saved_us: int | None = None
     idle_since_us: int | None = None
@@ -114,23 +117,25 @@ class Attempt:
         return self.stop_cause is StopCause.PREEMPTED and is_done
 
     @property
-    def ran_until_us(self) -> int | None:
-        """When its last process ended; None: one is left."""
-        return None if self.ended_us is None else self.last_end_us(self.exits, self.ended_us)
+    def freed_us(self) -> int | None:
+        """When the master knew that no process is left: its slots were free; None: not yet."""
+        return None if self.ended_us is None else self.ended_us + self.unheard_us
 
     def last_end_us(self, exits: tuple[RankExit, ...], heard_us: int) -> int:
         """When the last of its processes ended, by their shepherds. `heard_us`: when the master
         hears of the ends, perhaps much later.
 
         Clocks of machines may differ from that of the master: so long after the start counts as
-        lies between start and end on the machines.
+        lies between start and end on the machines. Without a known start the end lies between the
+        request and `heard_us`.
         """
         if not exits:
             return heard_us
         ended_s, begin_us = max(each.ended_s for each in exits), self.running_us
         starts = [each.started_s for each in exits if each.started_s is not None]
         if begin_us is None or len(starts) < len(exits):
-            return min(round(ended_s * SECOND_US), heard_us)
+            least_us = self.requested_us if begin_us is None else begin_us
+            return min(max(round(ended_s * SECOND_US), least_us), heard_us)
         lasted_us = max(round((ended_s - max(starts)) * SECOND_US), 0)
         return min(begin_us + lasted_us, heard_us)
 
@@ -139,8 +144,7 @@ class Attempt:
         also while they are being stopped."""
         if self.running_us is None:
             return 0
-        until_us = self.ran_until_us
-        until_us = now_us if until_us is None else min(until_us, now_us)
+        until_us = now_us if self.ended_us is None else min(self.ended_us, now_us)
         return max(until_us - self.running_us, 0)
 
 

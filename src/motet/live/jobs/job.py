@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from motet.domain.units import written_duration
@@ -50,7 +50,8 @@ class FieldChange:
 @dataclass(slots=True)
 class LiveJob:
     """`number`: the id. `submitted_us`, `ended_us`: Unix time. `end`: the final state, set before
-    its last process has ended if the user cancels it. `reason`: of a failure, for people.
+    its last process has ended if the user cancels it. `unheard_us`: how long after `ended_us` the
+    master heard of the end. `reason`: of a failure, for people.
     `progress`: as far as the job has reported it. `proposal`: of its size. `is_held`: the engine
     does not know it yet, `released_us`: since when it knows a job that was held, None: never, or
     from the submission on.
@@ -70,6 +71,7 @@ class LiveJob:
     is_suspended: bool = False
     end: JobState | None = None
     ended_us: int | None = None
+    unheard_us: int = 0
     reason: str = ""
     progress: ReportedProgress | None = None
     proposal: ProposedSize | None = None
@@ -97,6 +99,11 @@ class LiveJob:
         """Processes of one of its attempts: one for each slot, or for each machine."""
         is_by_machine = self.spec.is_by_machine
         return len(attempt.placement.machines) if is_by_machine else attempt.processes
+
+    @property
+    def known_end_us(self) -> int | None:
+        """When the master knew that it has ended; None: it has not."""
+        return None if self.ended_us is None else self.ended_us + self.unheard_us
 
     @property
     def idle_since_us(self) -> int | None:
@@ -191,8 +198,16 @@ class JobArray:
     @property
     def ended_us(self) -> int | None:
         """When its last job ended; None: it has not."""
-        ends = [job.ended_us for job in self.jobs if job.ended_us is not None]
-        return max(ends) if len(ends) == len(self.jobs) else None
+        return self._latest(job.ended_us for job in self.jobs)
+
+    @property
+    def known_end_us(self) -> int | None:
+        """When the master knew that the last of its jobs has ended; None: it has not."""
+        return self._latest(job.known_end_us for job in self.jobs)
+
+    def _latest(self, ends_us: Iterable[int | None]) -> int | None:
+        known = [each for each in ends_us if each is not None]
+        return max(known) if len(known) == len(self.jobs) else None
 
     @property
     def releasable(self) -> list[LiveJob]:

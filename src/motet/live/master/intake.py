@@ -324,7 +324,7 @@ def _ended(state: LiveState, now_us: int, report: AttemptEnded) -> Intake:
     fact = AttemptOver(job.number, number, outcome, report.exits, *told)
     events = _events_of_end(job, number, end, reason, until_us)
     if failure and end is None and job.end is None:
-        delay_us = microseconds(delay_s(job, failure, now_us))
+        delay_us = microseconds(delay_s(job, failure, until_us))
         events += (Delayed(job.number, now_us + delay_us),) if delay_us else ()
     drain = Intake()
     machines = state.machines_of(attempt)

@@ -234,10 +234,10 @@ class LiveState:
         if job.spec.after or fact.array:
             self.held.add(job, [self.arrays.get(it) or self.jobs[it] for it in job.spec.after])
 
-    def _end(self, at_us: int, job: LiveJob, end: JobState) -> None:
+    def _end(self, ended_us: int, job: LiveJob, end: JobState, unheard_us: int = 0) -> None:
         if job.end is None:
             self.open_jobs[job.spec.queue] -= 1
-        job.end, job.ended_us = end, at_us
+        job.end, job.ended_us, job.unheard_us = end, ended_us, unheard_us
         self.held.ended(job)
         self.trials.ended(job)
 
@@ -316,7 +316,9 @@ class LiveState:
     def _over(self, at_us: int, fact: AttemptOver) -> None:
         job = self.jobs[fact.job]
         attempt = job.attempts[fact.attempt - 1]
-        attempt.phase, attempt.ended_us = AttemptPhase.ENDED, at_us
+        ended_us = attempt.last_end_us(fact.exits, at_us)
+        attempt.phase = AttemptPhase.ENDED
+        attempt.ended_us, attempt.unheard_us = ended_us, at_us - ended_us
         attempt.outcome, attempt.exits = AttemptOutcome(fact.outcome), fact.exits
         attempt.failure, attempt.reason = fact.failure, fact.reason
         attempt.saved_us = fact.saved_us
@@ -329,7 +331,7 @@ class LiveState:
         if fact.reason or fact.end == JobState.SUCCEEDED:
             job.reason = fact.reason  # The cause of an earlier attempt's end is history then.
         if fact.end is not None:
-            self._end(at_us, job, JobState(fact.end))
+            self._end(ended_us, job, JobState(fact.end), attempt.unheard_us)
         move = self._moves.pop(job.number, None)
         if move is not None and job.end is None:
             self._begin(at_us, job, *move)

@@ -63,14 +63,14 @@ def asked(
     until_s, needed_us = more.pop("until_s", 1e6), more.pop("needed_us", None)
     start_up_us, cluster = more.pop("start_up_us", at_once), more.pop("cluster", CLUSTER)
     declares, stop_us = more.pop("declares", False), more.pop("stop_us", at_once)
-    finish_us = more.pop("finish_us", 0)
+    finish_us, unheard_us = more.pop("finish_us", 0), more.pop("unheard_us", None)
     with tempfile.TemporaryDirectory() as home:
         address = f"{home}/journal.db"
         policy = ChoosePolicy(in_force, POLICIES.get(in_force, {}))
         with JournalStore(address) as store:
             timed = seconds_of(rows)
             took = {"needed_us": needed_us, "start_up_us": start_up_us, "declares": declares}
-            took |= {"stop_us": stop_us, "finish_us": finish_us}
+            took |= {"stop_us": stop_us, "finish_us": finish_us, "unheard_us": unheard_us}
             play(store, cluster, timed, policy, others, at(until_s), **took)
         question = WhatIfQuestion(wanted, POLICIES.get(wanted, {}), **more)
         return what_if(FollowedJournal(address), question)
@@ -150,6 +150,19 @@ def test_a_job_that_finished_while_it_was_being_stopped_does_so_in_the_replay() 
     assert report["job_list"][0]["in_force_preemptions"] == 0
     before, replayed, _ = report["runs"]
     assert replayed["preemptions"] == before["preemptions"] > 0
+
+
+def test_a_job_that_ended_in_an_outage_does_so_in_the_replay() -> None:
+    """Its slots were not free before the server knew of its end."""
+    rows = [(0, 30, 6), (1, 5, 2), (2, 5, 4), (250, 3, 1)]
+    report = asked(rows, "fifo", "tiresias-las", unheard_us={1: 170 * SECOND_US})
+    measured = completions(report, "measured_jct_s")
+    assert measured[:2] == [30.0, 204.0]
+    assert completions(report, "in_force_jct_s") == measured
+    before, replayed, _ = report["runs"]
+    for figure in ("jct_s", "wait_s", "makespan_s"):
+        assert replayed[figure] == before[figure]
+    assert before["wait_s"]["max"] == 199.0
 
 
 def test_another_policy_would_have_done_what_it_does_on_the_live_cluster() -> None:

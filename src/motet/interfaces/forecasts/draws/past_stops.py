@@ -89,7 +89,7 @@ def _usual_us(attempts: Iterable[Attempt]) -> int:
 
 
 def _took_us(attempt: Attempt) -> int:
-    """From the request to stop until no process was left."""
-    assert attempt.ended_us is not None
+    """From the request to stop until the slots were free."""
+    assert attempt.freed_us is not None
     assert attempt.stopping_us is not None
-    return attempt.ended_us - attempt.stopping_us
+    return attempt.freed_us - attempt.stopping_us

@@ -50,9 +50,11 @@ def what_if_report(
     simulated, say without its file.
 
     Statistics are of the jobs that ended by themselves on the live cluster (`jobs_compared`), so
-    that they are of the same jobs in all three runs. `replay_error`: of the mean completion time
-    under the policies that were in force, relative to the measured one. `never_start`: jobs that
-    wait at the end under the wanted policy, and would for ever.
+    that they are of the same jobs in all three runs. Jobs complete when their processes have ended;
+    a simulated one holds its slots for as long after that as the server did not know it, for
+    example in an outage. `replay_error`: of the mean completion time under the policies that were
+    in force, relative to the measured one. `never_start`: jobs that wait at the end under the
+    wanted policy, and would for ever.
     """
     jobs = [state.jobs[number] for number in period.jobs]
     tell("replays the policy in force")
@@ -128,23 +130,24 @@ def _measured_run(
     ends_us = max((job.ended_us or 0 for job in ended), default=0)
     submitted_us = min((job.submitted_us for job in ended), default=0)
     preemptions = sum(
-        attempt.was_preempted and (attempt.ended_us or 0) > period.start.now_us
+        attempt.was_preempted and (attempt.freed_us or 0) > period.start.now_us
         for job in ended
         for attempt in job.attempts
     )
     resizes = sum(
-        attempt.stop_cause is StopCause.RESIZED and (attempt.ended_us or 0) > period.start.now_us
+        attempt.stop_cause is StopCause.RESIZED and (attempt.freed_us or 0) > period.start.now_us
         for job in ended
         for attempt in job.attempts
     )
     held_us = np.array([_held_us(job) for job in ended], np.int64)
+    unheard_us = np.array([job.unheard_us for job in ended], np.int64)
     makespan_us, counts = ends_us - submitted_us, (preemptions, resizes)
-    return _run("measured", policy, jct_us, jct_us - held_us, makespan_us, counts)
+    return _run("measured", policy, jct_us, jct_us + unheard_us - held_us, makespan_us, counts)
 
 
 def _held_us(job: LiveJob, until_us: int = NEVER_US) -> int:
     """The time until then for which a job held slots, or an ended job in all."""
-    ends_us = [NEVER_US if each.ended_us is None else each.ended_us for each in job.attempts]
+    ends_us = [NEVER_US if each.freed_us is None else each.freed_us for each in job.attempts]
     held_us = zip((each.requested_us for each in job.attempts), ends_us, strict=True)
     return sum(max(min(end_us, until_us) - from_us, 0) for from_us, end_us in held_us)
 
@@ -176,14 +179,15 @@ def _simulated(
     period: ReplayedPeriod, policy: PolicyInForce, outcome: Outcome, jobs: Sequence[LiveJob]
 ) -> dict[str, Any]:
     done = outcome.is_finished & np.array([has_ended(job) for job in jobs], np.bool_)
-    ends_us = outcome.columns["end_us"][done]
+    unheard_us = np.array([job.unheard_us for job in jobs], np.int64)[done]
+    ends_us = outcome.columns["end_us"][done] - unheard_us
     submitted_us = np.array([job.submitted_us for job in jobs], np.int64)[done]
     makespan_us = int(ends_us.max() - submitted_us.min()) if done.any() else 0
     counts = tuple(int(outcome.columns[name][done].sum()) for name in ("preemptions", "rescales"))
     jct_us = ends_us - submitted_us
     before_us = [_held_us(job, period.start.now_us) for job in jobs]
     held_us = np.array(before_us, np.int64) + _simulated_held_us(outcome)
-    wait_us = jct_us - held_us[done]
+    wait_us = jct_us + unheard_us - held_us[done]
     run = _run("simulated", policy, jct_us, wait_us, makespan_us, counts)
     return {**run, "knows_durations": period.experiment(policy).policy_class.knows_durations}
 
@@ -252,4 +256,4 @@ def _processes(job: LiveJob, sized: SizedTrainings, requested: int) -> int:
 
 def _jct_s(outcome: Outcome, place: int, job: LiveJob) -> float | None:
     end_us = int(outcome.columns["end_us"][place])
-    return None if end_us == UNKNOWN else seconds(end_us - job.submitted_us)
+    return None if end_us == UNKNOWN else seconds(end_us - job.unheard_us - job.submitted_us)

@@ -143,11 +143,11 @@ def _lost_us(
     neighbours trained in that time as well: none is lost."""
     decided_us = [entry.time_us for entry in history.of(job.number) if entry.event in _MOVED]
     for attempt in job.attempts[:-1]:
-        if attempt.stop_cause in MOVES and attempt.ended_us is not None:
-            place = bisect_right(decided_us, attempt.ended_us) - 1
+        if attempt.stop_cause in MOVES and attempt.freed_us is not None:
+            place = bisect_right(decided_us, attempt.freed_us) - 1
             if place >= 0 and decided_us[place] >= max(attempt.requested_us, from_us):
                 is_lost = not job.spec.is_by_machine
-                yield is_lost * done.lost_us(decided_us[place], attempt.ended_us)
+                yield is_lost * done.lost_us(decided_us[place], attempt.freed_us)
 
 
 def _by_job(

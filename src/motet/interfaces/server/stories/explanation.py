@@ -24,6 +24,7 @@ from motet.insight.wording import counted, in_slots, listed
 from motet.interfaces.server.stories.held_story import held_events, why_held
 from motet.interfaces.server.stories.outages import with_outages
 from motet.interfaces.server.stories.restart_delay import with_restart_delay
+from motet.interfaces.server.stories.true_ends import with_true_ends
 from motet.live.jobs.attempt import AttemptPhase
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState
@@ -73,6 +74,7 @@ def _events(state: LiveState, job: LiveJob) -> list[StoryEvent]:
             story_event(entry, str, _machines(state)) for entry in state.history.of(job.number)
         )
     ]
+    decided = [*with_true_ends(decided, job.attempts)]
     if job.trial_s and job.state is JobState.SUCCEEDED and decided[-1].event == "cancel":
         told = f"ran for {duration_words(round(job.trial_s * SECOND_US))} without an error"
         decided[-1] = replace(decided[-1], event="finish", told=told)
@@ -190,7 +192,7 @@ def _holdings_of_others(state: LiveState, job: LiveJob, to_us: int) -> Iterator[
         if other is job:
             continue
         for attempt in other.attempts:
-            begin_us, end_us = attempt.requested_us, attempt.ended_us
+            begin_us, end_us = attempt.requested_us, attempt.freed_us
             if begin_us < to_us and (end_us is None or end_us > job.submitted_us):
                 slots = sum(attempt.placement.counts)
                 yield HeldGpus(str(other.number), slots, begin_us, end_us)

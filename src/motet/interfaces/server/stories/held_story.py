@@ -70,13 +70,14 @@ def _slots(state: LiveState, number: int) -> int:
 
 
 def _met_us(state: LiveState, job: LiveJob) -> int | None:
-    """When the last of the jobs that it waits for succeeded; None: one of them has not."""
+    """When it was known that the last of the jobs that it waits for had succeeded; None: one of
+    them has not."""
     if state.held.waits_for(job):
         return None
     needed = [state.arrays.get(number) or state.jobs[number] for number in job.spec.after]
     if any(each.state is not JobState.SUCCEEDED for each in needed):
         return None
-    ends_us = (each.ended_us or 0 for each in needed)
+    ends_us = (each.known_end_us or 0 for each in needed)
     return max(job.submitted_us, max(ends_us, default=0))
 
 

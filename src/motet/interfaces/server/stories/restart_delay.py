@@ -21,11 +21,11 @@ def with_restart_delay(event: StoryEvent, job: LiveJob) -> StoryEvent:
     ended = [
         each
         for each in job.attempts
-        if each.ended_us is not None and each.ended_us <= event.time_us
+        if each.freed_us is not None and each.freed_us <= event.time_us
     ]
     if not ended:
         return event
     last, before = ended[-1], replace(job, attempts=ended)
-    ended_us = last.ended_us or event.time_us
-    until_us = ended_us + microseconds(delay_s(before, last.failure, ended_us))
+    freed_us = last.freed_us or event.time_us
+    until_us = freed_us + microseconds(delay_s(before, last.failure, freed_us))
     return replace(event, until_us=until_us if until_us > event.time_us else None)

@@ -1,0 +1,103 @@
+"""Jobs that end while no master runs: what is told of them is when their processes ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from motet.interfaces.forecasts.remaining_work import MeasuredRuns
+from motet.interfaces.server.stories.explanation import explained
+from motet.interfaces.server.views import job_explanation, job_page
+from motet.live.jobs.accounting import accounting_lines
+from motet.live.jobs.job import LiveJob
+from motet.live.launcher.messages import AttemptEnded, RankExit
+from motet.live.master.requests import Workplace
+from motet.live.read_tables.rows import attempt_row, job_row
+from scripted_cluster import SECOND_US, ScriptedCluster
+
+RAN_S, AWAY_S = 30, 170
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[ScriptedCluster]:
+    found = ScriptedCluster(tmp_path)
+    yield found
+    found.close()
+
+
+def ended_unheard(cluster: ScriptedCluster, code: int = 0) -> LiveJob:
+    """A job that ran for RAN_S; the master is told AWAY_S after its end."""
+    job = cluster.submit(processes=4, retry={"max_attempts": 2})
+    cluster.ask(cluster.launcher.started(f"{job}.1"))
+    cluster.now_us += (RAN_S + AWAY_S - 1) * SECOND_US
+    cluster.begin()
+    cluster.now_us -= SECOND_US
+    cluster.ask(cluster.launcher.ended(f"{job}.1", code, lasted_s=RAN_S))
+    return cluster.job(job)
+
+
+def test_the_end_is_that_of_the_processes_whatever_the_clocks_of_machines_say(
+    cluster: ScriptedCluster,
+) -> None:
+    """Those of the scripted launcher are 53 years slow."""
+    job = ended_unheard(cluster)
+    (attempt,) = job.attempts
+    assert attempt.running_us is not None
+    assert job.ended_us == attempt.ended_us == attempt.running_us + RAN_S * SECOND_US
+    assert attempt.freed_us == job.known_end_us == cluster.now_us
+    assert attempt.ran_us(cluster.now_us) == RAN_S * SECOND_US
+
+
+def test_all_views_agree(cluster: ScriptedCluster) -> None:
+    job = ended_unheard(cluster)
+    state, ended_us = cluster.master.state, job.ended_us
+    page = job_page(state, job.number, Workplace(cluster.folder, {}))
+    assert page["ended_at"] == page["attempt_list"][0]["ended_at"]
+    assert job_row(job).ended_us == attempt_row(job, job.attempts[0]).ended_us == ended_us
+    story = explained(state, job.number, cluster.now_us).story
+    assert story.record.end_us == ended_us
+    assert story.running_us == (ended_us or 0) - job.attempts[0].requested_us
+    (line,) = accounting_lines(job, cluster.now_us)
+    assert line.split("|")[8] == str(story.running_us // SECOND_US)
+    assert MeasuredRuns.of([job], cluster.now_us).worked_us(job) == RAN_S * SECOND_US
+
+
+def test_a_failed_attempt_ends_before_the_next_one_can_begin(cluster: ScriptedCluster) -> None:
+    job = ended_unheard(cluster, code=3)
+    first, second = job.attempts
+    assert first.running_us is not None
+    assert first.ended_us == first.running_us + RAN_S * SECOND_US
+    assert second.requested_us == first.freed_us == cluster.now_us
+    chapters = job_explanation(cluster.master.state, job.number, cluster.now_us)["chapters"]
+    failed = [each["from"] for each in chapters if each["event"] == "attempt"]
+    assert failed == [first.ended_us / SECOND_US]
+
+
+def test_a_start_of_which_the_master_never_heard_leaves_the_end_between_request_and_report(
+    cluster: ScriptedCluster,
+) -> None:
+    """The clock of the machine is all there is."""
+    for early_s in (-1e6, 2.0, 1e6):
+        job = cluster.submit()
+        requested_us = cluster.job(job).attempts[0].requested_us
+        ended_s = requested_us / SECOND_US + early_s
+        cluster.now_us += 9 * SECOND_US
+        end = RankExit(0, None, "exited", ended_s - 1, ended_s)
+        cluster.ask(AttemptEnded(f"{job}.1", (end,)))
+        expected_us = min(max(round(ended_s * SECOND_US), requested_us), cluster.now_us)
+        assert cluster.job(job).ended_us == expected_us
+
+
+def test_another_job_waited_until_the_slots_were_free(cluster: ScriptedCluster) -> None:
+    first = cluster.submit(processes=4)
+    cluster.ask(cluster.launcher.started(f"{first}.1"))
+    second = cluster.submit(processes=4)
+    submitted_us = cluster.now_us
+    cluster.now_us += (RAN_S + AWAY_S) * SECOND_US
+    cluster.ask(cluster.launcher.ended(f"{first}.1", lasted_s=RAN_S))
+    heard_us = cluster.now_us
+    cluster.ask(cluster.launcher.started(f"{second}.1"))
+    story = explained(cluster.master.state, second, cluster.now_us)
+    assert story.story.waiting_us == {"too_few_gpus": heard_us - submitted_us}
