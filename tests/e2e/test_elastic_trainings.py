@@ -14,7 +14,7 @@ from attempt_files import attempt_file
 from held_training import EPOCHS_BEFORE, held_file
 from live_server import LiveServer
 from live_trainings import PROGRAM, ended, record_of, undisturbed
-from motet.domain.errors import NotFound
+from motet.domain.errors import BadInput
 from motet.interfaces.client import LiveClient
 from motet.interfaces.live_cluster.log_reading import ProcessLog
 from waiting import wait_until
@@ -96,6 +96,7 @@ def test_a_training_shrinks_and_grows_while_processes_are_killed(
     assert len(attempts(client, one)) == 3
     assert ended(client, two)["state"] == "CANCELLED"
     fourth = ProcessLog(client, one, rank=3)  # The second attempt has no such process.
-    assert [*fourth.until_end(attempt=2)] == []
-    with pytest.raises(NotFound, match="has processes 0 to 3"):
+    with pytest.raises(BadInput, match="attempt 2 of job 1 has processes 0 to 1"):
+        next(fourth.until_end(attempt=2))
+    with pytest.raises(BadInput, match="attempt 3 of job 1 has processes 0 to 3"):
         next(ProcessLog(client, one, rank=4).until_end())

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from motet.domain.errors import Unreachable
+from motet.domain.errors import BadInput, Unreachable
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient, LogReply
@@ -59,7 +59,7 @@ class ProcessLog:
         again elsewhere.
 
         `attempt`: 0 is the last one and those that follow it, on whatever machine, until the job
-        has ended.
+        has ended. Those that have no such process are left out. Raises BadInput if none can have.
         """
         self._part(attempt, 0)  # Without a server there is nothing to follow.
         number = attempt or self._first()
@@ -76,10 +76,12 @@ class ProcessLog:
         return reply.attempt
 
     def _whole(self, attempt: int) -> Generator[LogChunk, None, int]:
-        """The log of an attempt to its end; returns its length."""
+        """The log of an attempt to its end; returns its length, 0 without this process."""
         offset, is_complete = 0, False
         while not is_complete:
-            reply = self._patient_part(attempt, offset)
+            reply = self._part_if_any(attempt, offset)
+            if reply is None:
+                return 0
             offset, is_complete = reply.next_offset, reply.is_complete
             if reply.data:
                 yield LogChunk(attempt, reply.data)
@@ -89,11 +91,18 @@ class ProcessLog:
 
     def _next(self, attempt: int, end: int) -> int:
         """The attempt after one that has ended; 0: there will be none."""
-        while (reply := self._patient_part(0, end)).attempt <= attempt:
+        while (reply := self._part_if_any(0, end)) is not None and reply.attempt <= attempt:
             if reply.is_complete:
                 return 0
             time.sleep(_LOOK_S)
-        return attempt + 1
+        return 0 if reply is None else attempt + 1
+
+    def _part_if_any(self, attempt: int, offset: int) -> LogReply | None:
+        """None: the attempt does not have this process; without `attempt`, the job has ended so."""
+        try:
+            return self._patient_part(attempt, offset)
+        except BadInput:
+            return None
 
     def _patient_part(self, attempt: int, offset: int) -> LogReply:
         lost_s = math.inf

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from motet.domain.errors import NotFound
+from motet.domain.errors import BadInput, NotFound
 from motet.live.jobs.job import LiveJob
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
@@ -17,12 +17,14 @@ LARGEST_PART_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
-    """The log of one process. `has_ended`: whether its last byte was written before."""
+    """The log of one process. `has_ended`: whether its last byte was written before. `ranks`: how
+    many processes the attempt has."""
 
     job: int
     attempt: int
     rank: int
     has_ended: bool
+    ranks: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +45,25 @@ class LogPart:
 def log_place(state: LiveState, number: int, attempt: int, rank: int) -> LogPlace:
     """Where a process of a job writes. `attempt`: 0 is the last one; its log has ended when the
     job has. A job that has failed by its trial has the log of the trial. Raises NotFound, BadInput
-    for an array."""
+    for an array, and for a process that the attempt does not have and none that follows may have.
+    """
     job = logged_job(state, number)
     if attempt > len(job.attempts):
         raise NotFound(f"job {job.number} has had {len(job.attempts)} attempts")
     chosen = attempt or len(job.attempts)
-    sizes = [*map(job.ranks_of, job.attempts), job.spec.processes]
-    processes = max(sizes)  # An attempt of an elastic training may have fewer.
-    if rank >= processes:
-        raise NotFound(f"job {job.number} has processes 0 to {processes - 1}")
+    ranks = job.ranks_of(job.attempts[chosen - 1]) if chosen else job.spec.processes
+    others_follow = not (attempt or job.state.is_final)
+    if rank >= (max(ranks, job.spec.processes) if others_follow else ranks):
+        raise BadInput(_no_such_process(job, chosen, ranks))
     has_ended = not chosen or job.attempts[chosen - 1].has_ended
-    return LogPlace(job.number, chosen, rank, has_ended and (bool(attempt) or job.state.is_final))
+    return LogPlace(job.number, chosen, rank, has_ended and not others_follow, ranks)
+
+
+def _no_such_process(job: LiveJob, attempt: int, ranks: int) -> str:
+    """Of an elastic training, attempts may have different ones."""
+    who = f"attempt {attempt} of job {job.number}" if attempt else f"job {job.number}"
+    has = f"has processes 0 to {ranks - 1}" if ranks > 1 else "has one process, 0"
+    return f"{who} {has}: choose one of them by --rank"
 
 
 def logged_job(state: LiveState, number: int) -> LiveJob:

@@ -209,12 +209,20 @@ class WebPages:
         return await asyncio.wrap_future(self._master.read(function))
 
     async def _log_of(self, number: int, attempt: int, rank: int) -> ShownLog | None:
-        """That of the last attempt unless there is another one of this number; None: of none."""
+        """That of the last attempt unless there is another one of this number; None: of none.
+
+        A page that shows a process of the last attempt shows its first one when the next attempt
+        has fewer.
+        """
 
         def read(state: LiveState) -> LogPlace | None:
-            attempts = len(logged_job(state, number).attempts)
+            logged = logged_job(state, number)
+            attempts = len(logged.attempts)
             chosen = min(attempt or attempts, attempts)
-            return log_place(state, number, chosen, rank) if chosen else None
+            if not chosen:
+                return None
+            has_rank = rank < logged.ranks_of(logged.attempts[chosen - 1])
+            return log_place(state, number, chosen, rank if attempt or has_rank else 0)
 
         place = await self._read(read)
         return None if place is None else await self._logs.end_of(place)

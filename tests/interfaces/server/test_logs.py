@@ -1,0 +1,63 @@
+"""Which processes have a log, by attempts of different sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from motet.domain.errors import BadInput
+from motet.interfaces.server.logs import log_place
+from motet.live.jobs.job import LiveJob
+from motet.live.launcher.messages import AttemptProposed, SizeWish
+from motet.live.master.facts import ClusterDeclared
+from scripted_cluster import ScriptedCluster
+
+BOUNDS = {"workers": {"min": 1, "max": 6}, "servers": {"min": 1, "max": 2}}
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[ScriptedCluster]:
+    found = ScriptedCluster(tmp_path, cluster=ClusterDeclared(("m0", "m1"), (4, 4)))
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def grown(cluster: ScriptedCluster) -> LiveJob:
+    """A training with 2 processes first, now with 6, of 8 at most."""
+    job = cluster.train(auto=True, **BOUNDS)
+    cluster.ask(cluster.launcher.started(f"{job}.1"))
+    cluster.ask(AttemptProposed(f"{job}.1", SizeWish(1, 4, 2, 0.25)))
+    cluster.ask(cluster.launcher.ended(f"{job}.1", 75, "stopped"))
+    return cluster.job(job)
+
+
+def test_an_attempt_has_the_logs_of_its_own_processes(
+    cluster: ScriptedCluster, grown: LiveJob
+) -> None:
+    state = cluster.master.state
+    assert log_place(state, grown.number, 1, 1).ranks == 2
+    assert log_place(state, grown.number, 2, 5).ranks == 6
+    with pytest.raises(BadInput, match=r"^attempt 1 of job 1 has processes 0 to 1: choose") as one:
+        log_place(state, grown.number, 1, 2)
+    assert one.value.exit_code == 2
+
+
+def test_a_process_that_a_later_attempt_may_have_is_awaited_until_the_job_has_ended(
+    cluster: ScriptedCluster, grown: LiveJob
+) -> None:
+    state = cluster.master.state
+    assert not log_place(state, grown.number, 0, 7).has_ended
+    with pytest.raises(BadInput, match="has processes 0 to 5"):
+        log_place(state, grown.number, 0, 8)
+    cluster.ask(cluster.launcher.ended(f"{grown.number}.2"))
+    with pytest.raises(BadInput, match="attempt 2 of job 1 has processes 0 to 5"):
+        log_place(state, grown.number, 0, 7)
+
+
+def test_a_job_of_one_process_names_it(cluster: ScriptedCluster) -> None:
+    job = cluster.submit()
+    with pytest.raises(BadInput, match="attempt 1 of job 1 has one process, 0"):
+        log_place(cluster.master.state, job, 0, 1)
