@@ -23,6 +23,13 @@ def counted(count: int, name: str) -> str:
     return f"{count:,} {name}{'' if count == 1 else 's'}"
 
 
+def sizes_had(least: int | None, most: int) -> str:
+    """ "2", "2 to 6": what a training has had; "up to 8": what it might have had, `least` None."""
+    if least is None:
+        return f"up to {most:,}"
+    return f"{most:,}" if least == most else f"{least:,} to {most:,}"
+
+
 def gpus(count: int) -> str:
     """ "1 GPU", "2 GPUs"."""
     return counted(count, "GPU")

@@ -53,8 +53,9 @@ class SubmittedJob:
     `state`: as `motet list` shows it. `reason`: of a wait or a failure; `message`: a sentence about
     a wait. `array`, `index`: of a job that belongs to an array. `max_duration_s`: the longest time
     for which it may run; None: no limit. `processes`: that it holds (`held_processes`), or requests
-    while it holds none; `most_processes`: of a training whose size may change. `progress`: epochs
-    and loss of a training that runs. `attempts`, `spec`, `results`, `working_folder`: of one job
+    while it holds none; `most_processes`: of a training whose size may change, when it has ended
+    those that it has had, `least_processes` at least. `progress`: epochs and loss of a training
+    that runs. `attempts`, `spec`, `results`, `working_folder`: of one job
     that was asked for, empty or None in lists and of arrays; the last three also of jobs of other
     users.
     """
@@ -78,6 +79,7 @@ class SubmittedJob:
     max_duration_s: float | None = None
     held_processes: int = 0
     most_processes: int | None = None
+    least_processes: int | None = None
     progress: Mapping[str, Any] | None = None
     spec: Mapping[str, Any] | None = None
     results: str | None = None
@@ -98,6 +100,7 @@ class SubmittedJob:
             max_duration_s=found.get("max_duration_s"),  # An older server knows no limits.
             held_processes=found.get("held_processes", 0),
             most_processes=found.get("most_processes"),
+            least_processes=found.get("least_processes"),
             progress=found.get("progress"),
             spec=found.get("spec"),
             results=found.get("results"),

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 JOB_COLUMNS = (
     *("id", "name", "user", "queue", "priority", "kind", "processes", "state", "reason"),
     *("message", "array", "index", "attempts", "submitted_at", "started_at", "ended_at"),
-    *("progress", "held_processes", "most_processes"),
+    *("progress", "held_processes", "most_processes", "least_processes"),
 )
 _TIMES = frozenset(
     {

@@ -56,7 +56,8 @@ class ChosenJobs:
 
 FIELDS = (
     *("id", "name", "user", "queue", "priority", "array", "index", "kind", "processes"),
-    *("held_processes", "most_processes", "state", "reason", "message", "counts", "attempts"),
+    *("held_processes", "least_processes", "most_processes", "state", "reason", "message"),
+    *("counts", "attempts"),
     *("submitted_at", "progress", "started_at", "ended_at", "max_duration_s", "limit_at"),
 )
 """Of rows; `counts` of arrays alone."""

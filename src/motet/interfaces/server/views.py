@@ -34,7 +34,8 @@ _UNIX_TIMES = ("submit_time", "end_time")
 def job_line(state: LiveState, job: LiveJob) -> dict[str, Any]:
     """A job in a list. `reason`: of a wait, a warning or a failure; `message`: a sentence about a
     wait or a warning. `processes`: that it holds, or requests while it holds none.
-    `most_processes`: of a training whose size may change; None: of other jobs. `limit_at`: when a
+    `most_processes`: of a training whose size may change; None: of other jobs. When it has ended,
+    `least_processes` and `most_processes` are those that it has had. `limit_at`: when a
     job that runs has run for `max_duration_s`."""
     reason, message = _remark(state, job)
     return {
@@ -73,6 +74,7 @@ def array_line(state: LiveState, array: JobArray) -> dict[str, Any]:
         "kind": "array",
         "processes": array.processes,
         "held_processes": sum(_sizes(each)["held_processes"] or 0 for each in array.jobs),
+        "least_processes": None,
         "most_processes": None,
         "state": array.state.value,
         "reason": ", ".join(f"{count} {state}" for state, count in counts.items()),
@@ -167,12 +169,15 @@ def _dated(at_s: float | None) -> str | None:
 
 
 def _sizes(job: LiveJob) -> dict[str, int | None]:
-    """Processes that it holds, and those that it may hold at most if that changes by itself."""
+    """Processes that it holds, and those that it may hold at most if that changes by itself, or
+    has had when it has ended: it needs not have had as many as it might."""
     spec, attempt = job.spec, job.attempt
     varies = isinstance(spec, TrainingSpec) and spec.is_elastic and not spec.is_by_machine
+    had = [each.processes for each in job.attempts] if varies and job.state.is_final else []
     return {
         "held_processes": 0 if attempt is None else attempt.processes,
-        "most_processes": spec.processes if varies else None,
+        "least_processes": min(had, default=None),
+        "most_processes": max(had, default=spec.processes) if varies else None,
     }
 
 

@@ -67,6 +67,22 @@ def test_a_training_that_sizes_itself_shows_what_it_holds_of_its_most(
     assert sizes(cluster, job) == ("6 of 8", "6 of 8", "6 of 8 slots")
     cluster.ask(Change(job, "cancel", "ann"))
     cluster.ask(cluster.launcher.ended(f"{job}.2", None, "stopped"))
+    assert sizes(cluster, job) == ("2 to 6", "2 to 6", "2 to 6 slots")
+
+
+def test_a_training_that_has_ended_shows_the_one_size_that_it_had(cluster: ScriptedCluster) -> None:
+    job = cluster.train(auto=True, **BOUNDS)
+    cluster.ask(cluster.launcher.started(f"{job}.1"))
+    cluster.ask(cluster.launcher.ended(f"{job}.1"))
+    assert sizes(cluster, job) == ("2", "2", "2 slots")
+
+
+def test_a_training_that_never_began_shows_what_it_might_have_had(
+    cluster: ScriptedCluster,
+) -> None:
+    cluster.submit(processes=8)
+    job = cluster.train(auto=True, **BOUNDS)
+    cluster.ask(Change(job, "cancel", "ann"))
     assert sizes(cluster, job) == ("up to 8", "up to 8", "up to 8 slots")
 
 

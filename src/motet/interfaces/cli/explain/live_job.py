@@ -14,7 +14,7 @@ from rich.text import Text
 from motet.domain.units import duration_words, microseconds
 from motet.insight.expected_start import expected_start_words, rough_words
 from motet.insight.sentences import reason_title
-from motet.insight.wording import counted, in_slots, job_name
+from motet.insight.wording import counted, in_slots, job_name, sizes_had
 from motet.interfaces.cli.screens.local_clock import date_and_time_of, local_clock
 from motet.interfaces.cli.shell.streams.visible import visible_text
 from motet.live.jobs.job_state import JobState
@@ -45,8 +45,9 @@ def _heading(document: Mapping[str, Any]) -> Text:
     slots = counted(document["num_gpus"], "slot")
     if (most := document.get("most_processes")) is not None:  # An older server does not tell.
         is_over = document["held_processes"] == 0 and JobState(document["state"]).is_final
-        held = "up to" if is_over else f"{document['held_processes']} of"
-        slots = f"{held} {counted(most, 'slot')}"
+        held = f"{document['held_processes']} of {most}"
+        told = sizes_had(document.get("least_processes"), most) if is_over else held
+        slots = f"{told} slot{'' if told == '1' else 's'}"
     facts = f", {slots}, queue {document['queue']}, policy {document['policy']}"
     return Text(visible_text(title), style="bold").append(visible_text(facts), style="not bold")
 

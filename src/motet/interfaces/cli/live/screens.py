@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from motet.domain.units import duration_words, microseconds
+from motet.insight.wording import sizes_had
 from motet.interfaces.cli.screens.local_clock import date_and_time_of
 from motet.interfaces.cli.shell.streams.visible import visible_text
 
@@ -44,12 +45,16 @@ def jobs_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def processes_text(job: Mapping[str, Any]) -> str:
-    """`2`; `2 of 8` of a training whose size changes, `up to 8` after its end. An older server does
+    """`2`; `2 of 8` of a training whose size changes, `2 to 6` after its end. An older server does
     not tell of those."""
     most = job.get("most_processes")
     if most is None:
         return str(job["processes"])
-    return f"up to {most}" if job["ended_at"] else f"{job['held_processes']} of {most}"
+    return (
+        sizes_had(job.get("least_processes"), most)
+        if job["ended_at"]
+        else f"{job['held_processes']} of {most}"
+    )
 
 
 def _name(job: Mapping[str, Any]) -> str:

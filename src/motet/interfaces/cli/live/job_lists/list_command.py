@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CSV_COLUMNS = (
     *("id", "name", "user", "queue", "priority", "array", "index", "kind", "processes", "state"),
     *("reason", "message", "attempts", "submitted_at", "started_at", "ended_at", "progress"),
-    *("max_duration_s", "limit_at", "held_processes", "most_processes"),
+    *("max_duration_s", "limit_at", "held_processes", "most_processes", "least_processes"),
 )
 _RECENT = timedelta(days=1)
 
