@@ -354,7 +354,8 @@ class Wait(IntEnum):
             cause=DelayCause.FRAGMENTATION,
             title="machines drained or gone",
             sentence="{needs}, {free} at its turn, and {drained}{place}",
-            advice="wait until the machines are resumed, motet machine list, or ask for fewer GPUs",
+            advice="drained machines take jobs again after motet machine resume, gone ones after "
+            "motet machine join on them; motet machine list shows which they are",
             compares="GPUs of machines that are drained or gone; `bar`: of all machines",
         ),
     )

@@ -9,6 +9,7 @@ import pytest
 
 from motet.domain.errors import BadInput
 from motet.interfaces.server.stories.explanation import why_waiting
+from motet.interfaces.server.views import job_explanation, job_line
 from motet.live.jobs.attempt import AttemptOutcome
 from motet.live.jobs.job_state import JobState
 from motet.live.launcher.messages import ClusterSeen, MachineSeen
@@ -60,10 +61,29 @@ def test_a_job_of_a_lost_machine_waits_until_its_processes_are_certainly_dead(
     cluster.ask(seen("m1", "m3"))
     assert cluster.launcher.stopping == {"1.1"}
     assert set(cluster.launcher.running) == {"1.1"}
+    state = cluster.master.state
+    listed, told = job_line(state, cluster.job(job)), job_explanation(state, job, cluster.now_us)
+    assert listed["reason"] == told["reason"] == "MachineLost"
+    assert listed["message"] == told["message"]
+    assert told["message"].startswith("it has lost m2: it gets slots again when its processes")
+    assert told["advice"].startswith("nothing to do: processes that cannot be reached")
     cluster.ask(cluster.launcher.ended("1.1", None, "lost"))
+    assert job_line(state, cluster.job(job))["reason"] == ""
     first = cluster.job(job).attempts[0]
     assert (first.outcome, first.reason) == (AttemptOutcome.LOST, "lost m2")
     assert cluster.launcher.machines_in_use() == {"m1": 2, "m3": 1}
+
+
+def test_jobs_that_wait_for_a_machine_that_is_gone_are_told_how_it_comes_back(
+    cluster: ScriptedCluster,
+) -> None:
+    cluster.ask(seen("m1", "m2"))
+    cluster.ask(seen("m1"))
+    job = cluster.submit(processes=3)
+    told = job_explanation(cluster.master.state, job, cluster.now_us)
+    assert told["reason"] == "MachinesDrained"
+    assert "gone ones after motet machine join on them" in told["advice"]
+    assert told["advice"].endswith("; or ask for fewer slots")
 
 
 def test_a_machine_that_returns_takes_jobs_again(cluster: ScriptedCluster) -> None:

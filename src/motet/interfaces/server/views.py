@@ -12,6 +12,7 @@ from motet.interfaces.server.stories.explanation import (
     explained,
     idle_warning,
     limit_warning,
+    loss_warning,
     why_waiting,
 )
 from motet.interfaces.server.stories.lost_work import with_lost_work
@@ -183,7 +184,7 @@ def _sizes(job: LiveJob) -> dict[str, int | None]:
 
 def _remark(state: LiveState, job: LiveJob) -> tuple[str, str]:
     """Why it waits, or what is odd about its run: a name and a sentence."""
-    remarks = (limit_warning(job), idle_warning(job))
+    remarks = (limit_warning(job), loss_warning(state, job), idle_warning(job))
     found = next((each for each in remarks if each[0]), None)
     return found or why_waiting(state, job)
 

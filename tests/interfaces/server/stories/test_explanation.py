@@ -59,6 +59,20 @@ def test_a_job_of_one_slot_is_not_told_to_ask_for_fewer(cluster: ScriptedCluster
     assert document["advice"].startswith("nothing to do: it needs one slot alone")
 
 
+def test_a_training_at_its_least_size_is_not_told_to_ask_for_fewer(
+    cluster: ScriptedCluster,
+) -> None:
+    cluster.submit(processes=4)
+    waits = cluster.train(workers={"min": 1, "max": 2}, servers=1)
+    assert why(cluster, waits)[0] == "InsufficientSlots"
+    document = job_explanation(cluster.master.state, waits, cluster.now_us)
+    assert document["advice"].startswith("nothing to do: it needs two slots, for a worker and")
+    cluster.ask(Change(waits, "cancel", "ann"))
+    larger = cluster.train(workers=2, servers=1)
+    document = job_explanation(cluster.master.state, larger, cluster.now_us)
+    assert document["advice"].startswith("with fewer slots it may start earlier")
+
+
 def test_a_job_that_runs_or_has_ended_waits_for_nothing(cluster: ScriptedCluster) -> None:
     job = cluster.submit()
     assert why(cluster, job) == ("", "")

@@ -25,8 +25,9 @@ from motet.interfaces.server.stories.held_story import held_events, why_held
 from motet.interfaces.server.stories.outages import with_outages
 from motet.interfaces.server.stories.restart_delay import with_restart_delay
 from motet.interfaces.server.stories.true_ends import with_true_ends
-from motet.live.jobs.attempt import AttemptPhase
+from motet.live.jobs.attempt import AttemptPhase, StopCause
 from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job_spec import TrainingSpec
 from motet.live.jobs.job_state import JobState
 from motet.live.master.facts import PolicyChosen
 from motet.live.master.policy_choice import policy_of
@@ -37,7 +38,10 @@ NO_PROGRESS = "NoProgress"
 """The reason of a job that runs, and whose processes have written nothing for long."""
 TIME_LIMIT = "TimeLimit"
 """The reason of a job that has run for its `max_duration`, and is being stopped."""
+MACHINE_LOST = "MachineLost"
+"""The reason of a job that has lost a machine, and whose processes may still run."""
 _TOO_FEW_SLOTS = "InsufficientSlots"
+_MACHINES_DRAINED = "MachinesDrained"
 _GETS_SLOTS = ("start", "resume")
 _SHOWN = 5
 
@@ -128,14 +132,34 @@ def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
 def advice(reason: str, job: LiveJob) -> str:
     """What the user of a job could do that waits for this reason, or has this warning; empty:
     nothing is known."""
-    if reason == _TOO_FEW_SLOTS and job.spec.processes == 1:
-        return "nothing to do: it needs one slot alone, and starts when one is free at its turn"
+    if reason == _TOO_FEW_SLOTS and (least := _smallest(job)):
+        return f"nothing to do: it needs {least}, and starts when that is free at its turn"
+    if reason == MACHINE_LOST:
+        return (
+            "nothing to do: processes that cannot be reached end with their lease; it goes on then"
+        )
     if reason == NO_PROGRESS:
         return f"see what it does: motet logs {job.number}; motet cancel {job.number} if it hangs"
     for words in (*(wait.reason for wait in WAITS), *(wait.value for wait in ClusterWait)):
         if _slots_name(words.name) == reason:
-            return in_slots(words.advice.format(job=job.number))
+            told = in_slots(words.advice.format(job=job.number))
+            may_shrink = reason == _MACHINES_DRAINED and not _smallest(job)
+            return f"{told}; or ask for fewer slots" if may_shrink else told
     return ""
+
+
+def _smallest(job: LiveJob) -> str:
+    """What a job needs that cannot ask for less; empty: it can."""
+    spec = job.spec
+    if spec.is_by_machine:
+        return "one machine alone" if isinstance(spec, TrainingSpec) and _is_least(spec) else ""
+    if isinstance(spec, TrainingSpec):
+        return "two slots, for a worker and a server," if _is_least(spec) else ""
+    return "one slot alone" if spec.processes == 1 else ""
+
+
+def _is_least(spec: TrainingSpec) -> bool:
+    return (spec.least.workers, spec.least.servers) == (1, 1)
 
 
 def idle_warning(job: LiveJob) -> tuple[str, str]:
@@ -145,6 +169,20 @@ def idle_warning(job: LiveJob) -> tuple[str, str]:
     moment = datetime.fromtimestamp(job.idle_since_us // 1_000_000, UTC)
     return NO_PROGRESS, (
         f"it holds slots, but has written nothing to logs or checkpoints since {moment:%F %T} UTC"
+    )
+
+
+def loss_warning(state: LiveState, job: LiveJob) -> tuple[str, str]:
+    """The name and the sentence of a job that has lost a machine, while its processes may still
+    run; empty: none."""
+    attempt = job.attempt
+    if attempt is None or job.is_suspended or job.state.is_final:
+        return "", ""
+    if attempt.stop_cause is not StopCause.MACHINE_LOST:
+        return "", ""
+    lost = ", ".join(state.lost_machines(attempt)) or "a machine"
+    return MACHINE_LOST, (
+        f"it has lost {lost}: it gets slots again when its processes have certainly ended"
     )
 
 
