@@ -9,6 +9,7 @@ from typing import Annotated
 from fastapi import FastAPI, Query
 from starlette.responses import JSONResponse
 
+from motet.domain.errors import BadInput, NotFound
 from motet.interfaces.server.accounts.caller_of_request import RequestCaller
 from motet.interfaces.server.accounts.job_access import require_use
 from motet.interfaces.server.logs import LogPart, LogPlace, log_path, log_place, read_log
@@ -18,6 +19,7 @@ from motet.interfaces.server.web.log_watches import LogWatch, LogWatches
 from motet.interfaces.server.web.renderer import PAGE_HEADERS
 from motet.live.master.loop import MasterLoop
 from motet.live.master.requests import Workplace
+from motet.live.master.state import LiveState
 
 _TAIL_BYTES, _MOST_BYTES = 16_000, 64_000
 
@@ -59,7 +61,7 @@ class JobLogs:
     ) -> JSONResponse:
         """A log from an offset on; the stream of this user tells when there is more."""
         await require_use(self._master, caller, number)
-        read = self._master.read(lambda state: log_place(state, number, attempt, rank))
+        read = self._master.read(lambda state: addressed_place(state, number, attempt, rank))
         place = await asyncio.wrap_future(read)
         part, shown = await asyncio.to_thread(self._part, place, offset)
         if not (shown.is_behind or shown.is_complete):
@@ -93,6 +95,14 @@ class JobLogs:
             return part
         _, newline, lines = part.data.partition(b"\n")
         return replace(part, data=lines) if newline else part
+
+
+def addressed_place(state: LiveState, number: int, attempt: int, rank: int) -> LogPlace:
+    """As `log_place`, for the address of a page. Raises NotFound."""
+    try:
+        return log_place(state, number, attempt, rank)
+    except BadInput as error:
+        raise NotFound(str(error)) from error
 
 
 def _shown(place: LogPlace, part: LogPart, note: str = "") -> ShownLog:

@@ -22,7 +22,7 @@ from motet.interfaces.server.accounts.caller_of_request import (
 )
 from motet.interfaces.server.accounts.job_access import require_use
 from motet.interfaces.server.api_contract.api_description import EVENT_STREAM
-from motet.interfaces.server.logs import LogPlace, log_place, logged_job
+from motet.interfaces.server.logs import LogPlace, logged_job
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.turns.turn_record import job_names
 from motet.interfaces.server.web import pages
@@ -30,7 +30,7 @@ from motet.interfaces.server.web.changes import Changes
 from motet.interfaces.server.web.decided import decided
 from motet.interfaces.server.web.drawings import bars, machine_slots, period_of, ticks
 from motet.interfaces.server.web.job_filter import job_query
-from motet.interfaces.server.web.job_log import JobLogs, ShownLog
+from motet.interfaces.server.web.job_log import JobLogs, ShownLog, addressed_place
 from motet.interfaces.server.web.queue_page import QueuePage
 from motet.interfaces.server.web.renderer import PAGE_HEADERS, PageRenderer, page_before
 from motet.interfaces.server.web.timeline.timeline_page import TimelinePage
@@ -221,8 +221,9 @@ class WebPages:
             chosen = min(attempt or attempts, attempts)
             if not chosen:
                 return None
-            has_rank = rank < logged.ranks_of(logged.attempts[chosen - 1])
-            return log_place(state, number, chosen, rank if attempt or has_rank else 0)
+            ranks = logged.ranks_of(logged.attempts[chosen - 1])
+            is_of_another = not attempt and ranks <= rank < logged.spec.processes
+            return addressed_place(state, number, chosen, 0 if is_of_another else rank)
 
         place = await self._read(read)
         return None if place is None else await self._logs.end_of(place)
