@@ -21,6 +21,7 @@ from motet.interfaces.server.stories.proposed_size import proposed_size
 from motet.live.jobs.attempt import Attempt
 from motet.live.jobs.job import JobArray, LiveJob
 from motet.live.jobs.job_spec import TrainingSpec
+from motet.live.jobs.job_state import JobState
 from motet.live.launcher.messages import first_failure
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.requests import Workplace
@@ -195,13 +196,18 @@ def iso(at_us: int | None) -> str | None:
 
 
 def _progress(job: LiveJob) -> dict[str, Any] | None:
-    """`epochs`: at most; None if unknown."""
-    if job.progress is None or not isinstance(job.spec, TrainingSpec):
+    """`epochs`: at most; None if unknown. `has_converged`: it has succeeded with fewer of them,
+    and no `until` or trial ended it."""
+    spec = job.spec
+    if job.progress is None or not isinstance(spec, TrainingSpec):
         return None
+    is_early = spec.epochs is not None and job.progress.steps_done < spec.epochs
+    ends_by_itself = job.state is JobState.SUCCEEDED and not (spec.until or job.trial_s)
     return {
         "epochs_done": int(job.progress.steps_done),
-        "epochs": job.spec.epochs,
+        "epochs": spec.epochs,
         "loss": job.progress.loss,
+        "has_converged": is_early and ends_by_itself,
     }
 
 

@@ -13,7 +13,7 @@ from rich.console import Console, RenderableType
 from motet.interfaces.cli.explain.live_job import explanation_page
 from motet.interfaces.cli.live.screens import job_screen, jobs_table
 from motet.interfaces.server.views import dated_explanation, job_explanation, job_line, job_page
-from motet.live.launcher.messages import AttemptProposed, SizeWish
+from motet.live.launcher.messages import AttemptProgressed, AttemptProposed, SizeWish
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import Change
 from motet.live.master.requests import Workplace
@@ -75,6 +75,29 @@ def test_a_training_that_has_ended_shows_the_one_size_that_it_had(cluster: Scrip
     cluster.ask(cluster.launcher.started(f"{job}.1"))
     cluster.ask(cluster.launcher.ended(f"{job}.1"))
     assert sizes(cluster, job) == ("2", "2", "2 slots")
+
+
+@pytest.mark.parametrize(
+    ("spec", "epochs", "told"),
+    [
+        ({}, 5.0, "5 of 20 epochs, loss 0.25, converged"),
+        ({}, 20.0, "20 of 20 epochs, loss 0.25"),
+        ({"until": "loss=0.3"}, 5.0, "5 of 20 epochs, loss 0.25"),
+    ],
+)
+def test_a_training_that_ended_early_by_itself_has_converged(
+    cluster: ScriptedCluster, spec: dict[str, str], epochs: float, told: str
+) -> None:
+    job = cluster.train(epochs=20, **spec)
+    cluster.ask(cluster.launcher.started(f"{job}.1"))
+    cluster.ask(AttemptProgressed(f"{job}.1", epochs, ((epochs, 0.25),)))
+    workplace = Workplace(cluster.folder, {})
+    page = job_page(cluster.master.state, job, workplace)
+    assert not page["progress"]["has_converged"]
+    cluster.ask(cluster.launcher.ended(f"{job}.1"))
+    described = shown(job_screen(job_page(cluster.master.state, job, workplace)))
+    (fact,) = (line for line in described.splitlines() if line.startswith("progress"))
+    assert fact.removeprefix("progress").strip() == told
 
 
 def test_a_training_that_never_began_shows_what_it_might_have_had(

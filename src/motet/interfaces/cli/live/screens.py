@@ -222,10 +222,11 @@ def _parameter(value: Any) -> str:
 
 
 def progress_text(progress: Mapping[str, Any]) -> str:
-    """`12 of 100 epochs, loss 0.25`."""
+    """`12 of 100 epochs, loss 0.25`; `..., converged`, which an older server does not tell."""
     total = "" if progress["epochs"] is None else f" of {progress['epochs']}"
     loss = "" if progress["loss"] is None else f", loss {progress['loss']:.6g}"
-    return f"{progress['epochs_done']}{total} epochs{loss}"
+    converged = ", converged" if progress.get("has_converged") else ""
+    return f"{progress['epochs_done']}{total} epochs{loss}{converged}"
 
 
 def _attempts(attempts: Sequence[Mapping[str, Any]], *, has_roles: bool) -> Table:
