@@ -13,6 +13,7 @@ from motet.interfaces.server.views import job_explanation, job_page
 from motet.live.jobs.accounting import accounting_lines
 from motet.live.jobs.job import LiveJob
 from motet.live.launcher.messages import AttemptEnded, RankExit
+from motet.live.master.intake import ChoosePolicy
 from motet.live.master.requests import Workplace
 from motet.live.read_tables.rows import attempt_row, job_row
 from scripted_cluster import SECOND_US, ScriptedCluster
@@ -73,6 +74,9 @@ def test_a_failed_attempt_ends_before_the_next_one_can_begin(cluster: ScriptedCl
     chapters = job_explanation(cluster.master.state, job.number, cluster.now_us)["chapters"]
     failed = [each["from"] for each in chapters if each["event"] == "attempt"]
     assert failed == [first.ended_us / SECOND_US]
+    story = explained(cluster.master.state, job.number, cluster.now_us).story
+    assert [each.kind for each in story.chapters if each.kind != "moment"] == ["run", "wait", "run"]
+    assert sum(story.waiting_us.values()) == first.unheard_us > AWAY_S * SECOND_US // 2
 
 
 def test_a_start_of_which_the_master_never_heard_leaves_the_end_between_request_and_report(
@@ -101,3 +105,22 @@ def test_another_job_waited_until_the_slots_were_free(cluster: ScriptedCluster) 
     cluster.ask(cluster.launcher.started(f"{second}.1"))
     story = explained(cluster.master.state, second, cluster.now_us)
     assert story.story.waiting_us == {"too_few_gpus": heard_us - submitted_us}
+
+
+def test_a_preempted_job_that_had_ended_before_tells_so_in_the_order_of_time(
+    tmp_path: Path,
+) -> None:
+    """The next server preempts it, as it does not know yet that it has ended."""
+    cluster = ScriptedCluster(tmp_path, ChoosePolicy("tiresias-las", {"thresholds": "10"}))
+    job = cluster.submit(processes=4)
+    cluster.ask(cluster.launcher.started(f"{job}.1"))
+    cluster.now_us += (RAN_S + AWAY_S) * SECOND_US
+    cluster.begin()
+    cluster.submit(processes=4)
+    assert cluster.job(job).attempts[0].stopping_us is not None
+    cluster.ask(cluster.launcher.ended(f"{job}.1", lasted_s=RAN_S))
+    ended = cluster.job(job)
+    story = explained(cluster.master.state, job, cluster.now_us).story
+    assert story.record.end_us == ended.ended_us
+    assert story.running_us == (ended.ended_us or 0) - ended.attempts[0].requested_us
+    cluster.close()

@@ -78,7 +78,7 @@ def _events(state: LiveState, job: LiveJob) -> list[StoryEvent]:
             story_event(entry, str, _machines(state)) for entry in state.history.of(job.number)
         )
     ]
-    decided = [*with_true_ends(decided, job.attempts)]
+    decided = [*with_true_ends(decided, job)]
     if job.trial_s and job.state is JobState.SUCCEEDED and decided[-1].event == "cancel":
         told = f"ran for {duration_words(round(job.trial_s * SECOND_US))} without an error"
         decided[-1] = replace(decided[-1], event="finish", told=told)

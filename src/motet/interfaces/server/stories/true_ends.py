@@ -9,20 +9,43 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from motet.domain.units import SECOND_US
 from motet.insight.story_event import StoryEvent
 from motet.live.jobs.attempt import Attempt
+from motet.live.jobs.job import LiveJob
 
-_AT_THEIR_TIME = ("start", "resume", "cancel", "time_out")
+_GETS_SLOTS = ("start", "resume")
+_WAITS = ("wait", "preempt", "evict", "suspend", "unsuspend")
+_AT_THEIR_TIME = (*_GETS_SLOTS, "cancel", "time_out")
 """The next run, and what ended the job whatever its processes had done."""
+_LATE_US = SECOND_US
 
 
-def with_true_ends(
-    events: Iterable[StoryEvent], attempts: Sequence[Attempt]
-) -> Iterator[StoryEvent]:
-    """The events in their order; those that the server logged between the end of an attempt and the
-    news of it have the time of the end: nothing ran any more."""
+def with_true_ends(events: Iterable[StoryEvent], job: LiveJob) -> Iterator[StoryEvent]:
+    """The events in their order. Those that the server logged of a run between its end and the news
+    of it, or of a job between its last end and the news, have the time of the end. A job that gets
+    slots again with such news has waited since the end; reports that are not late are part of the
+    run."""
+    runs = False
     for event in events:
-        yield event if event.event in _AT_THEIR_TIME else _at_true_time(event, attempts)
+        if event.event in _GETS_SLOTS and runs:
+            yield from _late_news(event, job.attempts)
+        if event.event in _AT_THEIR_TIME:
+            yield event
+        else:
+            yield _at_true_time(event, _unheard(job, runs=runs))
+        runs = event.event in _GETS_SLOTS or (runs and event.event not in _WAITS)
+
+
+def _unheard(job: LiveJob, *, runs: bool) -> Sequence[Attempt]:
+    """Attempts whose end may be earlier than what was logged of the job."""
+    return job.attempts if runs else job.attempts[-1:] if job.state.is_final else ()
+
+
+def _late_news(begin: StoryEvent, attempts: Sequence[Attempt]) -> Iterator[StoryEvent]:
+    for each in attempts:
+        if each.freed_us == begin.time_us and each.unheard_us >= _LATE_US:
+            yield StoryEvent(begin.time_us - each.unheard_us, "wait", begin.gpus)
 
 
 def _at_true_time(event: StoryEvent, attempts: Sequence[Attempt]) -> StoryEvent:
