@@ -49,7 +49,7 @@ class LostWork:
         """None: the attempt has not ended, was not taken from the job, or had succeeded before the
         signal reached it."""
         has_succeeded = attempt.outcome is AttemptOutcome.SUCCEEDED
-        if attempt.ended_us is None or attempt.stop_cause not in _CAUSES or has_succeeded:
+        if attempt.freed_us is None or attempt.stop_cause not in _CAUSES or has_succeeded:
             return None
         later = job.attempts[attempt.number :]
         restart_us = None
@@ -57,7 +57,7 @@ class LostWork:
             restart_us = later[0].running_us - later[0].requested_us
         if attempt.saved_us is not None:
             writes_us = [attempt.saved_us]
-        work_us, since = _work(attempt, attempt.ended_us, writes_us)
+        work_us, since = _work(attempt, attempt.freed_us, writes_us)
         return cls(work_us, since, restart_us)
 
     def words(self) -> str:
@@ -70,16 +70,16 @@ class LostWork:
         return "".join(f"; {part}" for part in parts)
 
 
-def _work(attempt: Attempt, ended_us: int, writes_us: Sequence[int]) -> tuple[int | None, Kept]:
+def _work(attempt: Attempt, freed_us: int, writes_us: Sequence[int]) -> tuple[int | None, Kept]:
     """`writes_us`: to the folder of checkpoints, as far as they are known."""
     begin_us = attempt.running_us
     if begin_us is None:
         return 0, Kept.CHECKPOINT
-    until_us = ended_us if attempt.stopping_us is None else attempt.stopping_us
+    until_us = freed_us if attempt.stopping_us is None else attempt.stopping_us
     reports_us = [] if attempt.reported_us is None else [attempt.reported_us]
-    known = [(at_us, Kept.CHECKPOINT) for at_us in writes_us if begin_us <= at_us <= ended_us]
-    known += [(at_us, Kept.REPORT) for at_us in reports_us if begin_us <= at_us <= ended_us]
-    if not known and any(each > ended_us for each in writes_us):
+    known = [(at_us, Kept.CHECKPOINT) for at_us in writes_us if begin_us <= at_us <= freed_us]
+    known += [(at_us, Kept.REPORT) for at_us in reports_us if begin_us <= at_us <= freed_us]
+    if not known and any(each > freed_us for each in writes_us):
         return None, Kept.START
     kept_us, since = max(known, default=(begin_us, Kept.START), key=lambda each: each[0])
     return max(until_us - kept_us, 0), since
