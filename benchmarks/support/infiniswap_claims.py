@@ -17,6 +17,8 @@ INFINISWAP = (
     "remote_memory_failures",
     "remote_memory_lender",
     "remote_memory_balance",
+    "memory_prefetch",
+    "memory_simulation",
 )
 
 

@@ -26,7 +26,6 @@ from motet.engine.actions.delays import without_delayed
 from motet.engine.actions.diff import SlotChange, changes_of
 from motet.engine.actions.fitting import Fitting, Overcommitted
 from motet.engine.actions.granted_sizes import Proposals, looking_again, with_placed_sizes
-from motet.engine.actions.partners import Partners
 from motet.engine.actions.preemption_limits import (
     PreemptionLimits,
     Protection,
@@ -47,6 +46,7 @@ from motet.engine.policy_loading.faults import BrokenPolicy, place_of_decide
 from motet.engine.ports import Journal
 from motet.engine.reduce import Reducer
 from motet.engine.state.cluster_state import ClusterState
+from motet.engine.state.partners import Partners
 from motet.engine.state.proposed_sizes import TAKES_PROPOSALS
 from motet.placement.planner import Planner
 

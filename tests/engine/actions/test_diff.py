@@ -9,8 +9,8 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
 from motet.domain.snapshot import Snapshot
 from motet.engine.actions.diff import changes_of
-from motet.engine.actions.partners import Partners
 from motet.engine.state.cluster_state import ClusterState
+from motet.engine.state.partners import Partners
 
 CLUSTER = ClusterSpec.of([4, 4])
 ELASTIC = {"gpus": 2, "workers": 2, "min_workers": 1, "max_workers": 4, "worker_gpus": 1}

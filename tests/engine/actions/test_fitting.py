@@ -13,7 +13,7 @@ from motet.domain.decision import Decision
 from motet.domain.wait import Wait
 from motet.engine.actions.diff import changes_of
 from motet.engine.actions.fitting import Fitting, Overcommitted
-from motet.engine.actions.partners import Partners
+from motet.engine.state.partners import Partners
 from motet.placement.planners import ConsolidatingPlanner
 
 CLUSTER = ClusterSpec.of([4, 4], cpus=[8, 8])

@@ -11,10 +11,10 @@ from motet.domain.decision import Decision
 from motet.domain.snapshot import Placement
 from motet.engine.actions.diff import changes_of
 from motet.engine.actions.fitting import Overcommitted
-from motet.engine.actions.partners import Partners
 from motet.engine.actions.requests import Requests
 from motet.engine.actions.slots import Slots
 from motet.engine.state.cluster_state import ClusterState
+from motet.engine.state.partners import Partners
 from motet.placement.planners import ConsolidatingPlanner
 
 CLUSTER = ClusterSpec.of([4, 4])

@@ -64,7 +64,7 @@ OF_NO_CLUSTER = {
     *("train", "predict", "plan", "app list", "app describe", "simulate", "compare", "demo"),
     *("policy list", "policy describe", "trace describe", "trace convert", "trace generate"),
     *("aggregator start", "aggregator simulate", "aggregator drain", "completion"),
-    *("memory lend", "memory simulate", "memory down", "memory device up"),
+    *("memory lend", "memory simulate", "memory down", "memory web", "memory device up"),
 }
 
 

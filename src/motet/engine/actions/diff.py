@@ -8,8 +8,8 @@ import numpy as np
 
 from motet.domain.decision import Decision
 from motet.domain.snapshot import Snapshot
-from motet.engine.actions.partners import Partners
 from motet.engine.actions.roles import roles_of
+from motet.engine.state.partners import Partners
 
 
 class SlotChange(NamedTuple):

@@ -19,8 +19,8 @@ from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.wait import Wait
 from motet.engine.actions.checks import DecisionProblem
 from motet.engine.actions.diff import SlotChange
-from motet.engine.actions.partners import present_sets
 from motet.engine.actions.roles import JobSize, smaller_size
+from motet.engine.state.partners import present_sets
 from motet.placement.planner import Planner
 from motet.placement.room import ResourceDemand, Room
 

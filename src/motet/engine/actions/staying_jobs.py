@@ -19,8 +19,8 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Reasons
 from motet.domain.snapshot import JOB_COLUMNS, UNKNOWN, JobTable, Placement, Snapshot
 from motet.domain.wait import Wait
-from motet.engine.actions.partners import present_sets
 from motet.engine.actions.roles import roles_of
+from motet.engine.state.partners import present_sets
 
 Number = TypeVar("Number", np.int64, np.float64)
 T = TypeVar("T")

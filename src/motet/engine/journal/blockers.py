@@ -62,8 +62,7 @@ def new_waits(
     also waits with at most a quarter of the jobs before them that their last entry had.
     """
     jobs, reasons = snapshot.jobs, decision.reasons
-    changed = jobs.number, reasons.code, codes
-    rows = np.arange(len(jobs)) if looks else _changed_waits(*changed)
+    rows = _rows_to_look_at(jobs.number, reasons.code, codes, looks)
     if not len(rows):  # At most decisions, so that they take one call with few arrays.
         return []
     order = reasons.code, reasons.free_gpus, reasons.position
@@ -126,8 +125,13 @@ def changed_rows(numbers: Ints, values: Ints, known: Ints) -> Ints:
 
 
 @njit(cache=True)
-def _changed_waits(numbers: Ints, code: Ints, codes: Ints) -> Ints:
-    """Rows of jobs that wait for another reason than `codes` says; of those that run it says so."""
+def _rows_to_look_at(numbers: Ints, code: Ints, codes: Ints, looks: bool) -> Ints:
+    """Rows of jobs that wait for another reason than `codes` says; of those that run it says so.
+
+    `looks`: all rows.
+    """
+    if looks:
+        return np.arange(len(numbers))
     rows, count = np.empty(len(numbers), np.int64), 0
     for row in range(len(numbers)):
         if code[row] == codes[numbers[row]]:

@@ -27,7 +27,6 @@ from motet.domain.log_entry import MEASURE, NO_JOBS, NOWHERE, LogEntry, OtherJob
 from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
 from motet.domain.units import NEVER_US
 from motet.domain.wait import COMPARISONS, QUEUE_WAITS, WAITS
-from motet.engine.actions.partners import present_sets
 from motet.engine.journal.blockers import (
     MOST_NAMED,
     NewWait,
@@ -39,6 +38,7 @@ from motet.engine.journal.blockers import (
 from motet.engine.journal.handover import Handover
 from motet.engine.journal.held_places import HeldPlaces
 from motet.engine.journal.measured_groups import MeasuredGroups
+from motet.engine.state.partners import present_sets
 
 _COLUMNS = ("code", "position", "queue", "has_started", "refusal")
 _NOT_SEEN = -1

@@ -17,10 +17,9 @@ from motet.runtime.core.subtask import (
     Transfer,
     monotonic_us,
 )
-from motet.runtime.worker.admission import admitted
 from motet.runtime.worker.model_port import ModelPort
 from motet.runtime.worker.share import BatchPart
-from motet.runtime.worker.subtask_gate import OPEN_GATE, SubtaskGate
+from motet.runtime.worker.subtask_gate import OPEN_GATE, SubtaskGate, admitted
 
 
 class BatchSubtasks:

@@ -7,10 +7,11 @@ machine, an arbiter implements the gate, so that one job computes while another 
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol
 
-from motet.runtime.core.subtask import SubtaskKind
+from motet.runtime.core.subtask import Clock, SubtaskKind, SubtaskLog
 
 
 class SubtaskGate(Protocol):
@@ -56,3 +57,21 @@ class OpenGate:
 
 _OPEN = nullcontext(False)
 OPEN_GATE = OpenGate()
+
+
+def admitted(
+    gate: SubtaskGate, kind: SubtaskKind, log: SubtaskLog, now_us: Clock
+) -> AbstractContextManager[bool]:
+    """As `gate.enter`; the time until it admits is added to `log.gate_us`.
+
+    A free gate admits at once, so there no clock is read: a job that is alone pays nothing.
+    """
+    return gate.enter(kind) if gate.is_free else _timed(gate, kind, log, now_us)
+
+
+@contextmanager
+def _timed(gate: SubtaskGate, kind: SubtaskKind, log: SubtaskLog, now_us: Clock) -> Iterator[bool]:
+    asked_us = now_us()
+    with gate.enter(kind) as yields:
+        log.gate_us += now_us() - asked_us
+        yield yields

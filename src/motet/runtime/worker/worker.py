@@ -16,11 +16,10 @@ from motet.domain.arrays import Array
 from motet.runtime.core.application import Application, Step
 from motet.runtime.core.schedule import Schedule
 from motet.runtime.core.subtask import Clock, SubtaskKind, SubtaskLog
-from motet.runtime.worker.admission import admitted
 from motet.runtime.worker.batch_subtasks import BatchSubtasks
 from motet.runtime.worker.model_port import ModelPort
 from motet.runtime.worker.share import DataShare
-from motet.runtime.worker.subtask_gate import OPEN_GATE, SubtaskGate
+from motet.runtime.worker.subtask_gate import OPEN_GATE, SubtaskGate, admitted
 
 
 class BatchRunner(Protocol):

@@ -33,11 +33,11 @@ from motet.engine.actions.preemption_limits import PreemptionLimits
 from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.measurements.machine_monitor import MachineMonitor
 from motet.engine.ports import Journal
+from motet.engine.state.barred_jobs import are_all_barred, barred_jobs
 from motet.engine.state.cluster_state import ClusterState
 from motet.engine.step import NO_LIMITS, Engine
 from motet.placement.planner import Planner
 from motet.sim.replay.agenda import Agenda, Completions
-from motet.sim.replay.barred_jobs import are_all_barred, barred_jobs
 from motet.sim.replay.captured import CapturedSimulation
 from motet.sim.replay.instruments import Instruments
 from motet.sim.replay.machine_speeds import MachinePaces

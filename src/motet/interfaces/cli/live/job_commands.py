@@ -11,8 +11,8 @@ import click
 
 from motet.domain.errors import ExitCode, MotetError, signal_exit_code
 from motet.interfaces.cli.live.connection import with_client
+from motet.interfaces.cli.live.job_lists.states_option import states_option
 from motet.interfaces.cli.live.server_names import job_argument, queue_option
-from motet.interfaces.cli.live.states_option import states_option
 from motet.interfaces.cli.shell.option_groups import json_option
 from motet.live.jobs.job_state import JobState
 

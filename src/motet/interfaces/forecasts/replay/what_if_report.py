@@ -13,7 +13,7 @@ from motet.domain.errors import MotetError
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import NEVER_US, iso_time, seconds
 from motet.interfaces.forecasts.remaining_work import RemainingWork, has_ended
-from motet.interfaces.forecasts.replay.never_started import never_started
+from motet.interfaces.forecasts.replay.barred_rows import barred_rows
 from motet.interfaces.forecasts.replay.policies_in_turn import PoliciesInTurn
 from motet.interfaces.forecasts.replayed_period import PolicyInForce, ReplayedPeriod
 from motet.interfaces.forecasts.sizes.sized_trainings import SizedTrainings
@@ -76,7 +76,7 @@ def what_if_report(
         "jobs_predicted": sum(not has_ended(job) and _is_open(job) for job in jobs),
         "jobs_assumed": sum(job.number in work.assumed and _is_open(job) for job in jobs),
         **_sized_counts(jobs, sized, after),
-        "never_start": never_started(period.jobs, simulation.barred),
+        "never_start": barred_rows(period.jobs, simulation.barred),
     }
     return {
         "from": iso_time(max(period.start.now_us, min(job.submitted_us for job in jobs))),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from motet.domain.errors import BadInput
+from motet.estimate.colocation.group_time import SubtaskTimes
 from motet.sim.traces import read_trace
 from motet.sim.traces.writing import motet_csv
 
@@ -30,7 +31,7 @@ def test_comp_is_divided_by_the_workers_and_comm_is_not(tmp_path: Path) -> None:
     assert jobs.duration_us.tolist() == [1_000_000_000, 30_000_000]
     speeds = jobs.work.speeds.steps_per_s([1, 1], 0)
     assert speeds[0] == pytest.approx(1 / 32.5)
-    assert jobs.work.subtasks.times(0, 10) == (3.0, 2.5, 0.0)
+    assert jobs.work.subtasks.times(0, 10) == SubtaskTimes(3.0, 2.5, 0.0)
 
 
 def test_what_is_written_reads_back_the_same(tmp_path: Path) -> None:

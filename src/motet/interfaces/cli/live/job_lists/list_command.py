@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from motet.interfaces.cli.live.connection import with_client
+from motet.interfaces.cli.live.job_lists.states_option import states_option
 from motet.interfaces.cli.live.server_names import array_option, queue_option
-from motet.interfaces.cli.live.states_option import states_option
 from motet.interfaces.cli.shell.row_formats import print_rows, rows_option
 from motet.live.jobs.job_state import JobState
 

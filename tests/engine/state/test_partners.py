@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from decisions import decision, rows, state_with
 from motet.domain.cluster import ClusterSpec
 from motet.domain.snapshot import UNKNOWN
-from motet.engine.actions.partners import Partners
+from motet.engine.state.partners import Partners
 from policy_snapshots import jobs_of
 
 SMALL = {"gpus": 2}

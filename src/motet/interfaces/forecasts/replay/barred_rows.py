@@ -12,7 +12,7 @@ MOST_NAMED = 6
 """Of the jobs with one reason; the size of a summary does not depend on the number of jobs."""
 
 
-def never_started(jobs: Sequence[int], barred: Mapping[int, Wait]) -> list[dict[str, Any]]:
+def barred_rows(jobs: Sequence[int], barred: Mapping[int, Wait]) -> list[dict[str, Any]]:
     """A row per reason: `reason` and its `title`, how many `jobs` it has, and the `first` of their
     ids. `jobs`: the live numbers, by place; `barred`: by place, when the simulation ended."""
     of_reason: dict[Wait, list[int]] = defaultdict(list)

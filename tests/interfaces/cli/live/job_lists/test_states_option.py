@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from motet.interfaces.cli.commands import motet
-from motet.interfaces.cli.live.states_option import StatesType, states_option
+from motet.interfaces.cli.live.job_lists.states_option import StatesType, states_option
 from motet.live.jobs.job_state import JobState
 
 OPEN = [state for state in JobState if not state.is_final]

@@ -10,8 +10,8 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.queues.queue_limits import QueueLimits, Queues
 from motet.domain.snapshot import Placement
 from motet.domain.wait import Wait
+from motet.engine.state.barred_jobs import are_all_barred, barred_jobs
 from motet.engine.state.cluster_state import ClusterState
-from motet.sim.replay.barred_jobs import are_all_barred, barred_jobs
 
 QUEUES = Queues(
     ("default", "small", "held"),

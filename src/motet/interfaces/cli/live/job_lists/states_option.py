@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 
 from motet.live.jobs.job_state import JobState
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _SEPARATOR = ","
 
 
@@ -45,7 +45,7 @@ class StatesType(click.types.StringParamType):
         return [CompletionItem(f"{before}{comma}{name}") for name in names]
 
 
-def states_option(text: str, states: Sequence[JobState]) -> Callable[[Command], Command]:
+def states_option(text: str, states: Sequence[JobState]) -> Callable[[Decorated], Decorated]:
     """`--state PENDING,RUNNING`, repeatable: all states that were given, each once. `text`: which
     jobs it chooses."""
     return click.option(

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from motet.runtime.core.subtask import SubtaskKind, SubtaskLog
-from motet.runtime.worker.admission import admitted
-from motet.runtime.worker.subtask_gate import OPEN_GATE
+from motet.runtime.worker.subtask_gate import OPEN_GATE, admitted
 
 
 class Now:
