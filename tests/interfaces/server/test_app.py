@@ -169,10 +169,14 @@ def test_token_and_journal_are_private(server: LiveServer) -> None:
         assert path.stat().st_mode & 0o077 == 0
 
 
-def test_a_second_server_on_the_same_state_is_refused(server: LiveServer) -> None:
+@pytest.mark.parametrize("has_own_journal", [False, True])
+def test_a_second_server_on_the_same_state_is_refused(
+    server: LiveServer, tmp_path: Path, has_own_journal: bool
+) -> None:
     before = (server.folder / "server.json").read_text()
-    other = LiveServer(server.folder, "--cluster", "1x2")
-    with pytest.raises(AssertionError, match="another motet server uses this journal"):
+    journal = ["--database", str(tmp_path / "own.db")] if has_own_journal else []
+    other = LiveServer(server.folder, "--cluster", "1x2", *journal)
+    with pytest.raises(AssertionError, match="another motet server uses this folder"):
         other.start(keeps_address=True)
     assert (server.folder / "server.json").read_text() == before
 

@@ -14,8 +14,8 @@ from live_trainings import ended
 from motet.domain.errors import AuthenticationFailed, BadInput
 from motet.interfaces.cli.commands import motet
 from motet.interfaces.client import LiveClient
+from motet.interfaces.server.state_folder import FolderInUse
 from motet.interfaces.server_address import ServerAddress
-from motet.live.journal.database import JournalInUse
 from motet.live.journal.tables import JournalDamaged
 from motet.live.upkeep.restore import MARKER
 from waiting import wait_until
@@ -60,7 +60,7 @@ def test_a_restored_server_gives_numbers_of_lost_jobs_again(
         assert "records" in run(server, "backup", str(tmp_path / "backup"))
         lost = submit(client, save.format("lost"))
         assert ended(client, lost)["state"] == "SUCCEEDED"
-        with pytest.raises(JournalInUse):
+        with pytest.raises(FolderInUse):
             run(server, "restore", str(tmp_path / "backup"))
         server.end()
     assert "restored 1 job" in run(server, "restore", str(tmp_path / "backup"))
@@ -180,3 +180,11 @@ def test_a_journal_that_is_elsewhere_is_backed_up_and_restored(tmp_path: Path) -
             assert [job["id"] for job in client.jobs()] == [first]
     finally:
         server.kill_everything()
+
+
+@pytest.mark.parametrize("command", ["backup", "restore"])
+def test_a_journal_in_a_database_server_is_left_to_its_own_tools(
+    server: LiveServer, command: str, tmp_path: Path
+) -> None:
+    with pytest.raises(BadInput, match=r"--database postgresql://\.\.\.: .* pg_dump"):
+        run(server, command, str(tmp_path / "backup"), "--database", "postgresql://me:s@a/motet")

@@ -44,7 +44,11 @@ from motet.interfaces.server.predictions.program import ForecastProgram
 from motet.interfaces.server.predictions.routes import add_forecast_routes
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.short_collections import keep_collections_short
-from motet.interfaces.server.state_folder import open_state_folder, server_token
+from motet.interfaces.server.state_folder import (
+    locked_state_folder,
+    open_state_folder,
+    server_token,
+)
 from motet.interfaces.server.stories.moments import policy_text
 from motet.interfaces.server.web.changes import Changes
 from motet.interfaces.server.web.renderer import PageRenderer
@@ -125,14 +129,14 @@ def serve(
 
     `on_ready`: called with the URL and the policy in force; `on_end`: with the number of jobs that
     run on; `on_compile`: with a policy that has to be compiled first. Raises BadInput,
-    JournalInUse.
+    FolderInUse, JournalInUse.
     """
     open_state_folder(options.folder)
     _require_whole(options.folder)
     token = server_token(options.folder)
     line = EventLine(options.log_format or "text", (token,))
     level = logging.INFO if options.log_format else logging.WARNING
-    with LogWriter(line, level) as log:
+    with locked_state_folder(options.folder), LogWriter(line, level) as log:
 
         def ended(jobs: int) -> None:
             _LOG.info("server_ended", extra={"fields": {"running_jobs": jobs}})

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadInput, MotetError
 from motet.interfaces.server_address import TOKEN_FILE
 from motet.transport.secret_file import require_private_file
 
 _TOKEN_BYTES = 32
 _SHORTEST_TOKEN = 32
+_LOCK = "server.lock"
+
+
+class FolderInUse(MotetError):
+    """Another server has the folder of the state."""
 
 
 def open_state_folder(folder: Path) -> None:
@@ -35,6 +42,29 @@ def open_state_folder(folder: Path) -> None:
         raise BadInput(
             f"--state-dir {folder}: other users can read the journal of jobs; chmod 700 {folder}"
         )
+
+
+@contextmanager
+def locked_state_folder(folder: Path) -> Iterator[None]:
+    """Meanwhile no other server and no restore uses the folder, whichever journals they have.
+
+    Raises FolderInUse if one does.
+    """
+    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        _acquire(lock, folder)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _acquire(lock: int, folder: Path) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise FolderInUse(
+            f"--state-dir {folder}: another motet server uses this folder; stop it, or give another"
+        ) from None
 
 
 def server_token(folder: Path) -> str:

@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from motet.domain.errors import BadInput
 from motet.interfaces.cli.live.connection import state_option
 from motet.interfaces.cli.shell.server_extra import require_server_extra
 from motet.interfaces.cli.shell.streams.visible import echo_note
 
 _JOURNAL = "journal.db"
+
+
+class _JournalFile(click.Path):
+    """A file; the tools of a database server copy what is in one."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuses the address of a database server."""
+        if "://" in str(value):
+            kind = str(value).partition("://")[0]
+            raise BadInput(
+                f"--database {kind}://...: this command copies journals that are files; use the "
+                "database's own tools, for PostgreSQL pg_dump and pg_restore"
+            )
+        return super().convert(value, param, ctx)
+
+
 _database_option = click.option(
     "--database",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=_JournalFile(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="The journal, if the server has it in this file. Default: that in --state-dir.",
 )
@@ -48,13 +66,14 @@ def restore_command(file: Path, database: Path | None, state_folder: Path | None
     folder before-restore-TIME. Users and tokens that were revoked after the backup stay revoked.
     """
     require_server_extra()
-    from motet.interfaces.server.state_folder import open_state_folder
+    from motet.interfaces.server.state_folder import locked_state_folder, open_state_folder
     from motet.interfaces.server_address import default_server_folder
     from motet.live.upkeep.restore import restore
 
     folder = (state_folder or default_server_folder()).absolute()
     open_state_folder(folder)
-    restored = restore(file, folder, database and database.absolute())
+    with locked_state_folder(folder):
+        restored = restore(file, folder, database and database.absolute())
     jobs = "1 job" if restored.jobs == 1 else f"{restored.jobs:,} jobs"
     click.echo(f"restored {jobs}; what was there before is in {restored.aside}")
     if restored.revoked is None:
