@@ -67,7 +67,7 @@ class ClusterPool:
         self._claim: IO[str] = folder.open(goes_on=True)
         self._launcher = ClusterLauncher(folder, options.program, send)
         self._attempts = AdmittedAttempts(options.queue_limits)
-        self._left: frozenset[str] = frozenset()
+        self._drained: frozenset[str] = frozenset()
         self._seen: tuple[float, PoolView] | None = None
         self.failure = "it has not started yet"
         self._thread = LookThread("pool", self._run)
@@ -141,7 +141,7 @@ class ClusterPool:
     def _use_machines(self, state: LiveState) -> None:
         self._launcher.use_machines(open_machines(state))
         with self._thread.changed:
-            self._left = machines_to_leave(state)
+            self._drained = _drained_machines(state)
 
     def _follow(self, jobs: Sequence[LiveJob]) -> None:
         with self._thread.changed:
@@ -197,13 +197,13 @@ class ClusterPool:
         if is_news:
             with self._client() as client:
                 client.admit(admissions)
-        self._leave_machines()
+        self._leave_drained_machines()
         if numbers:
             self._on_view(self.view(), numbers)
 
-    def _leave_machines(self) -> None:
+    def _leave_drained_machines(self) -> None:
         """Raises Unreachable."""
-        leaving = self._launcher.numbers_on(self._left)
+        leaving = self._launcher.numbers_on(self._drained)
         if not leaving:
             return
         with self._client() as client:
@@ -219,16 +219,11 @@ class ClusterPool:
         return PoolClient.find(self.folder.address)
 
 
-def machines_to_leave(state: LiveState) -> frozenset[str]:
-    """Machines that can be reached, and that everything is to leave: drained ones, and while others
-    are open those that the cluster has closed, as Ray does after the notice of a spot machine.
-    Where no machine is open, the cluster may be out of reach."""
+def _drained_machines(state: LiveState) -> frozenset[str]:
+    """Machines that can be reached, and that everything is to leave."""
     if state.cluster is None:
         return frozenset()
-    open_ones = open_machines(state)
+    conditions = zip(state.cluster.names, state.conditions, strict=True)
     return frozenset(
-        name
-        for name, condition in zip(state.cluster.names, state.conditions, strict=True)
-        if (condition == "closed" and open_ones)
-        or (condition == "up" and state.drains.has_begun(name))
+        name for name, condition in conditions if condition == "up" and state.drains.has_begun(name)
     )
