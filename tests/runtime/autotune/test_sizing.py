@@ -34,10 +34,12 @@ def test_a_proposal_is_made_once_and_withdrawn_when_it_no_longer_holds() -> None
     assert told == [ProposeSize(LARGER, 0.5), ProposeSize(PRESENT, 0.0)]
 
 
-def test_a_size_that_gains_about_as_much_replaces_no_proposal() -> None:
+def test_a_larger_size_that_gains_about_as_much_replaces_no_proposal() -> None:
     first, alike, better = wants(LARGER), wants(LARGEST, 3.7), wants(LARGEST, 3.5)
     assert asked(SIZING, first, first, alike, alike) == [ProposeSize(LARGER, 0.5)]
     assert asked(SIZING, first, first, better, better)[1:] == [ProposeSize(LARGEST, 0.5625)]
+    smaller = wants(LARGER, 4.2)
+    assert asked(SIZING, alike, alike, smaller, smaller)[1:] == [ProposeSize(LARGER, 0.475)]
 
 
 def test_a_job_that_changes_its_roles_asks_for_nothing_meanwhile() -> None:

@@ -36,7 +36,7 @@ from motet.transport import Buffer
 QUIET_WITHIN_S = 0.1
 """A job that is never quiet is copied after this time all the same."""
 REST = 3
-"""... and after so many times what the copy before took, if that is less."""
+"""A copy of a first replica waits at most this many times as long as the copy before took."""
 
 CarryOut = Callable[[Tenant, Effects], None]
 
@@ -68,7 +68,7 @@ class Replication:
     def begin(self, tenant: Tenant, numbers: Sequence[int], peer: str) -> None:
         """Copy tensors to a peer, some after the other, while the workers compute; returns once it
         has all. A job that is never quiet has three quarters of the time for itself, less where
-        the link is so slow that `QUIET_WITHIN_S` is no three times a copy.
+        the link is so slow that a copy takes more than a third of `QUIET_WITHIN_S`.
 
         Raises NotFound, Unreachable.
         """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import Protocol
 
 
@@ -47,7 +46,8 @@ class PageStore(Protocol):
 
 
 class _JoinedOperations:
-    """Complete when all parts are."""
+    """Complete when all parts are. Of several errors it raises DestinationLost: the caller's memory
+    may still change then, whatever else has failed."""
 
     def __init__(self, parts: Sequence[StoreOperation]) -> None:
         self._parts = parts
@@ -59,7 +59,8 @@ class _JoinedOperations:
             try:
                 part.finish()
             except OSError as error:
-                failure = error
+                if not isinstance(failure, DestinationLost):
+                    failure = error
         if failure is not None:
             raise failure
 
@@ -67,14 +68,19 @@ class _JoinedOperations:
 def joined(parts: Iterable[StoreOperation]) -> StoreOperation:
     """The parts of a request that crosses slabs, as they begin.
 
-    Raises OSError if one does not begin, once those before it are complete.
+    Raises OSError if one does not begin, once those before it are complete; DestinationLost if one
+    of these does.
     """
     begun = list[StoreOperation]()
     try:
         for part in parts:
             begun.append(part)
-    except OSError:
-        with suppress(OSError):
+    except OSError as failure:
+        try:
             _JoinedOperations(begun).finish()
+        except DestinationLost:
+            raise
+        except OSError:
+            raise failure from None
         raise
     return _JoinedOperations(begun)

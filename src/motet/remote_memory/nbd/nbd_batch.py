@@ -80,6 +80,8 @@ class NbdBatch:
                     operation = self._other(command, offset, length)
                 if flags & FUA and command != _READ:
                     operation = _Durable(self._store, operation)
+            except DestinationLost as failure:  # Nothing else may be put where it was read.
+                error, self._is_room_lost = _number_of(failure), True
             except OSError as failure:
                 error, end = _number_of(failure), start + _HEAD_BYTES
         self._used_bytes = end

@@ -24,12 +24,13 @@ class Sizing:
 
 
 LEAST_DIFFERENCE = 0.05
-"""A proposal replaces one that still stands if their gains differ by this at least."""
+"""In place of a proposal to grow, a larger size is proposed only if it saves so much more of the
+present time of an epoch."""
 
 
 class SizeWishes:
-    """Two decisions in a row have to agree, so that noise leads to no proposal; nor do sizes that
-    are about as good as the proposed one, between which measured times vary."""
+    """Two decisions in a row have to agree, so that noise leads to no proposal; nor do larger sizes
+    that are about as good as the proposed one, between which measured times vary."""
 
     def __init__(self, sizing: Sizing) -> None:
         self._sizing = sizing
@@ -50,10 +51,11 @@ class SizeWishes:
         return [wish]
 
     def _is_alike(self, wish: ProposeSize) -> bool:
-        """Whether it would replace a proposal that gains about as much."""
-        if self._sizing.present in (wish.roles, self._told.roles):
-            return False
-        return abs(wish.gain - self._told.gain) < LEAST_DIFFERENCE
+        """Whether it asks for still more than a proposal to grow, and gains about as much."""
+        present, told, wanted = (
+            roles.executors for roles in (self._sizing.present, self._told.roles, wish.roles)
+        )
+        return present < told < wanted and wish.gain < self._told.gain + LEAST_DIFFERENCE
 
     def _wish(self, decision: TuningDecision, epochs_done: int) -> ProposeSize:
         sizing, found = self._sizing, decision.proposal

@@ -77,7 +77,7 @@ def _lender(view: LenderView) -> dict[str, Any]:
         "total": size_text(view.total_bytes),
         "used": size_text(view.used_bytes),
         "head_room": size_text(view.head_room_bytes),
-        "lent": size_text(view.mapped_slabs * view.slab_bytes),
+        "lent": size_text((view.mapped_slabs - view.evicting_slabs) * view.slab_bytes),
         "free": size_text(view.free_slabs * view.slab_bytes),
         "evicted": view.evicted,
         "revoked": view.revoked,
