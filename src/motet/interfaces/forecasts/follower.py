@@ -29,8 +29,8 @@ from motet.interfaces.forecasts.expected_starts import (
 )
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.futures import PossibleFutures
+from motet.interfaces.forecasts.new_jobs import cluster_obstacle
 from motet.interfaces.forecasts.prediction_store import PredictionStore
-from motet.live.master.state import LiveState
 from motet.runtime.executor.process_control import die_with_parent, exit_at_once
 
 BUDGET_S = 6.0
@@ -51,7 +51,7 @@ def predict_starts(journal: FollowedJournal, store: PredictionStore, now_us: int
     store.settle(state.jobs, now_us)
     starts: dict[int, ExpectedStart] = {}
     ends: dict[int, ExpectedEnd] = {}
-    because, failed = _obstacle(state), ""
+    because, failed = cluster_obstacle(state), ""
     if not because:
         try:
             starts, ends = _foreseen(journal, now_us)
@@ -72,13 +72,6 @@ def predict_starts(journal: FollowedJournal, store: PredictionStore, now_us: int
         "made_us": now_us,
         "coverage": store.coverage(now_us).document(),
     }
-
-
-def _obstacle(state: LiveState) -> str:
-    """Why nothing is predicted; empty: something is."""
-    if state.refusal:
-        return "the cluster is out of reach"
-    return "the policy has failed" if state.policy_failure else ""
 
 
 def _foreseen(

@@ -74,7 +74,9 @@ class NewJobs:
         return [*zip(times_us, self.arrivals.values(), strict=True)]
 
     def obstacle(self, state: LiveState) -> str:
-        """Why it cannot be foreseen when they arrive; empty: it can."""
+        """Why it cannot be foreseen when they start or arrive; empty: it can."""
+        if because := cluster_obstacle(state):
+            return because
         for number in sorted(self.after):
             job = state.jobs[number]
             if job.is_held:
@@ -82,6 +84,13 @@ class NewJobs:
             if job.is_suspended:
                 return f"job {number} is suspended"
         return ""
+
+
+def cluster_obstacle(state: LiveState) -> str:
+    """Why nothing is predicted; empty: something is."""
+    if state.refusal:
+        return "the cluster is out of reach"
+    return "the policy has failed" if state.policy_failure else ""
 
 
 def _trial(state: LiveState, now_us: int, job: LiveJob) -> LiveJob | None:

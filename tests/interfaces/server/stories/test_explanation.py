@@ -51,6 +51,20 @@ def test_a_job_that_waits_for_slots_says_for_how_many_and_who_holds_them(
     assert document["advice"].startswith("with fewer slots it may start earlier")
 
 
+def test_a_job_that_waits_says_which_of_the_jobs_before_it_have_ended(
+    cluster: ScriptedCluster,
+) -> None:
+    first, second = cluster.submit(processes=1), cluster.submit(processes=1)
+    waits = cluster.submit(processes=4)
+    for job in (first, second):
+        cluster.ask(cluster.launcher.started(f"{job}.1"))
+    cluster.ask(cluster.launcher.ended(f"{first}.1"))
+    sentence = why(cluster, waits)[1]
+    assert sentence.endswith(
+        f"job {first} (1 slot) and job {second} (1 slot); job {first} has ended since"
+    )
+
+
 def test_a_job_of_one_slot_is_not_told_to_ask_for_fewer(cluster: ScriptedCluster) -> None:
     cluster.submit(processes=4)
     waits = cluster.submit()

@@ -20,7 +20,7 @@ from motet.insight.sentences import Rules
 from motet.insight.story import JobRecord, Story
 from motet.insight.story_event import StoryEvent
 from motet.insight.waits import wait_sentence
-from motet.insight.wording import counted, in_slots, listed
+from motet.insight.wording import counted, in_slots, job_name, listed
 from motet.interfaces.server.stories.held_story import held_events, why_held
 from motet.interfaces.server.stories.outages import with_outages
 from motet.interfaces.server.stories.restart_delay import with_restart_delay
@@ -125,8 +125,18 @@ def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
     if not is_wait(entries[-1]):
         return "", ""
     event = with_restart_delay(story_event(entries[-1], str, _machines(state)), job)
-    sentence = wait_sentence(event)
+    sentence = f"{wait_sentence(event)}{_ended_since(state, event)}"
     return _slots_name(wait_named(entries[-1].event).reason.name), in_slots(sentence)
+
+
+def _ended_since(state: LiveState, event: StoryEvent) -> str:
+    """Which of the jobs that a wait names have ended; a wait is told anew only if its reason
+    changes."""
+    others = [each.job for each in event.others if each.job.isdecimal()]
+    ended = [job_name(each) for each in others if state.jobs[int(each)].state.is_final]
+    if not ended:
+        return ""
+    return f"; {listed(ended, len(ended))} {'has' if len(ended) == 1 else 'have'} ended since"
 
 
 def advice(reason: str, job: LiveJob) -> str:
