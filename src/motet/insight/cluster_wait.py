@@ -42,6 +42,12 @@ class ClusterWait(Enum):
         sentence="slots are assigned to it; it waits until {leaving} stopped",
         advice="nothing to do: they stop within their preempt.grace_s",
     )
+    END_UNKNOWN = ReasonWords(
+        name="EndUnknown",
+        title="news of the end of an attempt",
+        sentence="its attempt had ended, which the server was not told yet",
+        advice="nothing to do: it starts again when the server is told",
+    )
 
     @property
     def key(self) -> str:

@@ -9,10 +9,12 @@ import pytest
 
 from motet.interfaces.forecasts.remaining_work import MeasuredRuns
 from motet.interfaces.server.stories.explanation import explained
+from motet.interfaces.server.stories.lost_work import LostWork
 from motet.interfaces.server.views import job_explanation, job_page
 from motet.live.jobs.accounting import accounting_lines
 from motet.live.jobs.job import LiveJob
-from motet.live.launcher.messages import AttemptEnded, RankExit
+from motet.live.launcher.messages import AttemptEnded, AttemptProposed, RankExit, SizeWish
+from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.requests import Workplace
 from motet.live.read_tables.rows import attempt_row, job_row
@@ -76,7 +78,8 @@ def test_a_failed_attempt_ends_before_the_next_one_can_begin(cluster: ScriptedCl
     assert failed == [first.ended_us / SECOND_US]
     story = explained(cluster.master.state, job.number, cluster.now_us).story
     assert [each.kind for each in story.chapters if each.kind != "moment"] == ["run", "wait", "run"]
-    assert sum(story.waiting_us.values()) == first.unheard_us > AWAY_S * SECOND_US // 2
+    assert story.waiting_us == {"end_unknown": first.unheard_us}
+    assert first.unheard_us > AWAY_S * SECOND_US // 2
 
 
 def test_a_start_of_which_the_master_never_heard_leaves_the_end_between_request_and_report(
@@ -123,4 +126,38 @@ def test_a_preempted_job_that_had_ended_before_tells_so_in_the_order_of_time(
     story = explained(cluster.master.state, job, cluster.now_us).story
     assert story.record.end_us == ended.ended_us
     assert story.running_us == (ended.ended_us or 0) - ended.attempts[0].requested_us
+    cluster.close()
+
+
+def test_no_work_is_lost_after_the_end_of_the_processes(tmp_path: Path) -> None:
+    cluster = ScriptedCluster(tmp_path, ChoosePolicy("tiresias-las", {"thresholds": "10"}))
+    job = cluster.submit(processes=4)
+    cluster.ask(cluster.launcher.started(f"{job}.1"))
+    cluster.now_us += (RAN_S + AWAY_S) * SECOND_US
+    cluster.begin()
+    cluster.submit(processes=4)
+    cluster.ask(cluster.launcher.ended(f"{job}.1", 3, lasted_s=RAN_S))
+    (attempt,) = cluster.job(job).attempts
+    lost = LostWork.of(cluster.job(job), attempt, ())
+    assert lost is not None
+    assert lost.work_us == RAN_S * SECOND_US
+    cluster.close()
+
+
+def test_a_training_that_restarts_smaller_after_late_news_is_explained(tmp_path: Path) -> None:
+    """The decision about its next run is logged at the moment of the news."""
+    bounds = {"workers": {"min": 1, "max": 6}, "servers": {"min": 1, "max": 2}}
+    cluster = ScriptedCluster(tmp_path, cluster=ClusterDeclared(("m0", "m1"), (4, 4)))
+    job = cluster.train(auto=True, **bounds)
+    cluster.ask(cluster.launcher.started(f"{job}.1"))
+    cluster.ask(AttemptProposed(f"{job}.1", SizeWish(1, 4, 2, 0.25)))
+    cluster.ask(cluster.launcher.ended(f"{job}.1", 75, "stopped"))
+    cluster.ask(cluster.launcher.started(f"{job}.2"))
+    cluster.submit(processes=8)
+    cluster.now_us += (RAN_S + AWAY_S) * SECOND_US
+    cluster.ask(cluster.launcher.ended(f"{job}.2", None, "exited", 9, lasted_s=RAN_S))
+    assert [each.processes for each in cluster.job(job).attempts] == [2, 6, 2]
+    told = [entry.event for entry in cluster.master.state.history.of(job)]
+    assert told[-2:] == ["resume", "keep"]
+    assert explained(cluster.master.state, job, cluster.now_us).story.chapters
     cluster.close()

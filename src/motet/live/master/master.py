@@ -102,7 +102,7 @@ class Master:
         if not cluster.has_machines_of(founding):
             raise BadInput(
                 f"the journal is of {_told(founding)}, not {_told(cluster)}; start the server with "
-                f"{_options(founding)}, or with another --state-dir"
+                f"{_options(founding)}, or with another --state-dir or --database"
             )
         self._replayed = ReplayedCluster(founding)
         self.state, self._engine = self._replayed.state, self._replayed.engine

@@ -34,7 +34,8 @@ class Kept(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LostWork:
-    """`work_us`: from the last write or report to the request to stop; None: not known.
+    """`work_us`: from the last write or report to the request to stop, or to the end of the
+    processes if that was earlier; None: not known.
 
     `since`: which of them it was; START: none since the start. `restart_us`: from the next
     allocation of slots until its processes ran; None: it has not begun again.
@@ -75,7 +76,8 @@ def _work(attempt: Attempt, freed_us: int, writes_us: Sequence[int]) -> tuple[in
     begin_us = attempt.running_us
     if begin_us is None:
         return 0, Kept.CHECKPOINT
-    until_us = freed_us if attempt.stopping_us is None else attempt.stopping_us
+    times_us = (freed_us, attempt.ended_us, attempt.stopping_us)
+    until_us = min(each for each in times_us if each is not None)
     reports_us = [] if attempt.reported_us is None else [attempt.reported_us]
     known = [(at_us, Kept.CHECKPOINT) for at_us in writes_us if begin_us <= at_us <= freed_us]
     known += [(at_us, Kept.REPORT) for at_us in reports_us if begin_us <= at_us <= freed_us]
