@@ -52,6 +52,15 @@ def test_a_job_is_barred_if_it_could_not_start_alone(
     assert are_all_barred(state) is (why is not None)
 
 
+def test_gpus_that_a_guarantee_keeps_may_be_all_that_open_machines_have() -> None:
+    queues = Queues(("default", "prod"), (QueueLimits(), QueueLimits(guarantee=4, lend=0)))
+    state = ClusterState(ClusterSpec.of([4, 4]), {}, {}, queues)
+    state.submitted({"number": 0, "submit_us": 0, "queue": 0, "gpus": 1})
+    assert not barred_jobs(state)
+    state.machines.close(1)
+    assert barred_jobs(state) == {0: Wait.MACHINES_DRAINED}
+
+
 @pytest.mark.parametrize(("min_workers", "is_barred"), [(4, False), (5, True)])
 def test_an_elastic_job_needs_its_smallest_size(min_workers: int, is_barred: bool) -> None:
     sizes = {"workers": 8, "max_workers": 8, "min_workers": min_workers, "worker_gpus": 1}

@@ -49,6 +49,8 @@ def _bar(state: ClusterState, jobs: JobTable, row: int, room: Room) -> Wait:
         return Wait.TOO_FEW_GPUS
     if queue < len(limits) and least > largest_job(queue, limits, gpus):
         return Wait.QUEUE_LIMIT
+    if queue < len(limits) and least > largest_job(queue, limits, int(room.gpus.sum())):
+        return Wait.MACHINES_DRAINED
     shortage = room.shortage(ResourceDemand.of(jobs, row), least)
     return Wait.MACHINES_DRAINED if shortage is Wait.TOO_FEW_GPUS else shortage
 
