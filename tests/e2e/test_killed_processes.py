@@ -33,6 +33,8 @@ PLAN = "".join(
     for epoch, workers in zip(range(5, EPOCHS, 5), [2, 1] * EPOCHS, strict=False)
 )
 LATEST_EPOCH, LONGEST_DELAY_S = 40, 0.5
+LAST_LINES = ("motet: error: ", "continue with: ", "no checkpoint was written yet ")
+"""How a command that has failed ends what it prints."""
 SOAK = pytest.mark.soak
 
 
@@ -96,7 +98,7 @@ def model_of(running: MarkedProcess, memory: OwnSharedMemory, printed: str = "")
     if running.process.returncode == 0:
         return json.loads(out)["model_sha256"], ""
     if running.process.returncode != -signal.SIGKILL:
-        assert err.splitlines()[-1].startswith(("motet: error: ", "continue with: ")), err
+        assert err.splitlines()[-1].startswith(LAST_LINES), err
         assert "Traceback" not in err
         assert out == ""
     return "", err
