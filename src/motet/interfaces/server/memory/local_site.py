@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -21,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 
 from motet import __version__
 from motet.interfaces.server.memory.local_figures import local_text
-from motet.interfaces.server.web.renderer import PAGE_HEADERS
+from motet.interfaces.server.web.renderer import PAGE_HEADERS, page_templates
 from motet.remote_memory.core.byte_sizes import size_text
 from motet.remote_memory.core.device_geometry import PAGE_BYTES
 from motet.remote_memory.swap.local_memory import LocalDevice, LocalMemory
@@ -33,13 +32,7 @@ _HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 
 def local_site(machine: str, ask: Callable[[], LocalMemory]) -> Starlette:
     """The application. `ask`: may block; runs on a thread per request."""
-    templates = Environment(
-        loader=PackageLoader("motet.interfaces.server.web"),
-        autoescape=select_autoescape(default=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    templates = page_templates()
 
     def page(request: Request) -> Response:
         del request

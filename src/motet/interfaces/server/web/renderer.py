@@ -25,19 +25,24 @@ PAGE_HEADERS = {
 }
 
 
+def page_templates() -> Environment:
+    """The templates of this package; values are escaped, and one that is missing is an error."""
+    return Environment(
+        loader=PackageLoader("motet.interfaces.server.web"),
+        autoescape=select_autoescape(default=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
 class PageRenderer:
     """Renders the templates of this package."""
 
     def __init__(self, root_path: str = "") -> None:
         """`root_path`: see Exposure."""
         self.root_path = root_path
-        self._templates = Environment(
-            loader=PackageLoader("motet.interfaces.server.web"),
-            autoescape=select_autoescape(default=True),
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
+        self._templates = page_templates()
         self._templates.globals |= {
             "address": lambda query, **changes: root_path + address(query, **changes),
             "root": root_path,
