@@ -136,8 +136,8 @@ class QueueFilling:
 
         Under a policy that lets no job overtake, none overtakes a waiting job of its queue that the
         policy chose: such queues are `closed`. `full`: queues at their limit. `stuck`: a job before
-        waits for GPUs, not for its queue. A job that the policy left behind the head of the line is
-        its head itself if nothing before it is stuck and it does not fit.
+        waits for GPUs, not for its queue. Where a job on hold was the head of the line, the first
+        job behind it that does not fit waits for GPUs itself, and is the head.
         """
         left_out = [row for row in order if self._wanted[row] and row not in self.sizes]
         heads = () if self._may_overtake else left_out

@@ -132,7 +132,7 @@ def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
 def _ended_since(state: LiveState, event: StoryEvent) -> str:
     """Which of the jobs that a wait names have ended; a wait is told anew only if its reason
     changes."""
-    others = [each.job for each in event.others if each.job.isdecimal()]
+    others = [each.job for each in event.others]
     ended = [job_name(each) for each in others if state.jobs[int(each)].state.is_final]
     if not ended:
         return ""
