@@ -103,6 +103,12 @@ class JobTable:
         elastic |= self.min_servers != self.max_servers
         return elastic
 
+    @property
+    def least_gpus(self) -> Ints:
+        """`(jobs,)`: the smallest number with which each job can run."""
+        least = self.min_workers * self.worker_gpus + self.min_servers * self.server_gpus
+        return np.where(self.is_elastic, least, self.gpus)
+
 
 JOB_COLUMNS = tuple(each.name for each in fields(JobTable) if each.name != "kept_order")
 

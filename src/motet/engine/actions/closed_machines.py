@@ -8,7 +8,7 @@ import numpy as np
 
 from motet.domain.arrays import Bools, Floats, Ints
 from motet.domain.decision import Decision
-from motet.domain.snapshot import JobTable, Snapshot
+from motet.domain.snapshot import Snapshot
 from motet.domain.wait import FOR_GPUS, Wait
 
 _FOR_GPUS = tuple(wait for wait in FOR_GPUS if wait is not Wait.BEHIND_HEAD)
@@ -26,7 +26,7 @@ def naming_closed_machines(
     reasons, jobs = decision.reasons, whole.jobs
     closed_gpus, all_gpus = int(sizes[closed].sum()), int(sizes.sum())
     idle = closed_gpus - int(whole.cluster.gpus[closed].sum())
-    least, free = _least_gpus(jobs), reasons.free_gpus
+    least, free = jobs.least_gpus, reasons.free_gpus
     waits = (decision.gpus == 0) & np.isin(reasons.code, _FOR_GPUS)
     waits &= (
         (least > all_gpus - closed_gpus)
@@ -45,12 +45,6 @@ def _lacks_only(more: int, free: Ints, needed: Ints) -> Bools:
     """Whether these GPUs are what is missing."""
     lacks: Bools = (free < needed) & (needed <= free + more)
     return lacks
-
-
-def _least_gpus(jobs: JobTable) -> Ints:
-    """The smallest number with which a job can run."""
-    least = jobs.min_workers * jobs.worker_gpus + jobs.min_servers * jobs.server_gpus
-    return np.where(jobs.is_elastic, least, jobs.gpus)
 
 
 def _column(values: Floats | float | None, size: int) -> Floats:

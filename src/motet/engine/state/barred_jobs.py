@@ -34,15 +34,16 @@ def _bars(state: ClusterState) -> Iterator[tuple[int, Wait]]:
     """RUNS: the job could start."""
     jobs, room = state.table.jobs, Room.of(state.cluster)
     room.gpus[state.machines.closed] = 0
+    least = jobs.least_gpus.tolist()
     for row, number in enumerate(jobs.number.tolist()):
         if number not in state.placements:
-            yield number, _bar(state, jobs, row, room)
+            yield number, _bar(state, jobs, row, least[row], room)
 
 
-def _bar(state: ClusterState, jobs: JobTable, row: int, room: Room) -> Wait:
-    """`room`: of the machines that take jobs, when nothing runs."""
-    least, queue, gpus = _least_gpus(jobs, row), int(jobs.queue[row]), state.cluster.gpu_count
-    limits = state.queues.limits
+def _bar(state: ClusterState, jobs: JobTable, row: int, least: int, room: Room) -> Wait:
+    """`least`: the GPUs that the job needs at least. `room`: of the machines that take jobs, when
+    nothing runs."""
+    queue, gpus, limits = int(jobs.queue[row]), state.cluster.gpu_count, state.queues.limits
     if queue < len(limits) and limits[queue].is_held:
         return Wait.QUEUE_HELD
     if least > gpus:
@@ -53,11 +54,3 @@ def _bar(state: ClusterState, jobs: JobTable, row: int, room: Room) -> Wait:
         return Wait.MACHINES_DRAINED
     shortage = room.shortage(ResourceDemand.of(jobs, row), least)
     return Wait.MACHINES_DRAINED if shortage is Wait.TOO_FEW_GPUS else shortage
-
-
-def _least_gpus(jobs: JobTable, row: int) -> int:
-    """The smallest number with which the job can run."""
-    if not jobs.is_elastic[row]:
-        return int(jobs.gpus[row])
-    workers = int(jobs.min_workers[row]) * int(jobs.worker_gpus[row])
-    return workers + int(jobs.min_servers[row]) * int(jobs.server_gpus[row])
