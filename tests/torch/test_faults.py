@@ -41,8 +41,7 @@ def train(program: PoolProgram, *faults: Fault) -> list[PoolProcess]:
     with LocalPool(PoolFolder(program.folder / "pool"), PoolSettings(4)) as pool:
         workers = [PoolProcess(program, pool.folder.address, rank, 2) for rank in range(2)]
         for fault in faults:
-            seen = workers[0].steps
-            wait_until(lambda: is_safe(pool) and workers[0].steps > seen + 20)  # noqa: B023
+            _await_steps(pool, workers, 20)
             fault(pool)
         survivor = workers[1 if program.dies == 0 else 0]
         wait_until(lambda: survivor.steps > program.dies_in + 20 or survivor.has_ended)
@@ -50,6 +49,17 @@ def train(program: PoolProgram, *faults: Fault) -> list[PoolProcess]:
         for worker in workers:
             worker.end()
     return workers
+
+
+def _await_steps(pool: LocalPool, workers: list[PoolProcess], steps: int) -> None:
+    seen = workers[0].steps
+
+    def are_done() -> bool:
+        for worker in workers:
+            assert not worker.has_ended, (worker.end(), worker.errors)
+        return is_safe(pool) and workers[0].steps > seen + steps
+
+    wait_until(are_done)
 
 
 @pytest.mark.parametrize("mode", MODES)

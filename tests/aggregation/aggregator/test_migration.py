@@ -150,6 +150,36 @@ def test_gradients_that_came_before_a_copy_are_sent_again_if_it_never_comes(
     assert all(same(own, values) and same_state(own_state, state) for own, own_state in found)
 
 
+def test_a_tensor_that_no_worker_uses_ends_its_steps_at_the_new_aggregator(
+    pool: AggregatorPool,
+) -> None:
+    """Nothing is awaited from the old one any more, which says where the tensor is."""
+    used, unused = 0, 1
+    pool.table.routes(TRAINING.specs)
+    pool.table.move(range(len(TRAINING.shapes)), 0)
+    values = TRAINING.initial()
+    agent = NumpyAgent(pool.table, 0, 1)
+    step = agent.initialise(TRAINING.specs, TRAINING.spec, values)
+
+    def do_step() -> None:
+        agent.push(used, values[used])
+        agent.finish_step([TRAINING.options])
+        agent.pull(used, values[used]).wait()
+
+    with ThreadPoolExecutor(1) as threads:
+        move = threads.submit(pool.aggregators[0].move, 1, [used, unused], pool.peer(1))
+        while not move.done():
+            do_step()
+            step += 1
+        move.result()
+    for _ in range(2):  # The first one finds out, the second one goes to the new place.
+        do_step()
+        step += 1
+    slots = pool.aggregators[1].tenant(1).tensors.slots
+    wait_until(lambda: slots[unused].version == step, 60)
+    agent.close()
+
+
 def test_values_that_are_loaded_during_a_move_replace_those_of_its_copy(
     pool: AggregatorPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

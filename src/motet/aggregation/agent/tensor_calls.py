@@ -113,13 +113,9 @@ class TensorCalls:
                 self._conclude(operation, part)
 
     def look(self) -> None:
-        """Handle the answers without a waiting call. Raises what went wrong."""
-        for operation in list(self._unawaited):
-            while part := next((part for part in operation.parts if part.call.is_done), None):
-                operation.parts.remove(part)
-                self._conclude(operation, part)
-            if not operation.parts and operation in self._unawaited:
-                self._unawaited.remove(operation)
+        """Handle the answers that nothing waits for. Raises what went wrong."""
+        self._read_arrived()
+        self._conclude_arrived()
 
     def close(self) -> None:
         """Close all connections."""
@@ -140,6 +136,35 @@ class TensorCalls:
             if not call.is_done:
                 raise
 
+    def _read_arrived(self) -> None:
+        """Read what has arrived from each Aggregator: one of whose tensors none is used any more
+        (it moved) gets no request that is waited for.
+        """
+        calls = {
+            part.endpoint: part.call
+            for operation in self._unawaited
+            for part in operation.parts
+            if not part.call.is_done
+        }
+        for call in calls.values():
+            try:
+                call.wait(0.0)
+            except TimeoutError:
+                continue
+            except Exception:  # `_conclude` handles it.
+                if not call.is_done:
+                    raise
+
+    def _conclude_arrived(self) -> None:
+        """In the order of the requests, in which they are sent again."""
+        for operation in list(self._unawaited):
+            for part in [part for part in operation.parts if part.call.is_done]:
+                if part in operation.parts:  # An answer before it may have made it obsolete.
+                    operation.parts.remove(part)
+                    self._conclude(operation, part)
+            if not operation.parts and operation in self._unawaited:
+                self._unawaited.remove(operation)
+
     def _conclude(self, operation: TensorOperation, part: _Part) -> None:
         """Handle the answer to a part; the part is no longer in the operation."""
         try:
@@ -153,7 +178,8 @@ class TensorCalls:
             if lost and operation.has_locations:
                 # It has waited there: what it waited for may have been given up, though answered.
                 self._on_lost(lost)
-            self.look()  # Earlier requests to the same Aggregator have found the tensor moved too.
+            if operation not in self._unawaited:
+                self._conclude_arrived()  # Earlier requests have found the tensor moved too.
             self._send(operation, part.tensors)
             return
         if operation.has_locations and reply.meta:
