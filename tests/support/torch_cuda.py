@@ -11,6 +11,7 @@ from torch import distributed, nn
 from torch.nn.functional import cross_entropy
 
 from motet.torch import attach
+from motet.torch.staging.devices import staging_of
 from torch_collectives import DTYPES, SHAPES, group_of, train_over
 from torch_training import Training, batches, differences, train_attached, train_over_ddp
 from torch_workers import Worker
@@ -118,6 +119,24 @@ def checkpointed(worker: Worker, how: str) -> State:
         optimizer.load_state_dict(state[1])
         losses = training.run(model, optimizer, worker.rank, worker.workers)
         return {"expected": expected, "losses": losses, "model": on_cpu(model.state_dict())}
+
+
+def registrations(worker: Worker) -> list[bool]:
+    """Whether memory of the same place is registered: while there is an array, after it, anew."""
+    service = worker.service()
+    staging = staging_of(torch.device("cuda", 0))
+    found = []
+    first = service.empty(1 << 20, "uint8")
+    place = first.ctypes.data
+    assert staging.register(first)
+    found.append(torch.from_numpy(first).is_pinned())
+    del first
+    second = service.empty(1 << 20, "uint8")
+    assert second.ctypes.data == place
+    found.append(torch.from_numpy(second).is_pinned())
+    assert staging.register(second)
+    found.append(torch.from_numpy(second).is_pinned())
+    return found
 
 
 def compare_collectives(worker: Worker) -> list[str]:

@@ -12,9 +12,11 @@ from typing import Any
 from unittest import mock
 
 import torch
+from numpy.typing import NDArray
 from torch.nn.functional import cross_entropy
 
 from motet.torch import attach
+from motet.torch.staging import host_memory
 from motet.torch.staging.devices import STAGINGS
 from torch_curves import State, state_of
 from torch_training import Trained, Training, batches, train_attached
@@ -22,6 +24,8 @@ from torch_workers import Worker
 
 LOOKS = 3
 """So often a copy is not there yet."""
+SHARED_FROM_BYTES = 1024
+"""Tensors of so many bytes are large: they lie in memory that is shared with Aggregators."""
 
 
 class SlowCopy:
@@ -74,6 +78,10 @@ class SlowStaging:
     def empty(self, shape: torch.Size, dtype: torch.dtype) -> torch.Tensor:
         return torch.empty(shape, dtype=dtype).fill_(-1)
 
+    def register(self, memory: NDArray[Any]) -> bool:
+        memory.fill(255)
+        return True
+
     def fetch(self, source: torch.Tensor, into: torch.Tensor) -> SlowCopy:
         return SlowCopy(source.detach(), into)
 
@@ -89,7 +97,10 @@ class SlowStaging:
 def slow_device() -> Iterator[None]:
     """Tensors of the CPU travel as those of a device."""
     staging = SlowStaging(torch.device("cpu"))
-    with mock.patch.dict(STAGINGS, {"cpu": lambda _: staging}):
+    with (
+        mock.patch.dict(STAGINGS, {"cpu": lambda _: staging}),
+        mock.patch.object(host_memory, "ALONE_FROM_BYTES", SHARED_FROM_BYTES),
+    ):
         yield
 
 

@@ -7,6 +7,7 @@ from torch import nn
 from motet.aggregation.wire.tensor_spec import TensorSpec
 from motet.domain.errors import BadInput
 from motet.torch.slots import slots_of
+from motet.torch.staging.host_memory import HostMemory
 
 
 def test_a_tied_parameter_has_one_slot_and_what_no_optimizer_has_comes_last() -> None:
@@ -16,7 +17,7 @@ def test_a_tied_parameter_has_one_slot_and_what_no_optimizer_has_comes_last() ->
     optimizer = torch.optim.SGD(
         [{"params": [model["b"].bias]}, {"params": [model["a"].weight]}], lr=0.1
     )
-    slots = slots_of(model, [optimizer])
+    slots = slots_of(model, [optimizer], HostMemory())
     assert [slot.spec for slot in slots] == [
         TensorSpec("b.bias", (2,), "float32", 0),
         TensorSpec("a.weight", (2, 2), "float32", 1),
@@ -29,13 +30,13 @@ def test_a_parameter_of_two_optimizers_is_an_error() -> None:
     model = nn.Linear(2, 2)
     two = [torch.optim.SGD(model.parameters(), lr=0.1) for _ in range(2)]
     with pytest.raises(BadInput, match="'weight' is in two parameter groups"):
-        slots_of(model, two)
+        slots_of(model, two, HostMemory())
 
 
 @pytest.mark.parametrize("change", ["mul_", "_foreach_mul_", "replace", "remove"])
 def test_changes_of_a_gradient_are_seen(change: str) -> None:
     model = nn.Linear(2, 2)
-    slot, other = slots_of(model, [torch.optim.SGD(model.parameters(), lr=0.1)])
+    slot, other = slots_of(model, [torch.optim.SGD(model.parameters(), lr=0.1)], HostMemory())
     model(torch.ones(1, 2)).sum().backward()
     for each in (slot, other):
         each.note_gradient()
@@ -57,7 +58,7 @@ def test_changes_of_a_gradient_are_seen(change: str) -> None:
 
 def test_a_value_in_another_memory_layout_arrives() -> None:
     layer = nn.Conv2d(2, 3, 3, bias=False).to(memory_format=torch.channels_last)
-    (slot,) = slots_of(layer, [torch.optim.SGD(layer.parameters(), lr=0.1)])
+    (slot,) = slots_of(layer, [torch.optim.SGD(layer.parameters(), lr=0.1)], HostMemory())
     received = torch.arange(54.0).view(3, 2, 3, 3)
     slot.incoming_value()[...] = received.numpy()
     before = layer.weight._version
@@ -68,7 +69,7 @@ def test_a_value_in_another_memory_layout_arrives() -> None:
 
 def test_a_sparse_gradient_is_an_error() -> None:
     layer = nn.Embedding(4, 2)
-    (slot,) = slots_of(layer, [torch.optim.SGD(layer.parameters(), lr=0.1)])
+    (slot,) = slots_of(layer, [torch.optim.SGD(layer.parameters(), lr=0.1)], HostMemory())
     layer.weight.grad = torch.eye(4, 2).to_sparse()
     with pytest.raises(BadInput, match="'weight' has a sparse gradient"):
         slot.begin_outgoing()
@@ -76,7 +77,7 @@ def test_a_sparse_gradient_is_an_error() -> None:
 
 def test_a_model_that_was_moved_after_attach_is_an_error() -> None:
     layer = nn.Linear(2, 2, bias=False)
-    (slot,) = slots_of(layer, [torch.optim.SGD(layer.parameters(), lr=0.1)])
+    (slot,) = slots_of(layer, [torch.optim.SGD(layer.parameters(), lr=0.1)], HostMemory())
     torch.utils.swap_tensors(layer.weight, nn.Parameter(torch.ones(2, 2, device="meta")))
     layer.weight.grad = torch.ones(2, 2, device="meta")
     slot.begin_outgoing()

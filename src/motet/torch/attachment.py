@@ -24,6 +24,7 @@ from motet.torch.own_hook import OwnHook
 from motet.torch.refusals import refuse_overlap, refuse_what_cannot_work
 from motet.torch.remote_optimizer import RemoteOptimizer
 from motet.torch.slots import Slot, slots_of
+from motet.torch.staging.host_memory import HostMemory
 
 Optimizers: TypeAlias = torch.optim.Optimizer | Sequence[torch.optim.Optimizer]
 _MARK = "_is_attached_to_motet"
@@ -97,7 +98,7 @@ class Attachment:
         self._overlap = overlap
         self.service = service
         self._model, self._optimizers = model, optimizers
-        self._slots = slots_of(model, optimizers)
+        self._slots = slots_of(model, optimizers, HostMemory(service))
         for slot in self._slots if is_compressed else ():
             slot.compress()
         self._flags = Flags(len(self._slots))

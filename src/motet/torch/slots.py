@@ -13,6 +13,7 @@ from motet.domain.errors import BadInput
 from motet.torch.array_views import DTYPES, array_of
 from motet.torch.staging.devices import staging_of
 from motet.torch.staging.host_copy import HostCopy
+from motet.torch.staging.host_memory import AlternatingMemory, HostMemory
 from motet.torch.staging.staging import CopyEnd
 
 
@@ -24,7 +25,14 @@ class Slot:
     """
 
     def __init__(
-        self, number: int, name: str, parameter: torch.nn.Parameter, group: int, *, is_stepped: bool
+        self,
+        number: int,
+        name: str,
+        parameter: torch.nn.Parameter,
+        group: int,
+        memory: HostMemory,
+        *,
+        is_stepped: bool,
     ) -> None:
         """`group`: the number of its parameter group; `is_stepped`: an optimizer has it."""
         self.number = number
@@ -34,7 +42,9 @@ class Slot:
         self.is_stepped = is_stepped
         self._noted: tuple[torch.Tensor | None, int] = (None, 0)
         self._staging = staging_of(parameter.device)
+        self._memory = memory
         self._outgoing: torch.Tensor | None = None
+        self._outgoing_memory = AlternatingMemory()
         self._value: HostCopy | None = None
         self._mean: HostCopy | None = None
         self._value_version = parameter._version
@@ -72,6 +82,8 @@ class Slot:
         """Let go of its memory. The service keeps it, since it may send messages of a step again
         while the next `backward` runs; the next gradient has other memory."""
         self._noted = (None, 0)
+        if self._outgoing is not None and not self._staging.is_direct:
+            self._outgoing_memory.sent(self._outgoing)
         self._outgoing = None
 
     def begin_outgoing(self) -> CopyEnd | None:
@@ -94,7 +106,8 @@ class Slot:
             self._outgoing = found.detach().to(self.wire_dtype).contiguous()
             return None
         if self._outgoing is None:
-            self._outgoing = self._staging.empty(found.shape, self.wire_dtype)
+            free = self._outgoing_memory.take()
+            self._outgoing = self._empty(self.wire_dtype) if free is None else free
         return self._staging.fetch(found, self._outgoing)
 
     def outgoing(self) -> NDArray[Any]:
@@ -108,7 +121,7 @@ class Slot:
         if self._staging.is_direct and self.parameter.is_contiguous():
             return array_of(self.parameter)
         if self._value is None:
-            self._value = HostCopy(self._staging, self.parameter.shape, self.parameter.dtype)
+            self._value = HostCopy(self._staging, self._empty(self.parameter.dtype))
             self._value.fill(self.parameter.detach())
         return self._value.array()
 
@@ -137,7 +150,7 @@ class Slot:
     def incoming_mean(self) -> NDArray[Any]:
         """Memory for the next mean, to be followed by `mean_came`."""
         if self._mean is None:
-            self._mean = HostCopy(self._staging, self.parameter.shape, self.wire_dtype)
+            self._mean = HostCopy(self._staging, self._empty(self.wire_dtype))
         return self._mean.array()
 
     def mean_came(self) -> None:
@@ -159,9 +172,14 @@ class Slot:
         """Whether the program has written into the parameter since a value came."""
         return bool(self.parameter._version != self._value_version)
 
+    def _empty(self, dtype: torch.dtype) -> torch.Tensor:
+        return self._memory.empty(self._staging, self.parameter.shape, dtype)
+
 
 def slots_of(
-    model: torch.nn.Module, optimizers: Sequence[torch.optim.Optimizer]
+    model: torch.nn.Module,
+    optimizers: Sequence[torch.optim.Optimizer],
+    memory: HostMemory,
 ) -> tuple[Slot, ...]:
     """All parameters of the optimizers in their order, then those of the model that no optimizer
     has but that get gradients. Equal in all workers that run the same program."""
@@ -175,9 +193,9 @@ def slots_of(
                 name = names.get(id(parameter), f"optimizer{index}.{number}")
                 if id(parameter) in slots:
                     raise BadInput(f"parameter {name!r} is in two parameter groups; use one")
-                slots[id(parameter)] = Slot(number, name, parameter, group, is_stepped=True)
+                slots[id(parameter)] = Slot(number, name, parameter, group, memory, is_stepped=True)
             group += 1
     for name, parameter in model.named_parameters():
         if id(parameter) not in slots and parameter.requires_grad:
-            slots[id(parameter)] = Slot(len(slots), name, parameter, 0, is_stepped=False)
+            slots[id(parameter)] = Slot(len(slots), name, parameter, 0, memory, is_stepped=False)
     return tuple(slots.values())

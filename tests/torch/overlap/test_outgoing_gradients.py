@@ -10,6 +10,7 @@ from torch import nn
 
 from motet.torch.overlap.outgoing_gradients import OutgoingGradients
 from motet.torch.slots import Slot, slots_of
+from motet.torch.staging.host_memory import HostMemory
 from torch_staging import LOOKS, slow_device
 
 
@@ -30,7 +31,7 @@ class Pushed:
 def _outgoing(layers: int) -> tuple[Pushed, OutgoingGradients, list[Slot]]:
     model = nn.Sequential(*(nn.Linear(2, 2, bias=False) for _ in range(layers)))
     with slow_device():
-        slots = slots_of(model, [torch.optim.SGD(model.parameters(), lr=0.1)])
+        slots = slots_of(model, [torch.optim.SGD(model.parameters(), lr=0.1)], HostMemory())
     for slot in slots:
         slot.parameter.grad = torch.full((2, 2), float(slot.number))
     service = Pushed()

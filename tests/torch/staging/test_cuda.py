@@ -86,6 +86,10 @@ def test_the_state_of_the_optimizer_is_on_the_devices_of_torch_optim(
         assert other["devices"]["exp_avg"] == "cuda"
 
 
+def test_memory_that_is_shared_is_registered_until_it_is_deleted(pair: WorkerProcesses) -> None:
+    assert pair.run(torch_cuda.registrations) == [[True, False, True]] * 2
+
+
 @pytest.mark.parametrize("mode", ["averaged", "aggregators"])
 def test_parameters_on_two_devices(pair: WorkerProcesses, mode: str) -> None:
     expected = pair.run(torch_cuda.on_two_devices, "gloo", mode)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from motet.aggregation.wire.tensor_spec import GroupOptions, OptimizerSpec, TensorSpec
 
@@ -29,6 +29,10 @@ class GradientService(Protocol):
 
     rank: int
     workers: int
+
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """An array in memory that Aggregators on this host access without a copy."""
+        ...
 
     def initialise(
         self,

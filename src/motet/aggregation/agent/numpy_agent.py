@@ -58,7 +58,7 @@ class NumpyAgent:
         self._broadcasts = 0
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-        """An array in memory that Aggregators on this host access without a copy."""
+        """See GradientService."""
         return self._calls.arena.empty(shape, dtype)
 
     # -- a training's life -----------------------------------------------------------------------

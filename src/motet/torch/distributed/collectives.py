@@ -92,7 +92,8 @@ class Collectives:
     def _memory(self, piece: ArrayPiece, values: NDArray[Any], way: str) -> NDArray[Any]:
         key = (piece.tensor, way)
         if key not in self._padded:
-            self._padded[key] = np.zeros(piece.size, values.dtype)
+            self._padded[key] = self._service.empty(piece.size, values.dtype)
+            self._padded[key][:] = 0
         return self._padded[key]
 
 

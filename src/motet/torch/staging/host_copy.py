@@ -14,8 +14,8 @@ from motet.torch.staging.staging import CopyEnd, Staging
 class HostCopy:
     """Contiguous memory that is received into, again and again, and copied to a tensor."""
 
-    def __init__(self, staging: Staging, shape: torch.Size, dtype: torch.dtype) -> None:
-        self.tensor = staging.empty(shape, dtype)
+    def __init__(self, staging: Staging, memory: torch.Tensor) -> None:
+        self.tensor = memory
         self._staging = staging
         self._stored: CopyEnd | None = None
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
+from numpy.typing import NDArray
 
 
 class CopyEnd(Protocol):
@@ -29,6 +30,10 @@ class Staging(Protocol):
 
     def empty(self, shape: torch.Size, dtype: torch.dtype) -> torch.Tensor:
         """Contiguous memory of the host."""
+        ...
+
+    def register(self, memory: NDArray[Any]) -> bool:
+        """Let the device access memory of the host, until the array is deleted; whether it can."""
         ...
 
     def fetch(self, source: torch.Tensor, into: torch.Tensor) -> CopyEnd:
@@ -61,6 +66,10 @@ class HostStaging:
     def empty(self, shape: torch.Size, dtype: torch.dtype) -> torch.Tensor:
         """See Staging."""
         return torch.empty(shape, dtype=dtype)
+
+    def register(self, memory: NDArray[Any]) -> bool:
+        """See Staging."""
+        return True
 
     def fetch(self, source: torch.Tensor, into: torch.Tensor) -> CopyEnd:
         """See Staging."""
