@@ -211,8 +211,10 @@ WAYS: dict[str, dict[str, Any] | None] = {
 }
 
 
-def compare(work: Work, steps: int, aggregators: int) -> Iterator[Figure]:
-    """All ways in one run. CPU time is that of all processes in a step."""
+def compare(
+    work: Work, steps: int, aggregators: int, ways: Sequence[str] = tuple(WAYS)
+) -> Iterator[Figure]:
+    """In one run. CPU time is that of all processes in a step."""
     parameters = sum(each.numel() for each in MODELS[work.model]().parameters())
     with _meeting() as meeting:
         gloo_s, gloo_cpu_s = _slower(both_workers(over_gloo, work, steps, meeting))
@@ -220,6 +222,8 @@ def compare(work: Work, steps: int, aggregators: int) -> Iterator[Figure]:
     size = f"{parameters * 4 / 1e6:.0f} MB"
     yield Figure(f"{work.model}, alone ({size})", ms(lone_s), ms(gloo_s), lone_s / gloo_s)
     for way, options in WAYS.items():
+        if way not in ways:
+            continue
         with ExitStack() as stack:
             pool = Pool(aggregators, stack)
             own = JobPool(pool.secret, pool.endpoints, pool.process_ids)
@@ -253,6 +257,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--aggregators", type=int, default=2)
+    parser.add_argument("--only", nargs="+", choices=WAYS, default=list(WAYS), help="no record")
     options = parser.parse_args()
     if options.device is None and not torch.cuda.is_available():
         print("not measured: no CUDA device; --device cpu measures without one")  # In `make bench`.
@@ -263,11 +268,11 @@ def main() -> None:
     figures: list[Figure] = []
     for model in OF_A_RECORD if options.model == "all" else [options.model]:
         work = Work(model, options.batch, device)
-        for figure in compare(work, options.steps, options.aggregators):
+        for figure in compare(work, options.steps, options.aggregators, options.only):
             print(figure.name, figure.measured, figure.peer, file=sys.stderr)  # It takes minutes.
             figures.append(figure)
     title = f"Training steps of 2 workers, {_versions(device)}"
-    if options.model == "all" and device == "cuda":
+    if options.model == "all" and device == "cuda" and options.only == list(WAYS):
         report_and_keep("aggregation_training", title, figures)
     else:
         report("aggregation_training", title, figures, plot=False)

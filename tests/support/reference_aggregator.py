@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from motet.aggregation.wire.tensor_spec import GroupOptions, OptimizerSpec, TensorSpec
 from motet.domain.errors import BadInput
@@ -248,6 +248,10 @@ class ReferenceAgent:
             own[...] = value
         self._step = version + 1
         return int(version)
+
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """Memory of this process alone."""
+        return np.empty(shape, dtype)
 
     def push(self, tensor: int, gradient: NDArray[Any]) -> None:
         self._tell("push", tensor, gradient)

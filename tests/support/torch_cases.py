@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from motet.domain.errors import MotetError
-from motet.torch import Attachment, attach
+from motet.torch import Attachment, attach, slots
 from torch_training import Mlp, Training, batches
 from torch_workers import Worker
 
@@ -223,6 +223,27 @@ def pushes(worker: Worker, accumulate: int) -> list[int]:
             optimizer.zero_grad()
             counts.append(len([each for each in service.sent if each[0] == "push"]) - before)
     return counts
+
+
+def requests(worker: Worker) -> list[str]:
+    """What a `backward` of a small layer after a large one asks of the service."""
+    model = nn.Sequential(nn.Linear(8, slots.LARGE_BYTES // 32, bias=False), nn.Flatten())
+    model.append(nn.Linear(slots.LARGE_BYTES // 32, 1, bias=False))
+    service = worker.service()
+    found: list[str] = []
+    for name in ("push", "mean"):
+        call = getattr(service, name)
+
+        def noted(tensor: int, *rest: Any, name: str = name, call: Any = call) -> Any:
+            found.append(f"{name} {tensor}")
+            return call(tensor, *rest)
+
+        setattr(service, name, noted)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with attach(model, optimizer, service=service, mode="averaged"):
+        found.clear()
+        model(torch.ones(2, 8)).sum().backward()
+    return found
 
 
 def fails(worker: Worker, spoil: Callable[[nn.Module, torch.optim.Optimizer], None]) -> str:

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.functional import cross_entropy
 
-from motet.torch import attach
+from motet.torch import attach, slots
 from motet.torch.staging import host_memory
 from motet.torch.staging.devices import STAGINGS
 from torch_curves import State, state_of
@@ -24,8 +24,8 @@ from torch_workers import Worker
 
 LOOKS = 3
 """So often a copy is not there yet."""
-SHARED_FROM_BYTES = 1024
-"""Tensors of so many bytes are large: they lie in memory that is shared with Aggregators."""
+LARGE_BYTES = 1024
+"""Tensors of so many bytes are large."""
 
 
 class SlowCopy:
@@ -99,7 +99,8 @@ def slow_device() -> Iterator[None]:
     staging = SlowStaging(torch.device("cpu"))
     with (
         mock.patch.dict(STAGINGS, {"cpu": lambda _: staging}),
-        mock.patch.object(host_memory, "ALONE_FROM_BYTES", SHARED_FROM_BYTES),
+        mock.patch.object(host_memory, "ALONE_FROM_BYTES", LARGE_BYTES),
+        mock.patch.object(slots, "LARGE_BYTES", LARGE_BYTES),
     ):
         yield
 

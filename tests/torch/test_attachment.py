@@ -27,6 +27,12 @@ def test_gradients_that_are_changed_without_a_trace_keep_the_optimizer_in_the_wo
     assert [mode for _, mode in attached] == ["averaged"] * 2
 
 
+def test_large_means_are_requested_while_backward_goes_on(pair: WorkerProcesses) -> None:
+    """Tensor 2 tells which parameters were used, once `backward` has ended."""
+    expected = ["push 1", "push 0", "mean 0", "push 2", "mean 2", "mean 1"]
+    assert pair.run(torch_cases.requests) == [expected] * 2
+
+
 @pytest.mark.parametrize("keeps_zeros", [False, True])
 @pytest.mark.parametrize("how", MODES)
 def test_frozen_and_unused_parameters(pair: WorkerProcesses, how: str, keeps_zeros: bool) -> None:

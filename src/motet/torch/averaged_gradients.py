@@ -37,7 +37,8 @@ class AveragedGradients:
         self._task = -1
         self._pushed: set[int] = set()
         self._unsent: set[int] = set()
-        self._outgoing = OutgoingGradients(service)
+        self._means: dict[int, Pending] = {}
+        self._outgoing = OutgoingGradients(service, self._request_large)
         self.is_paused = False
         self.is_handover_agreed = False
 
@@ -70,7 +71,7 @@ class AveragedGradients:
         if task == self._task:
             return
         self._task = task
-        self._pushed = set()
+        self._pushed, self._means = set(), {}
         torch.autograd.Variable._execution_engine.queue_callback(self._end_round)
 
     def _push(self, slot: Slot) -> None:
@@ -89,7 +90,7 @@ class AveragedGradients:
             if self._slots[number].gradient is not None:  # From an earlier `backward`.
                 self._push(self._slots[number])
         self._outgoing.flush()
-        pending = {number: self._mean(number) for number in sorted(used)}
+        pending = {number: self._means.get(number) or self._mean(number) for number in sorted(used)}
         for number, each in pending.items():
             wait_for(each, f"the mean gradient of {self._slots[number].name!r}")
         self._service.finish_step(self._options(), is_applied=False)
@@ -97,6 +98,11 @@ class AveragedGradients:
             for number in pending:
                 self._slots[number].mean_came()
         self._look(pending)
+
+    def _request_large(self, slot: Slot) -> None:
+        """Large means come while `backward` goes on. Small ones travel together."""
+        if slot.is_large:
+            self._means[slot.number] = self._mean(slot.number)
 
     def _mean(self, number: int) -> Pending:
         return self._service.mean(number, self._slots[number].incoming_mean())

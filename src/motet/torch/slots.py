@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 
+from motet.aggregation.agent.collected_requests import PUSH_BATCH_BYTES
 from motet.aggregation.wire.tensor_spec import TensorSpec
 from motet.domain.errors import BadInput
 from motet.torch.array_views import DTYPES, array_of
@@ -15,6 +16,9 @@ from motet.torch.staging.devices import staging_of
 from motet.torch.staging.host_copy import HostCopy
 from motet.torch.staging.host_memory import AlternatingMemory, HostMemory
 from motet.torch.staging.staging import CopyEnd
+
+LARGE_BYTES = PUSH_BATCH_BYTES
+"""A tensor of so many bytes has messages of its own."""
 
 
 class Slot:
@@ -60,6 +64,11 @@ class Slot:
         """What the Aggregators know of it."""
         shape = tuple(self.parameter.shape)
         return TensorSpec(self.name, shape, DTYPES[self.parameter.dtype], self.group)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether its gradients do not travel with those of other parameters."""
+        return bool(self.parameter.numel() * self.wire_dtype.itemsize >= LARGE_BYTES)
 
     @property
     def gradient(self) -> torch.Tensor | None:

@@ -172,7 +172,8 @@ class NumpyAgent:
     def mean(self, tensor: int, into: NDArray[Any]) -> BatchAnswer:
         """See GradientService."""
         self._is_mean_known.add(tensor)
-        self._flush_pushes()
+        if tensor in self._push_batch.tensors:
+            self._flush_pushes()
         return self._add_waiting(AggregatorRequest.MEAN, tensor, into)
 
     def finish_step(self, groups: Sequence[GroupOptions], *, is_applied: bool = True) -> int:
@@ -206,6 +207,7 @@ class NumpyAgent:
 
     def settle(self, operation: TensorOperation, timeout_s: float | None = None) -> None:
         """Wait for an operation's answers."""
+        self._flush_pushes()  # Others may wait for them while this worker waits.
         self._calls.settle(operation, timeout_s)
 
     def flush(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 from motet.aggregation.agent.gradient_service import GradientService
@@ -16,8 +18,12 @@ class OutgoingGradients:
     device computes behind them; what is left is pushed at the end of `backward`.
     """
 
-    def __init__(self, service: GradientService) -> None:
+    def __init__(
+        self, service: GradientService, pushed: Callable[[Slot], None] = lambda slot: None
+    ) -> None:
+        """`pushed`: called after each push."""
         self._service = service
+        self._pushed = pushed
         self._copies: dict[int, tuple[Slot, CopyEnd]] = {}
         self._task = -1
 
@@ -25,7 +31,7 @@ class OutgoingGradients:
         """Send a gradient, or begin to copy it."""
         end = slot.begin_outgoing()
         if end is None:
-            self._service.push(slot.number, slot.outgoing())
+            self._push(slot)
             return
         self._copies.pop(slot.number, None)  # An accumulated gradient: the memory is the same.
         self._copies[slot.number] = slot, end
@@ -45,7 +51,7 @@ class OutgoingGradients:
         while self._copies:
             slot, end = self._copies.pop(next(iter(self._copies)))
             end.synchronize()
-            self._service.push(slot.number, slot.outgoing())
+            self._push(slot)
 
     def _push_copied(self) -> None:
         while self._copies:
@@ -53,4 +59,8 @@ class OutgoingGradients:
             if not end.query():
                 return
             del self._copies[number]
-            self._service.push(number, slot.outgoing())
+            self._push(slot)
+
+    def _push(self, slot: Slot) -> None:
+        self._service.push(slot.number, slot.outgoing())
+        self._pushed(slot)
