@@ -272,3 +272,22 @@ def test_aggregators_are_on_all_machines_of_a_cluster(no_shared_ray: None, tmp_p
                 assert machines[each["aggregator"]] != machines[each["replica"]]
             training.finish(client)
             wait_until(lambda: pool(client)["aggregators"] == [])
+
+
+@pytest.mark.soak
+def test_aggregators_leave_a_node_that_ray_drains(no_shared_ray: None, tmp_path: Path) -> None:
+    """As after the notice of a spot machine."""
+    del no_shared_ray
+    with ray_nodes(m1=2, m2=2) as nodes:
+        options = ("--address", nodes.address, "--aggregators", "2")
+        with running_server(tmp_path / "state", *options) as server:
+            client = LiveClient(ServerAddress.find(folder=server.folder))
+            training = Training(client, tmp_path / "job")
+            wait_until(lambda: training.steps > 0)
+            wait_until(lambda: is_safe(client))
+            assert machines_of_aggregators(client) == {"m1", "m2"}
+            nodes.drain("m2", notice_s=600)
+            wait_until(lambda: machines_of_aggregators(client) == {"m1"})
+            training.goes_on()
+            wait_until(lambda: is_safe(client))
+            training.finish(client)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -47,6 +49,19 @@ class RayNodes:
         """Kill a node's raylet; Ray notices it after a while."""
         node = self._nodes.pop(name)
         self._cluster.remove_node(node, allow_graceful=False)
+
+    def drain(self, name: str, notice_s: int) -> None:
+        """Give notice, as the autoscalers of clouds do for spot machines."""
+        node = self._nodes[name].node_id
+        subprocess.run(
+            [
+                *(sys.executable, "-m", "ray.scripts.scripts", "drain-node"),
+                *(f"--address={self.address}", f"--node-id={node}"),
+                *("--reason=DRAIN_NODE_REASON_PREEMPTION", "--reason-message=spot"),
+                f"--deadline-remaining-seconds={notice_s}",
+            ],
+            check=True,
+        )
 
     def restart_head_service(self, away_s: float) -> None:
         """Kill the GCS and start it again with its tables; needs `gcs_storage`."""

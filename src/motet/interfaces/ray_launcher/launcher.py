@@ -138,6 +138,7 @@ class RayLauncher:
                     devices_text(link.node.devices),
                     link.node.cpus,
                     link.node.memory_bytes,
+                    has_notice=not link.node.takes_jobs,
                 )
                 for name, link in sorted(self._links.items())
             )

@@ -162,7 +162,8 @@ class MachineSeen:
     """A machine of a cluster that is joined. `takes_jobs`: not while it is drained or restarted.
 
     `devices`: the GPUs that are its slots, as in CUDA_VISIBLE_DEVICES; empty: they are not GPUs.
-    `cpus`, `memory_bytes`: 0: unknown.
+    `cpus`, `memory_bytes`: 0: unknown. `has_notice`: the cluster drains it, as after the notice of
+    a spot machine.
     """
 
     name: str
@@ -171,6 +172,7 @@ class MachineSeen:
     devices: str = ""
     cpus: int = 0
     memory_bytes: int = 0
+    has_notice: bool = False
 
 
 @dataclass(frozen=True, slots=True)

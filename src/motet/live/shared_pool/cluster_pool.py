@@ -24,7 +24,7 @@ from motet.domain.errors import MotetError, NotFound, Unreachable
 from motet.live.beside_jobs.look_thread import LookThread
 from motet.live.beside_jobs.open_machines import open_machines
 from motet.live.jobs.job import LiveJob
-from motet.live.launcher.messages import LauncherRequest, Report
+from motet.live.launcher.messages import ClusterSeen, LauncherRequest, Report
 from motet.live.master.facts import JobFact
 from motet.live.master.master import DurableStep
 from motet.live.master.state import LiveState
@@ -68,6 +68,7 @@ class ClusterPool:
         self._launcher = ClusterLauncher(folder, options.program, send)
         self._attempts = AdmittedAttempts(options.queue_limits)
         self._drained: frozenset[str] = frozenset()
+        self._with_notice: frozenset[str] = frozenset()
         self._seen: tuple[float, PoolView] | None = None
         self.failure = "it has not started yet"
         self._thread = LookThread("pool", self._run)
@@ -135,7 +136,10 @@ class ClusterPool:
         return self._launcher.requests()
 
     def take(self, report: Report) -> bool:
-        """See ProcessesBesideJobs."""
+        """See ProcessesBesideJobs. Machines with a notice are noted; the master sees them too."""
+        if isinstance(report, ClusterSeen) and not report.refusal:
+            with self._thread.changed:
+                self._with_notice = frozenset(it.name for it in report.machines if it.has_notice)
         return self._launcher.take(report)
 
     def _use_machines(self, state: LiveState) -> None:
@@ -197,13 +201,13 @@ class ClusterPool:
         if is_news:
             with self._client() as client:
                 client.admit(admissions)
-        self._leave_drained_machines()
+        self._leave_machines()
         if numbers:
             self._on_view(self.view(), numbers)
 
-    def _leave_drained_machines(self) -> None:
-        """Raises Unreachable."""
-        leaving = self._launcher.numbers_on(self._drained)
+    def _leave_machines(self) -> None:
+        """Those that are drained. Raises Unreachable."""
+        leaving = self._launcher.numbers_on(self._drained | self._with_notice)
         if not leaving:
             return
         with self._client() as client:
