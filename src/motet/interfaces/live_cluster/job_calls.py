@@ -33,7 +33,6 @@ from motet.interfaces.live_cluster.forecast_answers import (
 from motet.interfaces.live_cluster.frames import jobs_frame
 from motet.interfaces.live_cluster.job_changes import (
     OPEN_STATES,
-    ChangeListener,
     WatchedJobs,
     cancelled_jobs,
     looks,
@@ -177,9 +176,8 @@ class JobCalls:
         return python_items(self._changes(watched))
 
     def _changes(self, watched: WatchedJobs) -> Iterator[SubmittedJob]:
-        with self._live.another() as listening:
-            for changed in looks(watched, ChangeListener(listening)):
-                yield from map(SubmittedJob.of, changed)
+        for changed in looks(self._live, watched):
+            yield from map(SubmittedJob.of, changed)
 
     def explain(self, job: JobId) -> JobExplanation:
         """Why a job waits, where it ran and why it was preempted."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from motet.domain.errors import AuthenticationFailed, BadInput, MotetError, Unreachable
+from motet.interfaces.api_access.server_absence import AbsenceListener, ServerAbsence
 from motet.interfaces.client import LiveClient
 from motet.live.jobs.job_state import JobState
 
@@ -94,14 +95,33 @@ class ChangeListener:
         try:
             for _ in self._client.changes():
                 self._event.set()
-            self._failure = Unreachable(f"{self._client.url} has ended; jobs run on")
+            self._failure = Unreachable(
+                f"{self._client.url} has ended, jobs run on; start it with 'motet server'"
+            )
         except Exception as error:  # The thread that waits raises it.
             self._failure = error
         self._event.set()
 
 
-def looks(watched: WatchedJobs, changes: ChangeListener) -> Iterator[list[Row]]:
-    """What has changed, look after look. Raises Unreachable when the server has ended."""
+def looks(
+    client: LiveClient, watched: WatchedJobs, tell: AbsenceListener | None = None
+) -> Iterator[list[Row]]:
+    """What has changed, look after look, also while the server was away. `client`: that of
+    `watched`. `tell`: see ServerAbsence. Raises Unreachable without a server."""
+    client.health()  # A server that never answered is not waited for.
+    absence = ServerAbsence(client, tell, "until then the list waits")
+    while True:
+        try:
+            with client.another() as listening:
+                for changed in _connected_looks(watched, ChangeListener(listening)):
+                    absence.end()
+                    yield changed
+        except Unreachable as error:
+            absence.endure(error)
+
+
+def _connected_looks(watched: WatchedJobs, changes: ChangeListener) -> Iterator[list[Row]]:
+    """Raises Unreachable when the server has ended."""
     while True:
         changes.wait()
         began_s = time.monotonic()

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from motet.domain.errors import BadInput, Unreachable
+from motet.interfaces.api_access.server_absence import AbsenceListener, ServerAbsence
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient, LogReply
 
 _LOOK_S = 0.5
-LONGEST_ABSENCE_S = 600.0
-"""For which a log is followed without a server."""
 
 
 class LogChunk(NamedTuple):
@@ -34,7 +32,7 @@ class ProcessLog:
         client: LiveClient,
         job: str,
         rank: int,
-        tell: Callable[[str], None] | None = None,
+        tell: AbsenceListener | None = None,
     ) -> None:
         """`tell`: hears why a log that is followed does not go on for now. None: without a server
         it ends."""
@@ -105,21 +103,12 @@ class ProcessLog:
             return None
 
     def _patient_part(self, attempt: int, offset: int) -> LogReply:
-        lost_s = math.inf
+        absence = ServerAbsence(self._client, self._tell, "until then the log waits")
         while True:
             try:
                 return self._part(attempt, offset)
             except Unreachable as error:
-                if self._tell is None:
-                    raise
-                if lost_s == math.inf:
-                    self._tell(f"{error}; until then the log waits")
-                lost_s = min(lost_s, time.monotonic())
-                if time.monotonic() > lost_s + LONGEST_ABSENCE_S:
-                    raise
-            time.sleep(_LOOK_S)
-            with suppress(Unreachable):
-                self._client.reconnect()
+                absence.endure(error)
 
     def _part(self, attempt: int, offset: int) -> LogReply:
         return self._client.log_part(self._job, rank=self._rank, attempt=attempt, offset=offset)

@@ -17,6 +17,7 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 
 from live_server import LiveServer, running_server
+from marked_process import motet_process
 from motet.domain.errors import AuthenticationFailed, BadInput, NotFound, Unreachable
 from motet.interfaces.cli.commands import motet
 from motet.interfaces.cli.live import server_names
@@ -210,6 +211,24 @@ def test_a_job_ends_at_its_limit_after_its_signal(run: Shell) -> None:
     assert [each["max_duration_s"] for each in listed if each["id"] == job] == [4]
     with pytest.raises(click.BadParameter, match="'soon': give seconds, or a time as 90s, 30m"):
         run("submit", "--max-duration", "soon", "--", "true")
+
+
+def test_wait_goes_on_when_the_server_is_started_again(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    with running_server(tmp_path / "state", "--cluster", "1x1") as server:
+        run = Shell(server.folder)
+        ended = run.submit("true")
+        job = run.submit("sh", "-c", f"until [ -e {gate} ]; do sleep 0.05; done")
+        waiting = motet_process("wait", ended, job, "--state-dir", server.folder)
+        assert waiting.first_line() == f"{ended}  true  SUCCEEDED"
+        server.kill()
+        assert waiting.process.stderr is not None
+        assert f"until then this waits for job {job}" in waiting.process.stderr.readline()
+        server.start()
+        gate.touch()
+        out, err = waiting.process.communicate(timeout=100)
+    assert (waiting.process.returncode, err) == (0, "")
+    assert out == f"{job}  sh  SUCCEEDED\n"
 
 
 def test_wait_gives_up_after_the_timeout(run: Shell) -> None:

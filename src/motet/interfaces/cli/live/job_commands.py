@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from motet.domain.errors import ExitCode, MotetError, signal_exit_code
+from motet.domain.errors import ExitCode, MotetError, Unreachable, signal_exit_code
 from motet.interfaces.cli.live.connection import with_client
 from motet.interfaces.cli.live.job_lists.states_option import states_option
 from motet.interfaces.cli.live.server_names import job_argument, queue_option
 from motet.interfaces.cli.shell.option_groups import json_option
+from motet.interfaces.cli.shell.streams.visible import echo_note
 from motet.live.jobs.job_state import JobState
 
 if TYPE_CHECKING:
@@ -141,13 +142,15 @@ def wait_command(
 
     Exit status: 0 all succeeded, 1 a job did not, 124 timed out. With --propagate-exit-code that of
     the first job, as given, that did not succeed.
+
+    It goes on when the server was away for less than ten minutes.
     """
     from motet.interfaces.cli.shell.streams.results import print_json
 
     ends_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
     found = [client.wait(job, 0.0) for job in jobs]  # An unknown job is refused at once.
     for place, job in enumerate(jobs):
-        found[place] = _waited_for(client, job, ends_s)
+        found[place] = _waited_for(client, job, found[place], ends_s)
         if not as_json:
             _echo_state(found[place])
     if as_json:
@@ -158,12 +161,25 @@ def wait_command(
     return next((code for code in codes if code), 0)
 
 
-def _waited_for(client: LiveClient, job: str, ends_s: float) -> dict[str, Any]:
-    """A job as soon as it has ended, or as it is at a time of the monotonic clock."""
-    found = client.wait(job, 0.0)
+def _waited_for(
+    client: LiveClient, job: str, found: dict[str, Any], ends_s: float
+) -> dict[str, Any]:
+    """A job as soon as it has ended, or as it was last `found` at a time of the monotonic clock."""
+    from motet.interfaces.api_access.server_absence import ServerAbsence
+
+    absence = ServerAbsence(client, _tell, f"until then this waits for job {job}")
     while not JobState(found["state"]).is_final and (left_s := ends_s - time.monotonic()) > 0:
-        found = client.wait(job, left_s)
+        try:
+            found = client.wait(job, left_s)
+        except Unreachable as error:
+            absence.endure(error)
+        else:
+            absence.end()
     return found
+
+
+def _tell(why: str) -> None:
+    echo_note(f"motet: {why}")
 
 
 def _echo_state(job: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -99,20 +100,27 @@ def test_events_are_changes_from_now_on(server: LiveServer, client: LiveClient) 
 
 def test_a_terminal_shows_the_list_anew(server: LiveServer, client: LiveClient) -> None:
     job = submit(client, "seen")
+    with list_on_terminal(server) as (process, terminal):
+        read_until(terminal, b"RUNNING")
+        client.change(job, "cancel")
+        read_until(terminal, b"CANCELLED")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=100) == 130
+        assert b"\x1b[?25h" in terminal.read(100_000)  # The cursor is shown again.
+
+
+@contextmanager
+def list_on_terminal(server: LiveServer) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
+    """`motet list -w` with a terminal of 30 lines, and what the terminal shows."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "motet.interfaces.cli", "list", "-w"]
     with open(ours, "rb", buffering=0) as terminal, open(theirs, "wb") as stdout:
         process = subprocess.Popen(
             [*command, "--state-dir", server.folder],
             stdout=stdout,
-            env={**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "30"},
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "200", "LINES": "30"},
         )
-        read_until(terminal, b"RUNNING")
-        client.change(job, "cancel")
-        read_until(terminal, b"CANCELLED")
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=100) == 130
-        assert b"\x1b[?25h" in os.read(ours, 100_000)  # The cursor is shown again.
+        yield process, terminal
 
 
 def read_until(terminal: IO[bytes], word: bytes) -> None:
@@ -150,16 +158,38 @@ def test_a_filter_shows_only_jobs_in_these_states(client: LiveClient) -> None:
     assert {row["state"] for row in watched.rows} == {"CANCELLED"}
 
 
-def test_the_end_of_the_server_ends_a_watch(tmp_path: Path) -> None:
+def test_a_watch_goes_on_when_the_server_is_started_again(tmp_path: Path) -> None:
     with running_server(tmp_path / "state", "--cluster", "1x1") as server:
-        process = watch(server)
-        client = LiveClient(ServerAddress.find(folder=server.folder))
-        job = submit(client, "only")
-        assert process.first_line().startswith(f"{job}  only")
+        processes = [watch(server), watch(server)]
+        with LiveClient(ServerAddress.find(folder=server.folder)) as client:
+            job = submit(client, "only")
+        for process in processes:
+            assert process.first_line().startswith(f"{job}  only")
         server.end()
-        _, err = process.process.communicate(timeout=100)
-    assert process.process.returncode == 5
-    assert "has ended" in err or "does not answer" in err  # As it was waiting or reading.
+        with server.start() as client:
+            client.change(job, "cancel")
+        for process in processes:
+            while process.first_line() != f"{job}  only  CANCELLED":
+                assert process.process.poll() is None
+            code, _, err = process.end(signal.SIGINT)
+            assert code == 130
+            assert err.count("until then the list waits") == 1
+            assert "has ended" in err or "does not answer" in err  # As it was waiting or reading.
+
+
+def test_a_terminal_shows_that_the_server_is_away(tmp_path: Path) -> None:
+    with running_server(tmp_path / "state", "--cluster", "1x1") as server:
+        with LiveClient(ServerAddress.find(folder=server.folder)) as client:
+            job = submit(client, "only")
+        with list_on_terminal(server) as (process, terminal):
+            read_until(terminal, b"RUNNING")
+            server.end()
+            read_until(terminal, b"until then the list waits")
+            with server.start() as client:
+                client.change(job, "cancel")
+            read_until(terminal, b"CANCELLED")
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=100) == 130
 
 
 def test_yaml_is_no_format_of_a_watch(server: LiveServer) -> None:

@@ -10,14 +10,8 @@ from typing import TYPE_CHECKING
 from motet.domain.errors import Interrupted
 from motet.interfaces.cli.shell.process.signals import raise_on_signals
 from motet.interfaces.cli.shell.streams.terminal import is_live_terminal
-from motet.interfaces.cli.shell.streams.visible import visible_text
-from motet.interfaces.live_cluster.job_changes import (
-    OPEN_STATES,
-    ChangeListener,
-    Row,
-    WatchedJobs,
-    looks,
-)
+from motet.interfaces.cli.shell.streams.visible import echo_note, visible_text
+from motet.interfaces.live_cluster.job_changes import OPEN_STATES, Row, WatchedJobs, looks
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -35,33 +29,37 @@ def watch_jobs(
     *,
     redraws: bool = True,
 ) -> None:
-    """Print jobs and their changes until the user interrupts it. `columns`: of CSV. `redraws`: a
-    terminal shows the list anew."""
-    changes = ChangeListener(client)
+    """Print jobs and their changes until the user interrupts it, also while the server was away.
+    `columns`: of CSV. `redraws`: a terminal shows the list anew."""
     if redraws and row_format == "table" and is_live_terminal(sys.stdout):
         try:
-            _redraw(watched, changes)
+            _redraw(client, watched)
         except Interrupted as end:  # It is how a watch ends: no error to tell.
             raise SystemExit(end.exit_code) from end
     show = {"table": _print_line, "json": _print_json}.get(row_format) or _csv_printer(columns)
-    for changed in looks(watched, changes):
+    for changed in looks(client, watched, lambda why: echo_note(f"motet: {why}")):
         for row in changed:
             show(row)
         sys.stdout.flush()
 
 
-def _redraw(watched: WatchedJobs, changes: ChangeListener) -> None:
+def _redraw(client: LiveClient, watched: WatchedJobs) -> None:
     from rich.live import Live
 
     from motet.interfaces.cli.shell.streams.safe_console import SafeConsole
 
     with raise_on_signals(), Live(console=SafeConsole(), auto_refresh=False) as live:
-        for _ in looks(watched, changes):
-            live.update(_fitting(watched.rows, live.console.height), refresh=True)
+
+        def show(note: str = "") -> None:
+            live.update(_fitting(watched.rows, live.console.height, note), refresh=True)
+
+        for _ in looks(client, watched, tell=show):
+            show()
 
 
-def _fitting(rows: Sequence[Row], height: int) -> Table:
-    """A table of so many lines: of more rows those that ended first are left out first."""
+def _fitting(rows: Sequence[Row], height: int, note: str) -> Table:
+    """A table of so many lines: of more rows those that ended first are left out first. `note`:
+    to read below it."""
     from motet.interfaces.cli.live.screens import jobs_table
 
     room = max(height - _HEADING_AND_REST, 1)
@@ -72,8 +70,9 @@ def _fitting(rows: Sequence[Row], height: int) -> Table:
     table = jobs_table(shown)
     for column in table.columns:
         column.no_wrap = True
-    if len(shown) < len(rows):
-        table.caption, table.caption_justify = f"{len(rows) - len(shown)} more jobs", "left"
+    left_out = f"{len(rows) - len(shown)} more jobs" if len(shown) < len(rows) else ""
+    table.caption_justify = "left"
+    table.caption = "\n".join(filter(None, [left_out, visible_text(note)])) or None
     return table
 
 
