@@ -30,6 +30,19 @@ def policy_words(policy: str, settings: Mapping[str, str]) -> str:
     return f"{policy} ({told})" if told else policy
 
 
+def run_figures(run: Mapping[str, Any]) -> dict[str, str]:
+    """What is told of a run beside others, by title: times of its jobs that ended by themselves."""
+    times, waits = run["jct_s"] or {}, run["wait_s"] or {}
+    return {
+        "Mean": time_words(times.get("mean")),
+        "Median": time_words(times.get("median")),
+        "95th": time_words(times.get("p95")),
+        "Mean wait": time_words(waits.get("mean")),
+        "Makespan": time_words(run["makespan_s"]),
+        "Preemptions": f"{run['preemptions']:,}",
+    }
+
+
 def run_words(report: Mapping[str, Any], place: int) -> str:
     """`fifo, measured`; `3 policies in turn, measured`, where the policy was changed."""
     return f"{_policies_of(report, place)}, {report['runs'][place]['kind']}"

@@ -322,6 +322,21 @@ def test_a_replay_is_started_by_keyboard_and_its_page_follows(
     assert narrow.tab.evaluate("document.documentElement.scrollWidth") <= 400
 
 
+def test_a_narrow_window_shows_all_figures_of_a_replay(narrow: Window, client: LiveClient) -> None:
+    jobs = [submit(client, "long", "sleep 3"), submit(client, "wide", "true", processes=2)]
+    jobs.append(submit(client, "overtakes-under-best-effort", "true"))
+    for job in jobs:
+        ended(client, job)
+    narrow.tab.goto("/whatif")
+    narrow.tab.select_option("select[name=policy]", "best-effort")
+    narrow.tab.click("button:has-text('Replay')")
+    narrow.tab.wait_for_selector(".runs")
+    for part in (".runs td >> nth=6", ".moved td.sooner"):
+        box = narrow.tab.locator(part).first.bounding_box()
+        assert box["width"] > 0
+        assert box["x"] + box["width"] <= 400
+
+
 @pytest.mark.soak
 def test_a_replay_is_read_without_scripts(
     chromium: Any, server: LiveServer, client: LiveClient

@@ -13,6 +13,7 @@ from motet.insight.replay_words import (
     moved_jobs,
     replay_notes,
     result_sentence,
+    run_figures,
     run_words,
     time_words,
 )
@@ -45,17 +46,11 @@ def _heading(report: Mapping[str, Any]) -> Text:
 def _runs(report: Mapping[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("COMPLETION TIMES")
-    for column in ("MEAN", "MEDIAN", "95TH", "MAKESPAN", "PREEMPTIONS"):
-        table.add_column(column, justify="right")
-    for place, run in enumerate(report["runs"]):
-        times = run["jct_s"] or {}
-        words = [time_words(times.get(name)) for name in ("mean", "median", "p95")]
-        table.add_row(
-            visible_text(run_words(report, place)),
-            *words,
-            time_words(run["makespan_s"]),
-            f"{run['preemptions']:,}",
-        )
+    figures = [run_figures(run) for run in report["runs"]]
+    for title in figures[0]:
+        table.add_column(title.upper(), justify="right")
+    for place, words in enumerate(figures):
+        table.add_row(visible_text(run_words(report, place)), *words.values())
     return table
 
 

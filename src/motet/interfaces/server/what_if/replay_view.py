@@ -10,6 +10,7 @@ from motet.insight.replay_words import (
     policy_words,
     replay_notes,
     result_sentence,
+    run_figures,
     run_words,
     time_words,
 )
@@ -78,20 +79,13 @@ def _runs(number: int, summary: Mapping[str, Any], colours: Sequence[int]) -> li
     rows = []
     each_run = zip(summary["runs"], summary["curves"], colours, _DASHES, strict=True)
     for place, (run, curve, colour, dash) in enumerate(each_run):
-        times, waits = run["jct_s"] or {}, run["wait_s"] or {}
         label = run_words(summary, place)
         rows.append(
             {
                 "number": number,
                 "label": label,
                 "colour": colour,
-                "cells": [
-                    *(time_words(times.get(name)) for name in ("mean", "median", "p99")),
-                    *(time_words(waits.get(name)) for name in ("mean", "p99")),
-                    time_words(run["makespan_s"]),
-                ],
-                "preemptions": run["preemptions"],
-                "finished": run["finished"],
+                "figures": run_figures(run),
                 "quantiles": [time_words(each) for each in curve["quantiles"]],
                 "curve": {
                     "label": label,
