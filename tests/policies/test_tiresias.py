@@ -203,6 +203,23 @@ def test_a_job_that_waits_under_a_long_one_is_decided_about_once_per_queue() -> 
     assert outcome.decision_count < 20
 
 
+@pytest.mark.parametrize(
+    ("within", "resumed_s"),
+    [("running_first", [None, 13.0]), ("first_start", [13.0, None]), ("job_id", [13.0, None])],
+)
+def test_the_jobs_of_a_queue_resume_as_they_entered_it_or_first_started(
+    within: Any, resumed_s: list[float | None]
+) -> None:
+    """Job 0 starts first, job 1 enters the second queue first; both lose their GPUs at 10 s, and at
+    13 s only two are free."""
+    rows = [(0, 20, 1), (1, 20, 2), (10, 3, 3), (11, 9, 1)]
+    outcome = replay(rows, TiresiasLas((10.0,), within_queue=within), gpus=3)
+    ends = [end for _, end, _, _ in found(outcome)]
+    left = [20 - 10, 20 - 9]
+    for job, start_s in enumerate(resumed_s):
+        assert (ends[job] == left[job] + 13.0) is (start_s is not None)
+
+
 def test_the_gittins_policy_promotes_alike() -> None:
     policy = TiresiasGittins((100.0,), promote_knob=3.0, history=(400.0, 5_000.0))
     outcome = replay(LONG_AND_SHORT, policy, gpus=1)

@@ -5,8 +5,9 @@ limit moves to the tail of the next queue, so that short jobs finish first and l
 preempt each other indefinitely. A job that waits much longer than it ran returns to the first
 queue.
 
-Departures: changes of queues take effect at whole seconds (`clock_s`), and running jobs precede
-waiting jobs of their queue (`running_first`), both as in the authors' simulator.
+Departures, both as in the authors' simulator: changes of queues take effect at whole seconds
+(`clock_s`), and in a queue running jobs precede waiting ones, in the order in which they entered it
+(`running_first`), instead of the order of their first start (`first_start`).
 """
 
 from __future__ import annotations
@@ -54,8 +55,9 @@ class TiresiasLas(Policy):
     `thresholds`: GPU-seconds at which a job leaves queue 1, 2, ... (none: a single order by
     attained service). `promote_knob`: a job returns to the first queue as soon as it waited this
     many times as long as it ran, both counted since it last entered the first queue (inf: never).
-    `within_queue`: order inside a queue. `quantum_s`: decide only at multiples of this (0: at every
-    event). `clock_s`: demotions and promotions take effect at multiples of this.
+    `within_queue`: order inside a queue; the thesis' is `first_start`. `quantum_s`: decide only at
+    multiples of this (0: at every event). `clock_s`: demotions and promotions take effect at
+    multiples of this.
     """
 
     thresholds: tuple[float, ...] = (3200.0,)
@@ -66,6 +68,7 @@ class TiresiasLas(Policy):
 
     memory_columns: ClassVar[dict[str, int]] = _MEMORY
     may_overtake: ClassVar[bool] = True
+    keeps_requests: ClassVar[bool] = True
     placement: ClassVar[str] = "skew"
 
     def __post_init__(self) -> None:
