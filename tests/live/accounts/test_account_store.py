@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from motet.domain.errors import BadInput, NotFound
 from motet.live.accounts import account_store
 from motet.live.accounts.account_store import PREFIX, AccountStore
-from motet.live.accounts.roles import OWNER_TOKEN, Caller, UserRole
+from motet.live.accounts.roles import OWNER_TOKEN, Caller, RoleBound, UserRole
 
 OWNER = Caller("ann", UserRole.ADMIN, OWNER_TOKEN)
 
@@ -77,6 +78,18 @@ def test_a_token_allows_at_most_what_its_user_may(
     caller = store.caller_of(text)
     assert caller is not None
     assert caller.role is allowed
+    assert caller.bound is (RoleBound.USER if allowed is of_user else RoleBound.TOKEN)
+
+
+def test_a_server_may_allow_less_than_its_users_have(tmp_path: Path) -> None:
+    with closing(AccountStore("ann", "secret", UserRole.ADMIN)) as store:
+        store.open(str(tmp_path / "journal.db"))
+        store.create_user("bob", UserRole.USER, "ann")
+        token, text = store.create_token("bob", None, "", None, "ann")
+    with closing(AccountStore("ann", "secret", UserRole.VIEWER)) as store:
+        store.open(str(tmp_path / "journal.db"))
+        expected = Caller("bob", UserRole.VIEWER, token.id, RoleBound.SERVER)
+        assert store.caller_of(text) == expected
 
 
 def test_a_revoked_user_is_unknown_until_created_again_with_new_tokens(

@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 
 from motet.domain.errors import BadInput, MotetError, NotFound
 from motet.live.accounts.account_tables import ACCOUNT_TABLES, TOKENS, USERS
-from motet.live.accounts.roles import OWNER_TOKEN, Caller, UserRole
+from motet.live.accounts.roles import OWNER_TOKEN, Caller, RoleBound, UserRole
 from motet.live.jobs.job_spec import NAME_PATTERN
 from motet.live.journal.database import JournalDatabase
 
@@ -106,8 +106,13 @@ class AccountStore:
         account = self._users.get(token.user)
         if account is None or account.revoked_us is not None:
             return None
-        role = token.role.at_most(account.role).at_most(self._most)
-        return Caller(token.user, role, token.id)
+        bounds = {
+            RoleBound.USER: account.role,
+            RoleBound.SERVER: self._most,
+            RoleBound.TOKEN: token.role,
+        }
+        bound = min(bounds, key=lambda each: bounds[each].rank)
+        return Caller(token.user, bounds[bound], token.id, bound)
 
     def digest_with(self, token_id: str) -> str:
         """The digest of the token of this id; empty: there is none."""

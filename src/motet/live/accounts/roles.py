@@ -22,9 +22,14 @@ class UserRole(StrEnum):
     USER = "user"
     ADMIN = "admin"
 
+    @property
+    def rank(self) -> int:
+        """Larger for a role with more rights."""
+        return _ORDER.index(self)
+
     def includes(self, other: UserRole) -> bool:
         """Whether this role has all rights of the other one."""
-        return _ORDER.index(self) >= _ORDER.index(other)
+        return self.rank >= other.rank
 
     def at_most(self, other: UserRole) -> UserRole:
         """The lower one of both."""
@@ -34,13 +39,23 @@ class UserRole(StrEnum):
 _ORDER = [*UserRole]
 
 
+class RoleBound(StrEnum):
+    """What keeps a caller from a higher role: the user's own role, that of the token, or a server
+    that other machines reach and that does not trust its users."""
+
+    USER = "user"
+    TOKEN = "token"
+    SERVER = "server"
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who sends a request. `token`: the id of the token."""
+    """Who sends a request. `token`: the id of the token. `bound`: why the role is no higher."""
 
     user: str
     role: UserRole
     token: str
+    bound: RoleBound = RoleBound.USER
 
     def may_use(self, owner: str) -> bool:
         """Whether the caller may change a job of this user and read its log."""
@@ -50,9 +65,31 @@ class Caller:
     def require(self, role: UserRole) -> None:
         """Raises Forbidden."""
         if not self.role.includes(role):
-            raise Forbidden(f"{self.user} has the role {self.role}; this needs {role}")
+            raise Forbidden(f"{self._known_as}; this needs {role}{self._remedy}")
 
     def require_use(self, job: int, owner: str) -> None:
         """Raises Forbidden for a job that the caller may not use."""
-        if not self.may_use(owner):
-            raise Forbidden(f"job {job} belongs to {owner}; {self.user} has the role {self.role}")
+        if owner == self.user:
+            self.require(UserRole.USER)
+        elif not self.may_use(owner):
+            raise Forbidden(f"job {job} belongs to {owner}; {self._known_as}{self._remedy}")
+
+    @property
+    def _known_as(self) -> str:
+        match self.bound:
+            case RoleBound.USER:
+                return f"{self.user} has the role {self.role}"
+            case RoleBound.TOKEN:
+                return f"this token of {self.user} has the role {self.role}"
+            case RoleBound.SERVER:
+                return f"on this server {self.user} has the role {self.role}"
+
+    @property
+    def _remedy(self) -> str:
+        match self.bound:
+            case RoleBound.USER:
+                return ""
+            case RoleBound.TOKEN:
+                return f"; use one with more rights: 'motet token create {self.user}' makes one"
+            case RoleBound.SERVER:
+                return ", which --trusted-users of 'motet server' allows"
