@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,7 @@ import pytest
 from motet.domain.units import SECOND_US
 from motet.interfaces.forecasts.expected_starts import ExpectedStart
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
-from motet.interfaces.forecasts.follower import predict_starts
+from motet.interfaces.forecasts.follower import follow, predict_starts
 from motet.interfaces.forecasts.prediction_store import Coverage, PredictionStore
 from motet.live.master.intake import Change, ChoosePolicy
 from scripted_cluster import ScriptedCluster
@@ -47,6 +50,33 @@ def test_starts_are_compared_with_the_first_prediction_of_their_wait(
     assert store.coverage(cluster.now_us) == Coverage(2, 2, 1, 25.0)
     store.close()
     assert PredictionStore(tmp_path).coverage(cluster.now_us).document()["share"] == 0.5
+
+
+def test_predictions_of_waits_before_a_restore_are_forgotten(tmp_path: Path) -> None:
+    """Jobs 3 and 4 were submitted after the backup, and the number 3 was given again."""
+    before, restored = ScriptedCluster(tmp_path / "before"), ScriptedCluster(tmp_path / "restored")
+    for cluster in (before, restored):
+        cluster.submit(processes=4)
+        cluster.submit(processes=4)
+    for _ in range(2):
+        before.submit(processes=4)
+    waits = {job: span(before, 0, 100) for job in (2, 3, 4)}
+    with closing(PredictionStore(tmp_path)) as store:
+        store.add(before.master.state.jobs, waits, before.now_us, "fifo")
+        restored.now_us = before.now_us + 50 * SECOND_US
+        restored.submit(processes=4)
+    follow(
+        str(tmp_path / "restored" / "journal.db"),
+        tmp_path,
+        io.StringIO(json.dumps({"now_us": restored.now_us}) + "\n"),
+        answers := io.StringIO(),
+    )
+    answer = json.loads(answers.getvalue())
+    assert answer["failed"] == ""
+    assert answer["starts"].keys() == {"2", "3"}
+    assert answer["coverage"]["waits"] == 2
+    for cluster in (before, restored):
+        cluster.close()
 
 
 def test_a_job_that_still_waits_after_its_range_was_not_within_it(

@@ -82,13 +82,21 @@ def _foreseen(
     return starts_in(futures, futures.waiting, simulated), expected_ends(futures, simulated)
 
 
+def _store_of(journal: FollowedJournal, folder: Path) -> PredictionStore:
+    """Without what it holds of another history of the cluster."""
+    journal.read()
+    store = PredictionStore(folder)
+    store.forget_lost(journal.cluster.state.jobs)
+    return store
+
+
 def follow(address: str, folder: Path, questions: TextIO, answers: TextIO) -> None:
     """Answer until the end of the input."""
     journal = store = None
     for line in questions:
         with redirect_stdout(sys.stderr):  # Of user's policies.
             journal = journal or FollowedJournal(address)
-            store = store or PredictionStore(folder)
+            store = store or _store_of(journal, folder)
             began_s = time.process_time()
             answer = predict_starts(journal, store, json.loads(line)["now_us"])
         all_s = time.process_time()

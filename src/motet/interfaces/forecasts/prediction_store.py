@@ -96,6 +96,19 @@ class PredictionStore:
             elif waited_until_us > last_us:
                 self._close(number, attempts, started_us=waited_until_us)
 
+    def forget_lost(self, jobs: Mapping[int, LiveJob]) -> None:
+        """Delete what was predicted of waits that the journal does not know: a backup from before
+        was restored. Numbers of later jobs are given again."""
+        rows = self._database.execute("SELECT job, attempts, made_us FROM predictions").fetchall()
+        lost = [
+            (number, attempts)
+            for number, attempts, made_us in rows
+            if (job := jobs.get(number)) is None
+            or attempts > len(job.attempts)
+            or made_us < job.submitted_us
+        ]
+        self._database.executemany("DELETE FROM predictions WHERE job = ? AND attempts = ?", lost)
+
     def coverage(self, now_us: int) -> Coverage:
         """A job that still waits after its range counts as a start outside."""
         rows = self._database.execute(
