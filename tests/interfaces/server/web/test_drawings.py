@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from motet.domain.units import SECOND_US
 from motet.interfaces.server.web.drawings import HeldSlots, MachineSlots, bars, ticks
+from motet.interfaces.server.web.timeline.timeline_page import PERIODS_MIN
 from motet.live.read_tables.rows import AttemptRow
 
 times = st.integers(0, 2_000_000_000_000_000)
@@ -33,6 +36,13 @@ def test_an_axis_has_few_ticks_in_order(begin: int, length: int) -> None:
     assert found == sorted(found)
     assert all(0 <= x <= 100 for x in found)
     assert len(found) <= 20
+
+
+@pytest.mark.parametrize("minutes", PERIODS_MIN)
+def test_every_period_of_the_timeline_has_labels_enough(minutes: int) -> None:
+    length = minutes * 90 * SECOND_US
+    for begin in range(0, length, length // 7):
+        assert 3 <= len(ticks(begin, begin + length)) <= 7
 
 
 def test_a_preempted_attempt_says_so() -> None:

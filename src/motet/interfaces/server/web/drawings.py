@@ -13,8 +13,9 @@ from motet.live.master.state import LiveState
 from motet.live.read_tables.rows import AttemptRow
 
 COLOURS = 8
-_STEPS_S = (1, 5, 15, 60, 300, 900, 3600, 3 * 3600, 6 * 3600, 24 * 3600, 7 * 24 * 3600)
-_MOST_TICKS = 4
+_HOUR_S = 3600
+_STEPS_S = (*(1, 5, 15, 60, 300, 900, 1800), *(_HOUR_S * each for each in (1, 3, 6, 24, 48, 168)))
+_MOST_TICKS = 6
 
 
 @dataclass(frozen=True, slots=True)
