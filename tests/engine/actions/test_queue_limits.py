@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from decisions import decision, on, rows, state_with
 from example_count import examples
 from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.cluster import ClusterSpec
@@ -28,7 +30,9 @@ from motet.domain.events import (
 from motet.domain.queues.queue_limits import QueueLimits, Queues, check_guarantees
 from motet.domain.units import FULL_SPEED
 from motet.domain.wait import FOR_GPUS, Wait
-from motet.engine.actions.preemption_limits import PreemptionLimits
+from motet.engine.actions.preemption_limits import PreemptionLimits, Protection
+from motet.engine.actions.queue_limits import within_queue_limits
+from motet.engine.actions.staying_jobs import StayingJobs
 from motet.engine.journal.decision_log import DecisionLog
 from motet.engine.measurements.late_fitters import late_fitted_measurements
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
@@ -212,6 +216,29 @@ def test_a_job_on_hold_is_no_head_and_takes_no_gpus(gpus_on_hold: int) -> None:
     assert cluster.waits()[3].startswith(
         "may not overtake job 2, which needs 4 GPUs; needs 1 GPU itself, 2 were free"
     )
+
+
+def test_gpus_of_a_group_on_hold_are_free_once_for_those_behind() -> None:
+    """Jobs 10 and 11 wait in a queue on hold, and would share two GPUs; the policy left five of
+    eight to job 12."""
+    jobs = [{"gpus": 2, "queue": 0}, {"gpus": 2, "queue": 0}]
+    jobs += [{"gpus": 8, "queue": 1}, {"gpus": 1, "queue": 1}]
+    state = state_with(*jobs, cluster=ClusterSpec.of(MACHINES), held={13: on(0, 1)})
+    state.queues = Queues(("a", "b"), (QueueLimits(is_held=True), QueueLimits()))
+    snapshot = state.snapshot()
+    chosen = decision([2, 2, 0, 1], order=[3, 0, 1, 2], group=rows(7, 7, -1, -1))
+    code = np.array([Wait.RUNS, Wait.RUNS, Wait.TOO_FEW_GPUS, Wait.RUNS], dtype=np.int64)
+    free = np.array([0, 0, 5, 0])
+    chosen = replace(chosen, reasons=replace(chosen.reasons, code=code, free_gpus=free))
+    found = within_queue_limits(
+        chosen,
+        snapshot,
+        Protection(np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)),
+        StayingJobs.of(snapshot, NOBODY),
+        may_overtake=True,
+    )
+    assert found.gpus.tolist() == [0, 0, 0, 1]
+    assert found.reasons.free_gpus.tolist()[2] == 7
 
 
 def test_a_lower_limit_preempts() -> None:

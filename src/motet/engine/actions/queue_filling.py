@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Sequence, Set
 
 import numpy as np
 
@@ -144,7 +144,7 @@ class QueueFilling:
         closed = {self._queue[row] for row in heads if not self._runs[row]}
         leaves_gpus = any(size.gpus < self._wanted[row] for row, size in self.sizes.items())
         full, stuck, leaves_gpus = set[int](), False, leaves_gpus or bool(left_out)
-        passed_hold, for_held, room = False, 0, self._room
+        passed_hold, for_held, room = set[int](), 0, self._room
         for row in order:
             queue, behind = self._queue[row], self._is_behind(row)
             is_next = not (behind and (stuck or queue in full)) and queue not in closed
@@ -154,8 +154,9 @@ class QueueFilling:
                 self.more_free[row] = for_held - (room - self._room)
             if self._wanted[row] or not self._is_candidate(row):
                 if self.code[row] == Wait.QUEUE_HELD:
-                    passed_hold = leaves_gpus = True
-                    for_held += self._wanted[row]
+                    leaves_gpus = True
+                    for_held += self._chosen_for(row, passed_hold)
+                    passed_hold.add(row)
                 stuck |= self.code[row] in _FOR_OTHERS
             elif self._is_above_limit(row):
                 if not (behind and queue in full | closed):
@@ -201,6 +202,11 @@ class QueueFilling:
             self.code[row] = Wait.QUEUE_GUARANTEE
             self._await_protected(row, [each for each in self._protected if not self._wanted[each]])
         return size is not None
+
+    def _chosen_for(self, row: int, others: Set[int]) -> int:
+        """GPUs that the policy chose for a job, and for none of the others or of those that run."""
+        is_counted = not others.isdisjoint(self._mates.get(row, ()))
+        return 0 if is_counted else self._cost(row, self._wanted[row])
 
     def _shortage(self, row: int) -> Wait:
         """Why a job that may overtake all that wait before it does not fit."""
