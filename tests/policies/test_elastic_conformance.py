@@ -40,6 +40,7 @@ class Watched(Policy):
         self._policy = policy
         self.memory_columns = policy.memory_columns
         self.knows_durations = policy.knows_durations
+        self.keeps_requests = policy.keeps_requests
 
     def decide(self, snapshot: Snapshot) -> Decision:
         decision, again = self._policy.decide(snapshot), self._policy.decide(snapshot)
@@ -48,6 +49,9 @@ class Watched(Policy):
         assert decision.used_gpus <= snapshot.gpu_count
         assert snapshot.free_gpus.min() >= 0
         np.testing.assert_array_equal(decision.gpus, again.gpus)
+        if self.keeps_requests:
+            assert decision.workers is None
+            assert ((decision.gpus == 0) | (decision.gpus == snapshot.jobs.gpus)).all()
         np.testing.assert_array_equal(decision.reasons.code != Wait.RUNS, decision.gpus == 0)
         return decision
 
@@ -62,6 +66,11 @@ def run(workload: Workload, policy: Any, cost_us: int = 0) -> Outcome:
 def policies() -> Iterator[Any]:
     for name, policy in built_in_policies().items():
         yield pytest.param(policy, id=name)
+
+
+def test_policies_that_choose_sizes_keep_no_requests() -> None:
+    choose = {name for name, policy in built_in_policies().items() if not policy.keeps_requests}
+    assert choose == {"drf", "fair", "harmony", "optimus", "slaq", "themis"}
 
 
 @pytest.mark.parametrize("policy", list(policies()))

@@ -61,6 +61,10 @@ class Policy(ABC):
     """Between what the policy divides the GPUs evenly by resizing elastic jobs. A simulation whose
     jobs are all rigid reports that there is nothing to divide."""
 
+    keeps_requests: ClassVar[bool] = False
+    """A job that starts gets all GPUs that it requests, also an elastic one. A simulation then is
+    over as soon as no waiting job can get these, however few it can run with."""
+
     keeps_order: ClassVar[bool] = False
     """While a job waits, no job that is submitted later gets GPUs, unless limits of queues hold the
     earlier one back. Predictions of its start then need not foresee later submissions."""

@@ -19,6 +19,7 @@ class Fifo(Policy):
     """Starts jobs in order of submission; the head of the line blocks all jobs behind it."""
 
     keeps_order: ClassVar[bool] = True
+    keeps_requests: ClassVar[bool] = True
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """Keep running jobs; start waiting jobs in order until one does not fit."""
@@ -30,6 +31,7 @@ class BestEffort(Policy):
     """As `fifo`, but a job that fits overtakes jobs that do not fit."""
 
     may_overtake: ClassVar[bool] = True
+    keeps_requests: ClassVar[bool] = True
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """Keep running jobs; start every waiting job that fits, in order of submission."""

@@ -50,6 +50,7 @@ class Gandiva(Policy):
 
     memory_columns: ClassVar[dict[str, int]] = {"ran_until_us": UNKNOWN, "unpackable": 0}
     may_overtake: ClassVar[bool] = True
+    keeps_requests: ClassVar[bool] = True
     useful_inputs: ClassVar[dict[JobInput, str]] = {
         JobInput.MODEL: "the speeds of jobs that share GPUs are assumed, not measured",
     }

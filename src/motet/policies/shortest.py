@@ -27,6 +27,7 @@ class SmallestFirst(Policy):
 
     memory_columns: ClassVar[dict[str, int]] = {"rank": NEVER_US}
     may_overtake: ClassVar[bool] = True
+    keeps_requests: ClassVar[bool] = True
 
     def decide(self, snapshot: Snapshot) -> Decision:
         """Jobs that fit, ordered by GPU count."""
@@ -39,6 +40,7 @@ class ShortestRemainingTime(Policy):
 
     memory_columns: ClassVar[dict[str, int]] = {"rank": NEVER_US}
     may_overtake: ClassVar[bool] = True
+    keeps_requests: ClassVar[bool] = True
     knows_durations: ClassVar[bool] = True
     needed_inputs: ClassVar[dict[JobInput, str]] = _NEEDS
 
@@ -53,6 +55,7 @@ class ShortestRemainingService(Policy):
 
     memory_columns: ClassVar[dict[str, int]] = {"rank": NEVER_US}
     may_overtake: ClassVar[bool] = True
+    keeps_requests: ClassVar[bool] = True
     knows_durations: ClassVar[bool] = True
     needed_inputs: ClassVar[dict[JobInput, str]] = _NEEDS
 

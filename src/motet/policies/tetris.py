@@ -45,6 +45,7 @@ class Tetris(Policy):
 
     knows_durations: ClassVar[bool] = True
     may_overtake: ClassVar[bool] = True
+    keeps_requests: ClassVar[bool] = True
     useful_inputs: ClassVar[dict[JobInput, str]] = {
         JobInput.DURATION: "the time that a job ran in the log counts as all that it needs",
         JobInput.DEMANDS: "GPUs are the only resource that it packs",

@@ -44,6 +44,7 @@ class YarnCs(Policy):
     quotas: str = ""
 
     memory_columns: ClassVar[dict[str, int]] = {"headed_us": NEVER_US}
+    keeps_requests: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.locality_wait_s != float("inf"):

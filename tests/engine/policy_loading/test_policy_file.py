@@ -27,6 +27,9 @@ def test_a_class_that_declares_nothing_has_the_defaults_of_policy(tmp_path: Path
     assert mine.memory_columns == {}
     assert (mine.knows_durations, mine.wants_estimates, mine.wants_machine_speeds) == (False,) * 3
     assert mine.placement == Policy.placement
+    capabilities = Policy.__annotations__
+    assert {"may_overtake", "keeps_requests"} <= capabilities.keys()
+    assert all(getattr(mine, name) == getattr(Policy, name) for name in capabilities)
 
 
 def test_what_a_class_declares_is_kept(tmp_path: Path) -> None:

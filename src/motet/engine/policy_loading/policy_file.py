@@ -27,6 +27,8 @@ _DECLARATIONS = {
     "needed_inputs": "needed_inputs: ClassVar[dict[JobInput, str]] = {}",
     "useful_inputs": "useful_inputs: ClassVar[dict[JobInput, str]] = {}",
     "equal_shares_of": 'equal_shares_of: ClassVar[str] = "jobs"',
+    "may_overtake": "may_overtake: ClassVar[bool] = True",
+    "keeps_requests": "keeps_requests: ClassVar[bool] = True",
     "keeps_order": "keeps_order: ClassVar[bool] = True",
     "placement": 'placement: ClassVar[str] = "skew"',
 }

@@ -147,7 +147,7 @@ class Simulation:
     @property
     def barred(self) -> Mapping[int, Wait]:
         """Waiting jobs that can never start, with the reason, as queues and machines are now."""
-        return barred_jobs(self._state)
+        return barred_jobs(self._state, keeps_requests=self.engine.policy.keeps_requests)
 
     def release(self, at_us: int, columns: Mapping[str, int]) -> None:
         """Let the next of the jobs that the workload never lets arrive do so at a time, not before
@@ -193,7 +193,9 @@ class Simulation:
     def _is_over(self) -> bool:
         """Whether no decision lets a job start, where nothing else happens any more."""
         has_asked = self.engine.recheck_at_us < NEVER_US
-        return has_asked and not self._state.placements and are_all_barred(self._state)
+        if not has_asked or self._state.placements:
+            return False
+        return are_all_barred(self._state, keeps_requests=self.engine.policy.keeps_requests)
 
     @property
     def _can_resume(self) -> bool:
