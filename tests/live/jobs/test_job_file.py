@@ -55,6 +55,10 @@ def test_a_limit_has_the_forms_of_other_durations(written: Any, seconds: float) 
         ),
         ({"proceses": 2}, "unknown key proceses; did you mean processes"),
         ({"num_nodes": 2}, r"unknown key num_nodes; did you mean processes\? known: "),
+        (
+            {"gpus": 1},
+            r"unknown key gpus; did you mean processes \(each has a slot, which is a GPU where",
+        ),
         ({"resources": {}}, r"unknown key resources; did you mean processes or cpus or memory\?"),
         ({"depends_on": []}, r"unknown key depends_on; did you mean after\?"),
         ({"preempt": {"grace": 2}}, "unknown key preempt.grace; did you mean grace_s"),

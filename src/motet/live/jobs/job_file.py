@@ -87,6 +87,10 @@ _KEYS_ELSEWHERE: Mapping[str, tuple[str, ...]] = {
 """Keys of the job files of SkyPilot, dstack, Kubernetes and Slurm, and those for the same here."""
 
 
+_SLOT_IS_GPU = " (each has a slot, which is a GPU where the machines have GPUs)"
+_GPU_KEYS = ("accelerators", "gpus", "num_gpus")
+
+
 def _hint(loc: Sequence[str], model: type[BaseModel]) -> str:
     *sections, key = loc
     for name in sections:
@@ -95,4 +99,5 @@ def _hint(loc: Sequence[str], model: type[BaseModel]) -> str:
     known = sorted([*model.model_fields, *of_arrays])
     same = [name for name in _KEYS_ELSEWHERE.get(key.lower(), ()) if name in known]
     near = " or ".join(same) if same and not sections else nearest_name(key, known)
+    near = f"{near}{_SLOT_IS_GPU}" if same and key.lower() in _GPU_KEYS else near
     return (f"; did you mean {near}?" if near else ";") + f" known: {', '.join(known)}"

@@ -14,6 +14,10 @@ import pytest
 from motet.domain.errors import BadInput, JobFailed, Unreachable
 from motet.interfaces.cli.shell.exits import exit_code_of
 
+SUBMIT = click.Context(
+    click.Command("submit", params=[click.Option(["--processes"])]), info_name="submit"
+)
+
 
 def raising(error: BaseException) -> object:
     def command() -> None:
@@ -38,6 +42,11 @@ def raising(error: BaseException) -> object:
             click.NoSuchOption("--dta", possibilities=["--data", "--seed"]),
             2,
             "no such option --dta; did you mean --data?",
+        ),
+        (
+            click.NoSuchOption("--gpus", possibilities=["--cpus"], ctx=SUBMIT),
+            2,
+            "no such option --gpus; did you mean --processes? see 'submit --help'",
         ),
         (click.NoSuchOption("--blah", possibilities=["--na"]), 2, "no such option --blah"),
         (

@@ -70,10 +70,21 @@ def _usage_message(error: click.ClickException) -> str:
 def _without_ending(error: click.ClickException) -> str:
     """The message as a clause, with similar names after a semicolon instead of in brackets."""
     if isinstance(error, click.NoSuchOption):
-        near = _near_option(error.option_name, error.possibilities or ())
+        near = _option_for(error) or _near_option(error.option_name, error.possibilities or ())
         return f"no such option {error.option_name}" + (f"; did you mean {near}?" if near else "")
     message = error.format_message().rstrip(".")
     return message[:1].lower() + message[1:]
+
+
+_OPTIONS_ELSEWHERE = {"gpus": "--processes", "nodes": "--processes", "ntasks": "--processes"}
+"""Options of other systems, and those for the same here."""
+
+
+def _option_for(error: click.NoSuchOption) -> str | None:
+    """What another system's option is called here, if the command has it."""
+    same = _OPTIONS_ELSEWHERE.get(error.option_name.lstrip("-"))
+    params = error.ctx.command.params if error.ctx is not None else ()
+    return same if any(same in each.opts for each in params) else None
 
 
 def _near_option(name: str, known: Sequence[str]) -> str | None:
