@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import stat
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from motet.domain.errors import BadInput, MotetError
 from motet.interfaces.server_address import TOKEN_FILE
+from motet.live.journal.private_file import locked_file
 from motet.transport.secret_file import require_private_file
 
 _TOKEN_BYTES = 32
@@ -48,23 +48,20 @@ def open_state_folder(folder: Path) -> None:
 def locked_state_folder(folder: Path) -> Iterator[None]:
     """Meanwhile no other server and no restore uses the folder, whichever journals they have.
 
-    Raises FolderInUse if one does.
+    Raises FolderInUse if one does, BadInput if the file system has no locks.
     """
-    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        _acquire(lock, folder)
+        lock = locked_file(folder / _LOCK)
+    except OSError as error:
+        raise BadInput(f"--state-dir {folder}: {error.strerror}; give another folder") from error
+    if lock is None:
+        raise FolderInUse(
+            f"--state-dir {folder}: another motet server uses this folder; stop it, or give another"
+        )
+    try:
         yield
     finally:
         os.close(lock)
-
-
-def _acquire(lock: int, folder: Path) -> None:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise FolderInUse(
-            f"--state-dir {folder}: another motet server uses this folder; stop it, or give another"
-        ) from None
 
 
 def server_token(folder: Path) -> str:

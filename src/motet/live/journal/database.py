@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 from pathlib import Path
@@ -15,7 +14,7 @@ from sqlalchemy.exc import ArgumentError, OperationalError
 
 from motet.domain.errors import BadInput, MotetError
 from motet.live.journal.migrations import copy_before_migration
-from motet.live.journal.private_file import close_to_others
+from motet.live.journal.private_file import close_to_others, locked_file
 
 _LOGIN = re.compile("//[^/@]*@")
 _PSYCOPG = "postgresql+psycopg"
@@ -99,14 +98,12 @@ class _FileLock:
     def __init__(self, path: Path) -> None:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            lock = locked_file(path.with_name(f"{path.name}.lock"))
         except OSError as error:
             raise BadInput(f"--database {path}: {error.strerror}; give another path") from error
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._lock)
-            raise _in_use(str(path)) from None
+        if lock is None:
+            raise _in_use(str(path))
+        self._lock = lock
 
     def close(self) -> None:
         os.close(self._lock)
