@@ -10,6 +10,7 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.events import Delayed, Finished, Resumed, Submitted, Suspended, Tick
 from motet.domain.snapshot import Queues
 from motet.domain.wait import Wait
+from motet.engine.journal.decision_log import DecisionLog
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
 from motet.engine.state.cluster_state import ClusterState
 from motet.engine.step import Engine
@@ -35,6 +36,16 @@ def test_a_delayed_job_starts_at_its_time_and_later_ones_do_not_take_its_gpus() 
     assert codes[1] == Wait.RESTART_DELAYED
     assert engine.recheck_at_us == 100
     assert [action.job for action in engine.step(100, [Tick()])] == [1]
+
+
+def test_a_delayed_job_is_not_the_head_of_the_line() -> None:
+    log, engine = DecisionLog(), engine_of("fifo")
+    engine = Engine(engine.policy, CountPlanner(), engine.state, log)
+    engine.step(0, [submitted(0, 2), submitted(1, 2)])
+    engine.step(10, [Finished(1), submitted(2, 2, 10), Delayed(2, 100)])
+    engine.step(11, [submitted(3, 3, 11), submitted(4, 1, 11)])
+    behind = [entry for entry in log if entry.event == Wait.BEHIND_HEAD.key]
+    assert [(entry.job, entry.others.first) for entry in behind] == [(4, ((3, 3),))]
 
 
 def test_a_delay_stops_no_running_job_and_outlives_a_suspension() -> None:

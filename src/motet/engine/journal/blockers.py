@@ -30,8 +30,9 @@ _RULES = np.full(max(Wait) + 1, _HEAD)
 _RULES[[*WAITS]] = [_NUMBERS[wait.reason.blockers] for wait in WAITS]
 _IS_HEAD = _RULES != _HEAD
 """By wait code: whether jobs behind may not overtake one that waits for this reason. Jobs overtake
-those of a queue on hold, and those that run are in no line."""
-_IS_HEAD[[Wait.RUNS, Wait.QUEUE_HELD]] = False
+those of a queue on hold; those that run, or for which GPUs stay free until they start again, are in
+no line."""
+_IS_HEAD[[Wait.RUNS, Wait.QUEUE_HELD, Wait.RESTART_DELAYED]] = False
 _LISTED = 7
 """Values of a wait before its blockers: row, job, GPUs, code, free GPUs, jobs before, blockers."""
 
