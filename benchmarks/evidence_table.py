@@ -71,24 +71,30 @@ unless the text above names another number.""",
     _put(parts, "")
 
 
-def write_recorded() -> None:
-    """The other claims, and the list of records."""
+def recorded_section() -> str:
+    """The other claims, and the list of records, without its marks. Raises RecordMissing."""
     records = {name: Record.read(name) for name in NAMES}
-    parts = [
-        """## Measured on processes and machines, recorded
+    return "\n\n".join(
+        [
+            """## Measured on processes and machines, recorded
 
 These measurements need a testbed, a log, an idle machine or an hour. The figures are those of the
 last recorded run; most are of one run and have no interval. [Records](#records) has the conditions
 of each.""",
-        claims_table(recorded_claims(records)),
-        """## Records
+            claims_table(recorded_claims(records)),
+            """## Records
 
 The commit is that of the measured code; `+changes` stands behind it where this code had changes
 that were not committed. Transcribed figures were copied by hand from the page of the system,
 because the command wrote no records then; their commit is the one that added them.""",
-        records_table(list(records.values())),
-    ]
-    _put(parts, RECORDED)
+            records_table(list(records.values())),
+        ]
+    )
+
+
+def write_recorded() -> None:
+    """That section of the page."""
+    _put([recorded_section()], RECORDED)
 
 
 def _put(parts: list[str], part: str) -> None:
