@@ -26,6 +26,10 @@ from support.figures import Figure, parser, report
 from support.simulator_lines import Line, Taken, lines, measured
 
 SCRIPT = "simulator.py"
+PHILLY_HINT = (
+    "lines of Philly's log need it as DIR/traces/philly.csv.gz (format `philly`), and "
+    "MOTET_SHARED=DIR"
+)
 
 
 def run(chosen: Sequence[Line], *, again: bool) -> list[Figure]:
@@ -51,6 +55,8 @@ def main() -> None:
     every = {line.name: line for line in lines(quick=arguments.quick)}
     wanted = arguments.only or [""]
     chosen = [line for name, line in every.items() if any(text in name for text in wanted)]
+    if not chosen and not arguments.report:
+        options.error(f"no line has {' or '.join(map(repr, wanted))} in its name; {PHILLY_HINT}")
     if arguments.list:
         print("\n".join(line.name for line in chosen))
     elif arguments.line:

@@ -64,5 +64,5 @@ def real_or_generated(path: str, generated: str) -> tuple[str, bool]:
     """A data set's place and whether it is the real one: where `MOTET_SHARED` (or `../shared`)
     does not have it, generated data of the same shape."""
     beside = Path(__file__).resolve().parents[3] / "shared"
-    found = Path(os.environ.get("MOTET_SHARED", beside)) / "data" / path
+    found = Path(os.path.normpath(Path(os.environ.get("MOTET_SHARED", beside)) / "data" / path))
     return (str(found), True) if found.exists() else (generated, False)
