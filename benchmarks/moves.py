@@ -87,7 +87,7 @@ class Mover(TrainObserver):
 
     def epoch_done(self, report: EpochReport) -> None:
         self.epochs.append(report)
-        if report.epoch % 3 == 2 and self.job is not None:
+        if report.epoch_index % 3 == 2 and self.job is not None:
             self.job.reconfigure(self._plan)
 
     def reconfigured(self, report: ReconfigurationReport) -> None:
@@ -112,8 +112,8 @@ def measure(cluster: LocalCluster, table: TableName, model_mb: int, data_mb: int
     mover.job = job
     job.run()
     moved = {move.at_epoch for move in mover.moves}
-    quiet = [max(e.batch_s) for e in mover.epochs[1:] if e.epoch not in moved]
-    during = [max(e.batch_s) for e in mover.epochs if e.epoch in moved]
+    quiet = [max(e.batch_s) for e in mover.epochs[1:] if e.epoch_index not in moved]
+    during = [max(e.batch_s) for e in mover.epochs if e.epoch_index in moved]
     usual_s = statistics.median(s for e in mover.epochs[1:] for s in e.batch_s)
     size_mb = statistics.median(move.moved_bytes for move in mover.moves) / MB
     plan_s = statistics.median(move.plan_s for move in mover.moves)

@@ -83,7 +83,7 @@ class Walk(Recorder):
                 self._go_on()
         elif not self._is_changing:
             self._to_skip -= 1
-        if report.epoch + 1 == self._plan.warm_up_epochs:
+        if report.epoch == self._plan.warm_up_epochs:
             say(TRAINING)
 
     def reconfigured(self, report: ReconfigurationReport) -> None:

@@ -102,7 +102,7 @@ def test_frames_arrays_and_sparse_matrices_are_data(cluster: Cluster) -> None:
 def test_callbacks_see_every_epoch(cluster: Cluster) -> None:
     seen: list[EpochReport] = []
     found = cluster.train("mlr", "iris", epochs=4, callbacks=[seen.append])
-    assert [report.epoch for report in seen] == [0, 1, 2, 3]
+    assert [report.epoch for report in seen] == found.losses.index.tolist() == [1, 2, 3, 4]
     assert [report.loss for report in seen] == found.result.losses
 
 
@@ -110,7 +110,7 @@ def test_an_exception_of_a_callback_ends_the_training(cluster: Cluster) -> None:
     def fail(report: EpochReport) -> None:
         raise RuntimeError(f"after epoch {report.epoch}")
 
-    with pytest.raises(RuntimeError, match="after epoch 0"):
+    with pytest.raises(RuntimeError, match="after epoch 1"):
         cluster.train("mlr", "iris", epochs=4, callbacks=[fail])
 
 

@@ -20,7 +20,7 @@ class Patient(TrainObserver):
         self._done = 0
 
     def epoch_done(self, report: EpochReport) -> None:
-        due = sum(timed.at_epoch <= report.epoch for timed in self._timetable)  # type: ignore[operator]
+        due = sum(timed.at_epoch <= report.epoch_index for timed in self._timetable)  # type: ignore[operator]
         if self._done < due and self._reports.acquire(timeout=0.1):
             self._done += 1
 

@@ -48,7 +48,7 @@ class Suicide(TrainObserver):
         self._epoch = epoch
 
     def epoch_done(self, report: EpochReport) -> None:
-        if report.epoch == self._epoch:
+        if report.epoch_index == self._epoch:
             os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -43,7 +43,7 @@ class TrainedModel:
 
         rows = [
             {
-                "epoch": report.epoch + 1,
+                "epoch": report.epoch,
                 "loss": report.loss,
                 **report.metrics,
                 **{name: getattr(report, name) for name in LOSS_COLUMNS},

@@ -31,7 +31,7 @@ from motet.runtime.core.reporting.reports import EpochReport
 App: TypeAlias = str | os.PathLike[str] | type[Estimator] | Estimator
 """A name ("mlr"), a file ("./mine.py"), a class, or an object with its parameters."""
 Callback: TypeAlias = Callable[[EpochReport], object] | TrainObserver
-"""Called after each epoch; `EpochReport.epoch` counts from 0."""
+"""Called after each epoch; `EpochReport.epoch` counts from 1."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,7 +42,7 @@ class Neighbour(TrainObserver):
 
     def epoch_done(self, report: EpochReport) -> None:
         self.epochs_s.append(report.wall_s)
-        if report.epoch == 0:
+        if report.epoch_index == 0:
             (self._folder / "go").touch()
             wait_until((self._folder / "process").exists)
 
@@ -54,7 +54,7 @@ class AfterNeighbour(TrainObserver):
         self._folder = folder
 
     def epoch_done(self, report: EpochReport) -> None:
-        if report.epoch == 0:
+        if report.epoch_index == 0:
             wait_until((self._folder / "go").exists)
 
 

@@ -82,7 +82,7 @@ def test_a_bad_start_is_left_and_the_model_learned_is_the_same() -> None:
 
 def check_epochs(result: TrainResult, history: TuningHistory) -> None:
     """Every epoch with its configuration and its prediction."""
-    assert [each.epoch for each in history.epochs] == [each.epoch for each in result.epochs]
+    assert [each.epoch for each in history.epochs] == [each.epoch_index for each in result.epochs]
     assert [each.measured_s for each in history.epochs] == [each.wall_s for each in result.epochs]
     before, after = history.epochs[0], history.epochs[-1]
     assert (before.roles.workers, before.predicted_s) == (1, None)
@@ -125,7 +125,7 @@ class Script(TrainObserver):
         self._epoch = epoch
 
     def epoch_done(self, report: EpochReport) -> None:
-        if report.epoch == self._epoch:
+        if report.epoch_index == self._epoch:
             self._action()
 
 

@@ -176,7 +176,7 @@ class Stopper(TrainObserver):
         self.stopped: list[psutil.Process] = []
 
     def epoch_done(self, report: EpochReport) -> None:
-        if report.epoch == 2 and not self.stopped:
+        if report.epoch_index == 2 and not self.stopped:
             self.stopped.append(self._random.choice(executor_processes()))
             self.stopped[0].suspend()
 
@@ -188,7 +188,7 @@ class Meeting(TrainObserver):
         self._jobs = threading.Barrier(jobs, timeout=250)
 
     def epoch_done(self, report: EpochReport) -> None:
-        if report.epoch == 1:
+        if report.epoch_index == 1:
             self._jobs.wait()
 
 

@@ -36,7 +36,7 @@ class Hook(TrainObserver):
         self._is_done = False
 
     def epoch_done(self, report: EpochReport) -> None:
-        if report.epoch == self._epoch and not self._is_done:
+        if report.epoch_index == self._epoch and not self._is_done:
             self._is_done = True
             self._action()
 
@@ -150,7 +150,7 @@ def test_a_job_that_keeps_crashing_gives_up() -> None:
 
     class Saboteur(TrainObserver):
         def epoch_done(self, report: EpochReport) -> None:
-            if report.epoch == 0:
+            if report.epoch_index == 0:
                 cluster.executors[0].crash()
 
     with pytest.raises(JobFailed, match="gave up after 2 recoveries without progress"):

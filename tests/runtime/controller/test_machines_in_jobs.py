@@ -37,10 +37,10 @@ class Script(TrainObserver):
         self.layouts: list[list[int]] = []
 
     def epoch_done(self, report: EpochReport) -> None:
-        if report.epoch == 2:
+        if report.epoch_index == 2:
             self._action()
             self._action = lambda: None
-        elif report.epoch > 2:
+        elif report.epoch_index > 2:
             self.seen.wait(0.2)
 
     def machine_changed(self, machine: Machine) -> None:
@@ -103,7 +103,7 @@ def test_machines_are_lost_until_one_is_left_and_then_none() -> None:
     class Losses(TrainObserver):
         def epoch_done(self, report: EpochReport) -> None:
             up = [it.number for it in cluster.machines() if it.condition == "up"]
-            if report.epoch == 4 * (5 - len(up)):
+            if report.epoch_index == 4 * (5 - len(up)):
                 cluster.lose(up[0])
 
     with pytest.raises(JobFailed, match="no machine is left"):

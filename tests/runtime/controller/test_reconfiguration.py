@@ -175,10 +175,10 @@ class Canceller(TrainObserver):
 
     def epoch_done(self, report: EpochReport) -> None:
         assert self.job is not None
-        self.wanted.append(self.job.reconfigure(RandomPlans(report.epoch, MACHINES, 6)))
-        if report.epoch == 5 and self._what == "job":
+        self.wanted.append(self.job.reconfigure(RandomPlans(report.epoch_index, MACHINES, 6)))
+        if report.epoch_index == 5 and self._what == "job":
             self.job.cancel()
-        if report.epoch < 10 and self._what == "reconfigurations":
+        if report.epoch_index < 10 and self._what == "reconfigurations":
             self.wanted[-1].cancel()
 
 

@@ -85,7 +85,7 @@ def test_without_lockstep_a_suspended_job_continues_where_all_workers_stood(
     assert names(tmp_path) == ["epoch-000001-batch-000005"]
     again = resumed(ToyRegression(), tmp_path, options)
     assert again.app.visits_.tolist() == [float(EPOCHS)] * 203
-    assert [report.epoch for report in again.epochs] == list(range(EPOCHS))
+    assert [report.epoch_index for report in again.epochs] == list(range(EPOCHS))
     assert again.losses[-1] < again.losses[0]
 
 

@@ -82,7 +82,7 @@ def test_a_training_ends_with_the_model_of_the_disk_whatever_happens_to_its_lend
     lenders: Lenders, features: Array
 ) -> None:
     def after_epoch(report: EpochReport) -> None:
-        match report.epoch:
+        match report.epoch_index:
             case 0:
                 lenders.kill(0)
             case 2:

@@ -27,7 +27,7 @@ class AfterEpoch(TrainObserver):
         self._act = act
 
     def epoch_done(self, report: EpochReport) -> None:
-        if report.epoch == 1:
+        if report.epoch_index == 1:
             self._act()
 
 

@@ -32,7 +32,7 @@ class Restless(TrainObserver):
 
     def epoch_done(self, report: EpochReport) -> None:
         assert self.job is not None
-        if report.epoch < EPOCHS - 4:
+        if report.epoch_index < EPOCHS - 4:
             self.job.reconfigure(self._plans)
 
 

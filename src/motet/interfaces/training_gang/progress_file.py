@@ -87,9 +87,9 @@ class ProgressFile(TrainObserver):
         self._append(line)
 
     def _keep(self, reports: Sequence[EpochReport]) -> None:
-        self._epochs_done = reports[-1].epoch + 1
+        self._epochs_done = reports[-1].epoch
         self._points += [
-            (float(each.epoch + 1), each.loss) for each in reports if math.isfinite(each.loss)
+            (float(each.epoch), each.loss) for each in reports if math.isfinite(each.loss)
         ]
 
     def _write(self, speed: float | None) -> None:

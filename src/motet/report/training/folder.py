@@ -139,7 +139,7 @@ def has_begun(path: Path) -> bool:
 def _loss_row(report: EpochReport, metrics: Sequence[str]) -> list[object]:
     values = [report.metrics.get(name, "") for name in metrics]
     costs = [getattr(report, name) for name in LOSS_COLUMNS]
-    return [report.epoch + 1, report.loss, *values, *costs]
+    return [report.epoch, report.loss, *values, *costs]
 
 
 def _write_csv(path: Path, lines: Iterable[Sequence[object]]) -> None:

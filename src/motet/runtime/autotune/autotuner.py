@@ -128,7 +128,7 @@ class Autotuner(TrainObserver):
         """An epoch ended."""
         self._handle(
             lambda: EpochEnded(
-                time.monotonic(), report.epoch, report.wall_s, self._job.layout.counts
+                time.monotonic(), report.epoch_index, report.wall_s, self._job.layout.counts
             )
         )
 

@@ -49,7 +49,7 @@ class Progress:
                 f"gave up after {max_recoveries} recoveries without progress; "
                 f"the last cause: {cause}"
             )
-        lost_at = self.reports[-1].epoch + 1 if self.reports else 0
+        lost_at = self.reports[-1].epoch if self.reports else 0
         self.reports[:] = self.checkpoint.reports
         self.recoveries.append(Recovery(lost_at, here, cause))
         return self.recoveries[-1]

@@ -110,7 +110,7 @@ class LocalTraining:
         evaluation = self._evaluation(log) if evaluate else Evaluation(math.nan)
         busy = log.busy_us
         return EpochReport(
-            epoch=epoch,
+            epoch_index=epoch,
             loss=evaluation.loss,
             metrics=dict(evaluation.metrics),
             wall_s=wall_s,

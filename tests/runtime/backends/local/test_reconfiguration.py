@@ -96,7 +96,7 @@ class Chaos(TrainObserver):
 
     def epoch_done(self, report: EpochReport) -> None:
         assert self.job is not None
-        if report.epoch % 3 == 0:
+        if report.epoch_index % 3 == 0:
             self._asked = self.job.reconfigure(self._plan)
         elif self._asked is not None:
             self._asked.wait(PATIENCE_S)

@@ -61,7 +61,7 @@ class TemplateKiller(TrainObserver):
             self._kill()
 
     def epoch_done(self, report: EpochReport) -> None:
-        if report.epoch == self._epoch:
+        if report.epoch_index == self._epoch:
             self._kill()
 
     def _kill(self) -> None:
@@ -105,7 +105,7 @@ def test_all_jobs_of_a_cluster_go_on_with_one_new_template(cluster: LocalCluster
         has_met = False
 
         def epoch_done(self, report: EpochReport) -> None:
-            if report.epoch == 2 and not self.has_met:
+            if report.epoch_index == 2 and not self.has_met:
                 self.has_met = True
                 if both_train.wait() == 0:
                     kill_template(cluster)

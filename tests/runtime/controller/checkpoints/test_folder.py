@@ -72,7 +72,7 @@ def test_every_field_of_a_report_is_read_back_with_its_type(tmp_path: Path) -> N
     values: dict[str, Any] = {
         name: kinds[kind] for name, kind in get_type_hints(EpochReport).items()
     }
-    whole = EpochReport(**{**values, "epoch": 0})
+    whole = EpochReport(**{**values, "epoch_index": 0})
     folder(tmp_path).write(replace(checkpoint(1), reports=(whole,)))
     found = folder(tmp_path).latest()
     assert found is not None

@@ -88,7 +88,7 @@ class Memory(TrainObserver):
         self.heard.append(("measured", executor, len(costs)))
 
     def epoch_done(self, report: EpochReport) -> None:
-        self.heard.append(("epoch", report.epoch, report.loss))
+        self.heard.append(("epoch", report.epoch_index, report.loss))
 
 
 def run(

@@ -21,7 +21,7 @@ def test_times_are_means_and_bytes_are_sums_and_the_slowest_worker_counts() -> N
              batch_us=np.array([2e6, 2e6]), cpu_us=6_000_000, gate_us=1_500_000),
     ]  # fmt: skip
     assert epoch_summary(workers, Evaluation(0.5, {"mse": 0.25}), 100) == EpochReport(
-        epoch=2,
+        epoch_index=2,
         loss=0.5,
         metrics={"mse": 0.25},
         wall_s=5.0,

@@ -100,8 +100,8 @@ class EndsNeighbour(TrainObserver):
         self._neighbour, self._is_spilled = neighbour, is_spilled
 
     def epoch_done(self, report: EpochReport) -> None:
-        self._neighbour.has_ended = report.epoch >= 1
-        if report.epoch == 4:
+        self._neighbour.has_ended = report.epoch_index >= 1
+        if report.epoch_index == 4:
             wait_until(lambda: not self._is_spilled())
 
 

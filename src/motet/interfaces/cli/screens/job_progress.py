@@ -55,7 +55,7 @@ class JobProgress(TrainObserver):
     def epoch_done(self, report: EpochReport) -> None:
         """Store the report of an epoch."""
         self.reports.append(report)
-        self._move(report.epoch, 1.0)
+        self._move(report.epoch_index, 1.0)
 
     def recovering(self, recovery: Recovery) -> None:
         """Drop the reports of epochs that are trained again."""
@@ -64,7 +64,7 @@ class JobProgress(TrainObserver):
             self._earlier_epochs += self._position - self._began_at
             self._earlier_s += self._moved_s - self._began_s
         self.stage = f"recovering: {recovery.cause}"
-        self.reports = [r for r in self.reports if r.epoch < recovery.resumed_from_epoch]
+        self.reports = [r for r in self.reports if r.epoch_index < recovery.resumed_from_epoch]
         self._position = self._began_at = float(recovery.resumed_from_epoch)
 
     def finished(self) -> None:
@@ -96,7 +96,7 @@ class JobProgress(TrainObserver):
     @property
     def epoch(self) -> int:
         """Number of complete epochs."""
-        return self.reports[-1].epoch + 1 if self.reports else int(self._position)
+        return self.reports[-1].epoch if self.reports else int(self._position)
 
     @property
     def share(self) -> float:

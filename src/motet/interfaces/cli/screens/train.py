@@ -66,7 +66,7 @@ class LineProgress(JobProgress):
         """Log the epoch if it is the last one, or if the time for a line has come."""
         super().epoch_done(report)
         now_s = self._now_s()
-        if now_s - self._last_line_s >= self._every_s or report.epoch + 1 == self.epochs:
+        if now_s - self._last_line_s >= self._every_s or report.epoch == self.epochs:
             self._last_line_s = now_s
             self._log.line(epoch_line(self, report))
 
@@ -121,7 +121,7 @@ def reconfiguration_line(report: ReconfigurationReport) -> str:
 def epoch_line(progress: JobProgress, report: EpochReport) -> str:
     """`epoch 12/40  loss 0.2873  41.2 k instances/s  comm 12 %  ETA 0:34`."""
     return (
-        f"epoch {report.epoch + 1}/{progress.epochs}  loss {number_text(report.loss)}  "
+        f"epoch {report.epoch}/{progress.epochs}  loss {number_text(report.loss)}  "
         f"{rate_text(report.instances_per_s)} instances/s  comm {progress.comm_share:.0%}  "
         f"ETA {duration_text(progress.remaining_s)}"
     )

@@ -29,7 +29,7 @@ def _wrong_epochs(checkpoint: Checkpoint, folder: str) -> str:
     if folder != folder_name(count, checkpoint.batches):
         more = f" and {checkpoint.batches} mini-batches" if checkpoint.batches else ""
         return f"it says that {count} epochs{more} are done"
-    epochs = [report.epoch for report in checkpoint.reports]
+    epochs = [report.epoch_index for report in checkpoint.reports]
     if len(epochs) != count or epochs != list(range(count)):
         return f"it has no report of each of its {count} epochs"
     if not all(math.isfinite(report.loss) for report in checkpoint.reports):

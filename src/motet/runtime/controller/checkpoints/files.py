@@ -53,7 +53,7 @@ def write_files(
         "epoch_count": checkpoint.epoch_count,
         **({"batches": checkpoint.batches} if checkpoint.batches else {}),
         "spent_s": spent_s,
-        "reports": [asdict(report) for report in checkpoint.reports],
+        "reports": [_written(report) for report in checkpoint.reports],
     }
     with (folder / _ARRAYS).open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
@@ -143,11 +143,18 @@ def _reports(manifest: Mapping[str, Any]) -> tuple[EpochReport, ...]:
         raise Damaged(f"{_MANIFEST} has no whole reports ({error!r:.100})") from error
 
 
+def _written(report: EpochReport) -> dict[str, Any]:
+    """The fields of a report as a manifest names them."""
+    return {_NAMES_IN_FILES.get(name, name): value for name, value in asdict(report).items()}
+
+
 def _report(values: Mapping[str, Any]) -> EpochReport:
     """A field without a value has its default: earlier versions did not have all fields."""
     if unknown := values.keys() - _READERS.keys():
         raise KeyError(min(unknown))
-    return EpochReport(**{name: _READERS[name](value) for name, value in values.items()})
+    return EpochReport(
+        **{_FIELDS.get(name, name): _READERS[name](value) for name, value in values.items()}
+    )
 
 
 def _number(value: object) -> float:
@@ -185,8 +192,14 @@ _READER_OF_TYPE: Mapping[Any, Callable[[Any], Any]] = {
     tuple[float, ...]: _numbers,
     tuple[Help, ...]: _help,
 }
-_READERS = {name: _READER_OF_TYPE[kind] for name, kind in get_type_hints(EpochReport).items()}
-"""What reads each field of a report, by its type."""
+_NAMES_IN_FILES = {"epoch_index": "epoch"}
+"""Fields of a report that have another name in manifests, which versions share."""
+_FIELDS = {written: name for name, written in _NAMES_IN_FILES.items()}
+_READERS = {
+    _NAMES_IN_FILES.get(name, name): _READER_OF_TYPE[kind]
+    for name, kind in get_type_hints(EpochReport).items()
+}
+"""What reads each field of a report, by its type; names as in manifests."""
 
 
 def _require_digest(path: Path, digest: str) -> None:

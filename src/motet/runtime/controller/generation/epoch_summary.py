@@ -41,7 +41,7 @@ def epoch_summary(
     evaluation_s = np.array([done.evaluation_us for done in workers]) / 1e6
     batch_us = np.max([np.pad(done.batch_us, (done.first - first, 0)) for done in workers], axis=0)
     return EpochReport(
-        epoch=epoch,
+        epoch_index=epoch,
         loss=evaluation.loss,
         metrics=dict(evaluation.metrics),
         wall_s=max(float(done.batch_us.sum()) for done in workers) / 1e6,

@@ -41,11 +41,12 @@ NO_REMOTE_USE = RemoteUse()
 class EpochReport:
     """One finished epoch.
 
-    `wall_s`: the slowest worker's time for its mini-batches (evaluation apart). `comp_s`, `comm_s`,
-    `wait_s`, `load_s`, `room_s`: means over workers; COMP waited `load_s` for spilled data, and for
-    `room_s` of that memory was freed for them. Bytes: sums. `batch_s`: the slowest worker's, per
-    mini-batch. `residual`: the distance from convergence (`convergence.py`). `help`: of stragglers.
-    Where the job continued within the epoch, times and bytes are those since then. `memory_bytes`,
+    `epoch_index`: counts from 0, as `step.epoch` of applications does. `wall_s`: the slowest
+    worker's time for its mini-batches (evaluation apart). `comp_s`, `comm_s`, `wait_s`, `load_s`,
+    `room_s`: means over workers; COMP waited `load_s` for spilled data, and for `room_s` of that
+    memory was freed for them. Bytes: sums. `batch_s`: the slowest worker's, per mini-batch.
+    `residual`: the distance from convergence (`convergence.py`). `help`: of stragglers. Where
+    the job continued within the epoch, times and bytes are those since then. `memory_bytes`,
     `least_memory_bytes`: at its end, of the processes of the job on the machine of a worker with
     the most, and with the least; 0: unknown.
     `model_spill_bytes`: of the model that are on disk at its end, all servers together;
@@ -60,7 +61,7 @@ class EpochReport:
     a worker waited for those of other jobs on its machine, a mean over workers.
     """
 
-    epoch: int
+    epoch_index: int
     loss: float
     metrics: Mapping[str, float]
     wall_s: float
@@ -88,6 +89,11 @@ class EpochReport:
     cycle_s: float = 0.0
     cpu_s: float = 0.0
     gate_s: float = 0.0
+
+    @property
+    def epoch(self) -> int:
+        """The number of the epoch, counted from 1, as in loss.csv."""
+        return self.epoch_index + 1
 
     @property
     def instances_per_s(self) -> float:
