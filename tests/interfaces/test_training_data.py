@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pandas import DataFrame
 
 from motet.apps.mlr import MLR
-from motet.datasets import Ratings, open_dataset
+from motet.datasets import LabelledMatrix, Ratings, open_dataset
 from motet.domain.errors import BadInput
 from motet.interfaces.training_arguments import CheckedTraining
 from motet.interfaces.training_data import DataArguments
@@ -28,11 +29,31 @@ def checked(data: Any, test: Any = None) -> CheckedTraining:
     [
         (TRAIN.drop(columns="b"), "test: no column 'b', which the training data has"),
         (TRAIN.assign(kind="new"), "test: class 'new' does not occur in training data X"),
+        (TRAIN[["b", "a", "kind"]], "test: columns in another order than those of the training"),
+        (TRAIN.assign(c=1.0), r"test: a column 'c', which the training data does not have"),
     ],
 )
 def test_messages_tell_test_data_from_training_data(test: DataFrame, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         checked(TRAIN, test).datasets()
+
+
+def test_a_table_in_a_file_for_testing_may_have_its_columns_in_another_order(
+    tmp_path: Path,
+) -> None:
+    TRAIN[["b", "kind", "a"]].to_csv(tmp_path / "held-out.csv", index=False)
+    _, held_out = checked(TRAIN, tmp_path / "held-out.csv").datasets()
+    assert isinstance(held_out, LabelledMatrix)
+    np.testing.assert_array_equal(held_out.features, TRAIN[["a", "b"]])
+
+
+def test_columns_left_out_of_training_for_missing_values_may_be_in_the_test_data() -> None:
+    reading = DataArguments(target="kind", drop=["missing"])
+    train = TRAIN.assign(b=[None, 1.0])
+    given = CheckedTraining(MLR(), UNUSED, train, TRAIN, reading, UNUSED, (), UNUSED)
+    _, held_out = given.datasets()
+    assert isinstance(held_out, LabelledMatrix)
+    np.testing.assert_array_equal(held_out.features, TRAIN[["a"]])
 
 
 def test_the_title_names_the_data_and_not_their_type() -> None:

@@ -64,7 +64,10 @@ class CheckedTraining:
         if self.test is None:
             return dataset, None
         of_test = replace(self.reading, exclude=None, labels=self.test_labels)
-        return dataset, of_test.dataset(kind, self.test, "test").reindexed_like(dataset)
+        held_out = of_test.dataset(kind, self.test, "test")
+        if not isinstance(self.test, str | os.PathLike):
+            of_test.check_columns(held_out, dataset)
+        return dataset, held_out.reindexed_like(dataset)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from motet.apps.inputs.arrays import as_dataset
 from motet.datasets import Dataset, open_dataset
 from motet.datasets.formats.tables.columns import MISSING, MISSING_ROWS
 from motet.datasets.rating_frames import RatingColumns, ratings_from_frame
-from motet.domain.errors import BadInput, UnknownName
+from motet.domain.errors import BadArgument, BadInput, UnknownName
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -45,6 +45,30 @@ class DataArguments:
         # Arrays have no name of their own; messages tell training and test data apart.
         is_named = isinstance(data, Dataset) or role == "train"
         return dataset if is_named else replace(dataset, source=role)
+
+    def check_columns(self, test: Dataset, train: Dataset) -> None:
+        """Raise BadInput if named columns of a DataFrame for testing are in another order than in
+        training, or more: `score` refuses them, too. `_opened` finds those of files by name.
+
+        `drop` may have left out columns of the training data in which values were missing.
+        """
+        found = getattr(test, "feature_names", None)
+        wanted = getattr(train, "feature_names", None)
+        if not found or not wanted:
+            return
+        known = set(wanted)
+        more = [name for name in found if name not in known]
+        if more and MISSING not in _listed(self.drop):
+            raise BadArgument(
+                f"{test.source}: a column {more[0]!r}, which the training data does not have "
+                f"({len(more)} more than {len(wanted)}); leave it out"
+            )
+        both = [name for name in found if name in known]
+        if both != [name for name in wanted if name in set(both)]:
+            raise BadArgument(
+                f"{test.source}: columns in another order than those of the training data; give "
+                "both the same order"
+            )
 
     def _of_object(self, kind: str, data: Any, role: Literal["train", "test"]) -> Dataset:
         self._require_none("a file", "format", "na", "exclude", "labels", "stop_words")
