@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from numba import njit
 
 from motet.domain.errors import JobFailed
 from motet.interfaces.simulation_runs import run_one, run_output
 from motet.sim.experiment import Experiment
+from motet.sim.replay.outcome import Outcome
 from small_traces import QUEUE_OF_THREE, result_of, scenario_of
 
 FIFO = Experiment("fifo", {"placement": "count"})
@@ -20,6 +23,22 @@ def test_progress_ends_with_all_jobs() -> None:
 
     assert reported[-1] == 3
     assert reported == sorted(reported)
+
+
+def test_compilation_is_a_part_of_the_time_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    twice = njit(lambda number: 2 * number)
+    run = Experiment.run
+
+    def running(self: Experiment, *arguments: Any) -> Outcome:
+        assert twice(1) == 2
+        return run(self, *arguments)
+
+    experiment, scenario = Experiment("fifo"), scenario_of(QUEUE_OF_THREE, 2)
+    run_one(experiment, scenario)
+    monkeypatch.setattr(Experiment, "run", running)
+    first, second = (run_one(experiment, scenario) for _ in range(2))
+    assert 0 < first.compile_s <= first.wall_s
+    assert second.compile_s == 0
 
 
 def test_a_swept_experiment_gives_its_parameter_and_value() -> None:

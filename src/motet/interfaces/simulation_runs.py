@@ -10,6 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from numba.core import event
+
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import JobFailed
 from motet.engine.journal.decision_log import DecisionLog
@@ -58,7 +60,8 @@ def run_one(
     `log`: file for the decision log. Raises JobFailed if it cannot be written.
     """
     started_s = time.perf_counter()
-    with _journal(log, scenario) as journal:
+    compile_s: list[float] = []
+    with _journal(log, scenario) as journal, event.install_timer("numba:compile", compile_s.append):
         outcome = experiment.run(
             scenario.workload,
             scenario.cluster,
@@ -78,6 +81,7 @@ def run_one(
         _sweep(experiment),
         missing_inputs(policy, scenario.workload),
         policy.knows_durations,
+        sum(compile_s),
     )
 
 

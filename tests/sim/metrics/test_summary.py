@@ -32,7 +32,7 @@ KEYS = [
     *("policy", "params", "seed", "trace_sha256", "jobs", "finished", "jct_s", "queueing_delay_s"),
     *("delay_causes_s", "makespan_s", "gpu_utilization", "preemptions", "migrations"),
     *("restart_costs", "finish_time_fairness", "placement_score", "events", "decisions", "wall_s"),
-    *("missing_inputs", "knows_durations"),
+    *("compile_s", "missing_inputs", "knows_durations"),
 ]
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-_AT_THE_END = ("trace_sha256", "events", "decisions", "wall_s")
+_AT_THE_END = ("trace_sha256", "events", "decisions", "wall_s", "compile_s")
 _SHOWN = {
     "JCT mean": "jct_mean_s",
     "median": "jct_median_s",

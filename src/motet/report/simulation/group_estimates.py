@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from motet.report.cluster_run.run_label import Document
 from motet.report.rendering.confidence import confidence_half_width
 
-_OF_A_RUN = ("seed", "wall_s")
+_OF_A_RUN = ("seed", "wall_s", "compile_s")
 GroupKeys = tuple[str, ...]
 """Path of a number in a run's document, from the outermost key to the innermost."""
 

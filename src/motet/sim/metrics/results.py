@@ -33,9 +33,10 @@ if TYPE_CHECKING:
 class SimulationResult:
     """The result of a simulation. `jobs`: a table; `summary`: a dictionary.
 
-    `outcome`: everything, in integer microseconds. `wall_s`: how long it took to simulate.
-    `sweep`: the parameter whose effect was explored, and its value in this run. `missing`: what the
-    policy decides by and jobs of the workload lack. `knows_durations`: it got run times.
+    `outcome`: everything, in integer microseconds. `wall_s`: how long it took to simulate,
+    `compile_s`: of it the compilation of what no run before it had used. `sweep`: the parameter
+    whose effect was explored, and its value in this run. `missing`: what the policy decides by and
+    jobs of the workload lack. `knows_durations`: it got run times.
     """
 
     policy: str
@@ -47,6 +48,7 @@ class SimulationResult:
     sweep: Sweep | None = None
     missing: tuple[MissingInput, ...] = ()
     knows_durations: bool = False
+    compile_s: float = 0.0
 
     def __repr__(self) -> str:
         jobs, done = self.outcome.workload, self.outcome.is_finished
@@ -65,6 +67,7 @@ class SimulationResult:
             **Summary.of(self.outcome, self._finish_times).as_dict(),
             **self._quality,
             "wall_s": self.wall_s,
+            "compile_s": self.compile_s,
             "missing_inputs": [each.as_dict() for each in self.missing],
             "knows_durations": self.knows_durations,
         }

@@ -199,7 +199,9 @@ def test_the_same_seed_gives_the_same_bytes(trace: Path, tmp_path: Path) -> None
         {path.name: path.read_bytes() for path in (tmp_path / name).glob("*.*")} for name in "ab"
     )
 
-    assert {name for name in first if first[name] != second[name]} == {"summary.json"}  # wall_s
+    assert {name for name in first if first[name] != second[name]} == {
+        "summary.json"
+    }  # times of the command itself
 
 
 @UNDRAWN

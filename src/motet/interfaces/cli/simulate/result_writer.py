@@ -21,6 +21,9 @@ from motet.report.simulation.folder import RunOutput, SimulationFolder
 from motet.sim.experiment import Experiment
 from motet.sim.metrics.results import SimulationResult
 
+_TOLD_FROM_S = 1.0
+"""A shorter compilation is not told."""
+
 
 class ResultWriter:
     """Writes results into `--out`, and a line per finished run on stderr."""
@@ -51,6 +54,11 @@ class ResultWriter:
             self._prepare_interruption(self._folder.path)
         if self._prints_finished and len(self._tasks) > 1:
             echo_note(f"{name}: finished in {duration_text(result.wall_s)}")
+        if not self._is_quiet and result.compile_s >= _TOLD_FROM_S:
+            echo_note(
+                f"{name}: {duration_text(result.compile_s)} of {duration_text(result.wall_s)} "
+                "compiled code, which later runs load"
+            )
         if not self._is_quiet and (unfinished := _unfinished_text(result)):
             echo_note(f"{name}: {unfinished}")
 
