@@ -126,6 +126,15 @@ def test_a_file_or_module_that_is_not_there_is_named() -> None:
         load_application("nowhere.mine:Mine")
 
 
+def test_a_module_that_is_a_file_here_is_given_as_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "apart.py").touch()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match=r"Python's path; for the file give \./apart\.py:Mine$"):
+        load_application("apart:Mine")
+
+
 @pytest.mark.parametrize("name", APPLICATIONS)
 def test_every_value_of_a_choice_is_documented(name: str) -> None:
     """`motet app describe` shows the class's text: it names choices and points to no file."""

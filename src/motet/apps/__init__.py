@@ -76,7 +76,16 @@ def _module_named(module: str, asked: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise
-        raise BadInput(f"{asked}: there is no module {error.name!r} on Python's path") from None
+        raise BadInput(
+            f"{asked}: there is no module {error.name!r} on Python's path{_own_file(asked)}"
+        ) from None
+
+
+def _own_file(asked: str) -> str:
+    """The remedy if a file of this name is at hand."""
+    module, _, class_name = asked.partition(":")
+    file = Path(f"{module.replace('.', '/')}.py")
+    return f"; for the file give ./{file}:{class_name}" if file.is_file() else ""
 
 
 def _module_from_file(path: Path) -> ModuleType:
