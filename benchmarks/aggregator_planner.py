@@ -72,11 +72,11 @@ def cpu_figure(jobs: int, aggregators: int) -> Figure:
     )
 
 
-def count_figures(cases: int, repacked: int, name: str) -> list[Figure]:
+def count_figures(cases: int, repacked: int, name: str, *, has_links: bool = False) -> list[Figure]:
     """Aggregators beside the fewest possible: mean ratio and largest difference."""
     used, fewest = [], []
     for seed in range(cases):
-        jobs = random_jobs(seed)
+        jobs = random_jobs(seed, has_links=has_links)
         used.append(len(arrived(jobs, LOSS_LIMIT, repacked).aggregators))
         fewest.append(AssignmentProgram(jobs, used[-1]).fewest(LOSS_LIMIT))
     ratio = float(np.mean(np.array(used) / np.array(fewest)))
@@ -113,6 +113,7 @@ def main() -> None:
         cpu_figure(JOBS // scale, AGGREGATORS // scale),
         *count_figures(cases, 0, "Pseudocode 3"),
         *count_figures(cases, REPACKED_JOBS, "with repacking"),
+        *count_figures(cases, REPACKED_JOBS, "with limited links", has_links=True),
         *loss_figures(cases),
     ]
     name, title = "aggregator_planner", "Assignment of tensors to Aggregators"

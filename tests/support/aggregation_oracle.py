@@ -49,12 +49,13 @@ class _Program:
 class AssignmentProgram:
     """Tensors on at most so many Aggregators, each with the cycle of one of its jobs (IV.1, IV.2).
 
-    An Aggregator's runs of a job are floor(C / D_j), as the planner counts them.
+    An Aggregator's runs of a job are floor(C / D_j), as the planner counts them. Both the CPU time
+    and the time on the link of the runs fit into the cycle.
     """
 
     def __init__(self, jobs: Sequence[AggregationProfile], aggregators: int) -> None:
         self._jobs, self._aggregators = jobs, aggregators
-        self._tensors = [(j, int(e)) for j, job in enumerate(jobs) for e in job.tensor_ns]
+        self._tensors = [(j, e) for j, job in enumerate(jobs) for e in job.needs_ns.T.tolist()]
         self._assignments = len(self._tensors) * aggregators * len(jobs)
         self._program = _Program(self._assignments + aggregators * len(jobs))
         self._assign_each_once()
@@ -104,25 +105,31 @@ class AssignmentProgram:
         self._program.add({self._has_cycle(aggregator, cycle): 1.0 for cycle in cycles}, 0, 1)
         for cycle in cycles:
             length, chosen = self._jobs[cycle].iteration_ns, self._has_cycle(aggregator, cycle)
-            work, present = {chosen: -float(length)}, {chosen: 1.0}
-            for tensor, (job, tensor_ns) in enumerate(self._tensors):
+            cpu, link, present = {chosen: -float(length)}, {chosen: -float(length)}, {chosen: 1.0}
+            for tensor, (job, (cpu_ns, link_ns)) in enumerate(self._tensors):
                 variable = self._assigned(tensor, aggregator, cycle)
-                work[variable] = float(length // self._jobs[job].iteration_ns * tensor_ns)
+                runs = length // self._jobs[job].iteration_ns
+                cpu[variable], link[variable] = float(runs * cpu_ns), float(runs * link_ns)
                 if job == cycle:
                     present[variable] = -1.0
                 self._program.add({variable: 1.0, chosen: -1.0}, -np.inf, 0)
-            self._program.add(work, -np.inf, 0)
+            self._program.add(cpu, -np.inf, 0)
+            self._program.add(link, -np.inf, 0)
             self._program.add(present, -np.inf, 0)
 
 
 @dataclass
 class _Literal:
-    """An Aggregator of the pseudocode: (D_j, e_t) of its tensors by job."""
+    """An Aggregator of the pseudocode: D_j, e_t and time on the link of its tensors by job."""
 
-    tasks: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    tasks: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
 
-    def free_with(self, job: int, iteration: int, limit: float) -> tuple[float, int] | None:
-        """F_n with the runs of a job, and those runs; None: a job would lose too much."""
+    def free_with(
+        self, job: int, iteration: int, limit: float
+    ) -> tuple[tuple[int, int], int] | None:
+        """F_n and the free time of the link with the runs of a job, and those runs; None: a job
+        would lose too much.
+        """
         durations = {other: tasks[0][0] for other, tasks in self.tasks.items()} | {job: iteration}
         cycle = max(durations.values())
         runs = {other: cycle // duration for other, duration in durations.items()}
@@ -130,30 +137,38 @@ class _Literal:
             stretched = cycle / runs[other]
             if (stretched - duration) / stretched >= limit:
                 return None
-        work = sum(runs[other] * e for other, tasks in self.tasks.items() for _, e in tasks)
-        return cycle - work, runs[job]
+        free = free_link = cycle
+        for other, tasks in self.tasks.items():
+            for _, e, link in tasks:
+                free -= runs[other] * e
+                free_link -= runs[other] * link
+        return (free, free_link), runs[job]
 
 
 def pseudocode_3(jobs: Sequence[AggregationProfile], limit: float) -> list[list[int]]:
     """Homes of the tensors of jobs that arrive in this order, every Aggregator estimated anew for
-    every tensor.
+    every tensor. Beyond it: the link of an Aggregator is a second resource, and the fuller one of
+    both counts.
     """
     pool: list[_Literal] = []
     homes = []
     for job, profile in enumerate(jobs):
         placed = [0] * profile.tensors
-        by_size = sorted(range(profile.tensors), key=lambda t: (-profile.tensor_ns[t], t))
-        for tensor in by_size:
-            e = int(profile.tensor_ns[tensor])
+        needs = profile.needs_ns.T.tolist()
+        for tensor in sorted(range(profile.tensors), key=lambda t: (-max(needs[t]), t)):
+            e, link = needs[tensor]
             options = []
             for number, aggregator in enumerate(pool):
                 estimate = aggregator.free_with(job, profile.iteration_ns, limit)
-                if estimate is not None and estimate[0] >= estimate[1] * e:
-                    options.append((estimate[0], number))
+                if estimate is None:
+                    continue
+                (free, free_link), runs = estimate
+                if free >= runs * e and free_link >= runs * link:
+                    options.append((min(free, free_link), number))
             number = min(options)[1] if options else len(pool)
             if number == len(pool):
                 pool.append(_Literal())
-            pool[number].tasks.setdefault(job, []).append((profile.iteration_ns, e))
+            pool[number].tasks.setdefault(job, []).append((profile.iteration_ns, e, link))
             placed[tensor] = number
         homes.append(placed)
     return homes

@@ -35,18 +35,40 @@ def test_a_tensor_goes_to_the_fullest_aggregator_with_room() -> None:
         assert found.homes.tolist() == [home]
 
 
-@given(st.integers(0, 10_000))
-def test_the_order_of_equal_tensors_does_not_matter(seed: int) -> None:
-    *present, arriving = random_jobs(seed)
+@pytest.mark.parametrize(("link", "home"), [(1, 0), (5, 0), (6, 1), (9, 2)])
+def test_a_tensor_goes_only_where_its_traffic_fits_too(link: int, home: int) -> None:
+    """8 of the CPU time and 5 of the link are free on Aggregator 0, 6 and 7 on Aggregator 1."""
+    pool = AggregatorPool()
+    for number, (cpu, link_there) in enumerate([(2, 5), (4, 3)]):
+        job = profile(10, cpu, link_ns=[link_there])
+        pool = pool.with_job(number, job, np.array([number]))
+    found = assign(pool, profile(10, 1, link_ns=[link]))
+    assert found is not None
+    assert found.homes.tolist() == [home]
+
+
+def test_the_traffic_of_all_runs_in_a_cycle_counts() -> None:
+    pool = AggregatorPool().with_job(0, profile(20, 1), np.array([0]))
+    homes = [assign(pool, profile(10, 1, link_ns=[link])) for link in (10, 9)]
+    assert [each.homes.tolist() for each in homes if each is not None] == [[0], [0]]
+    fuller = AggregatorPool().with_job(0, profile(20, 1, link_ns=[1]), np.array([0]))
+    homes = [assign(fuller, profile(10, 1, link_ns=[link])) for link in (10, 9)]
+    assert [each.homes.tolist() for each in homes if each is not None] == [[1], [0]]
+
+
+@given(st.integers(0, 10_000), st.booleans())
+def test_the_order_of_equal_tensors_does_not_matter(seed: int, has_links: bool) -> None:
+    *present, arriving = random_jobs(seed, has_links=has_links)
     pool = arrived(present, 0.1, repacked=0)
     order = np.random.default_rng(seed).permutation(arriving.tensors)
     one = assign(pool, arriving)
-    other = assign(pool, profile(arriving.iteration_ns, *arriving.tensor_ns[order]))
+    cpu_ns, link_ns = arriving.needs_ns[:, order]
+    other = assign(pool, profile(arriving.iteration_ns, *cpu_ns, link_ns=link_ns))
     assert one is not None
     assert other is not None
     pairs = [
-        sorted(zip(each.homes.tolist(), job.tolist(), strict=True))
-        for each, job in ((one, arriving.tensor_ns), (other, arriving.tensor_ns[order]))
+        sorted(zip(each.homes.tolist(), needs.T.tolist(), strict=True))
+        for each, needs in ((one, arriving.needs_ns), (other, arriving.needs_ns[:, order]))
     ]
     assert pairs[0] == pairs[1]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import given
@@ -55,11 +56,49 @@ def test_every_job_is_in_one_cluster_at_all_times(
         assert_consistent(pool, running)
 
 
+@given(st.lists(profiles(), min_size=1, max_size=8), st.integers(1, 4), st.integers(0, 10_000))
+def test_links_that_are_never_fuller_than_cpus_change_nothing(
+    jobs: list[AggregationProfile], size: int, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    without = ClusteredPool(ScalingRules(1_000, size))
+    with_links = without
+    for number, job in enumerate(jobs):
+        unlimited = replace(job, link_ns=None)
+        link_ns = (job.tensor_ns * random.random(job.tensors)).astype(np.int64)
+        without = without.after_arrival(number, unlimited)
+        with_links = with_links.after_arrival(number, replace(job, link_ns=link_ns))
+        if random.random() < 0.4:
+            ended = int(random.integers(number + 1))
+            if without.cluster_of(ended) is not None:
+                without, with_links = without.after_exit(ended), with_links.after_exit(ended)
+            without, with_links = without.after_period(), with_links.after_period()
+        assert list(homes(with_links)) == list(homes(without))
+
+
+def test_a_job_needs_a_cluster_with_room_on_links_and_goes_to_the_fullest_one() -> None:
+    pool = ClusteredPool(ScalingRules(10, cluster_size=1))
+    for number, (cpu, link) in enumerate([(2, 9), (7, 2), (4, 6)]):
+        pool = pool.after_arrival(number, profile(10, cpu, link_ns=[link]))
+    assert len(pool.clusters) == 3
+    for cpu, link, home in ((1, 1, 0), (1, 2, 1), (4, 2, 2), (8, 0, 0), (1, 8, 1)):
+        grown = pool.after_arrival(3, profile(10, cpu, link_ns=[link]))
+        assert dict(homes(grown))[3] == [home]
+
+
+def test_a_job_with_more_traffic_than_its_aggregator_has_room_for_is_placed_anew() -> None:
+    pool = ClusteredPool(ScalingRules(10))
+    for number in range(2):
+        pool = pool.after_arrival(number, profile(10, 1, link_ns=[3]))
+    assert pool.with_profile(1, profile(10, 1, link_ns=[7])).aggregators == 1
+    assert pool.with_profile(1, profile(10, 1, link_ns=[8])).aggregators == 2
+
+
 def nearly_equal_job(random: np.random.Generator) -> AggregationProfile:
     """Its iteration is a little longer or shorter than those of others, or than half of them."""
     iteration_ns = int(random.choice([1_000, 2_000]) * random.uniform(0.85, 1.15))
-    shares = random.uniform(0.02, 0.4, random.integers(2, 6))
-    return profile(iteration_ns, *np.maximum(1, shares * iteration_ns).astype(int))
+    cpu, link = random.uniform(0.02, 0.4, (2, random.integers(2, 6))) * iteration_ns
+    return profile(iteration_ns, *np.maximum(1, cpu).astype(int), link_ns=link.astype(int))
 
 
 def test_a_pool_in_which_many_jobs_come_and_go_remains_sound() -> None:

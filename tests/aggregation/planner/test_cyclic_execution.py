@@ -37,6 +37,13 @@ def test_the_cycle_is_the_longest_iteration_and_shorter_ones_run_several_times(
     assert state.is_within.all()
 
 
+def test_links_have_as_many_runs_in_a_cycle_as_cpus() -> None:
+    state = cycles(loads(J1, J2)._replace(link_ns=np.array([4, 1])), NONE_KEPT, 0.1)
+    assert (state.free_ns.tolist(), state.free_link_ns.tolist()) == ([5], [12 - 2 * 4 - 1])
+    assert state.least_free_ns.tolist() == [3]
+    assert cycles(loads(J1, J2), NONE_KEPT, 0.1).free_link_ns.tolist() == [12]
+
+
 def test_an_iteration_of_5_takes_6_in_a_cycle_of_12() -> None:
     assert loss(12, 5) == pytest.approx((6 - 5) / 6)
     present = loads((5, 1))
@@ -87,6 +94,14 @@ def test_a_cycle_is_kept_if_a_shorter_one_is_too_short_for_the_work(work: int, k
     """Two iterations of 100 leave no time in a cycle of 100 for 55 and 54, but in one of 109."""
     left = Loads(np.array([0, 0]), np.array([100, 100]), np.array([work, 54]))
     assert cycles(left, np.array([109]), 0.1).free_ns[0] >= 0
+    assert kept_cycles(left, np.array([109])).tolist() == [kept]
+
+
+@pytest.mark.parametrize(("link", "kept"), [(45, 0), (55, 109)])
+def test_a_cycle_is_kept_if_a_shorter_one_is_too_short_for_the_link(link: int, kept: int) -> None:
+    left = Loads(np.array([0, 0]), np.array([100, 100]), np.array([1, 1]))
+    left = left._replace(link_ns=np.array([link, 54]))
+    assert cycles(left, np.array([109]), 0.1).free_link_ns[0] >= 0
     assert kept_cycles(left, np.array([109])).tolist() == [kept]
 
 

@@ -59,3 +59,11 @@ def test_the_added_aggregator_takes_tensors_of_the_fuller_one() -> None:
     grown = with_one_more(pool, 1, np.zeros(0, np.int64))
     assert grown.jobs[1].homes.tolist() == [1, 1]
     assert grown.jobs[0].homes.tolist() == [0]
+
+
+def test_the_added_aggregator_takes_tensors_of_the_one_with_the_fuller_link() -> None:
+    jobs = [profile(10, 1, link_ns=[5]), profile(10, 2, 2, servers=3, link_ns=[2, 2])]
+    pool = arrived(jobs, LOSS_LIMIT, repacked=0)
+    assert pool.jobs[1].homes.tolist() == [0, 0]
+    grown = with_one_more(pool, 1, np.zeros(0, np.int64))
+    assert grown.jobs[1].homes.tolist() == [1, 1]

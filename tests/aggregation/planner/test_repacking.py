@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregation_cases import arrived, assert_sound, profile, profiles
 from motet.aggregation.planner.job_profile import AggregationProfile
 from motet.aggregation.planner.pool import AggregatorPool
-from motet.aggregation.planner.repacking import moved, repacked
+from motet.aggregation.planner.repacking import fewest, moved, repacked
 from motet.aggregation.rule_defaults import LOSS_LIMIT
 
 
@@ -21,6 +22,13 @@ def test_repacking_never_needs_more_and_keeps_the_numbers(jobs: list[Aggregation
     assert after is before or len(after.aggregators) < len(before.aggregators)
     assert np.isin(after.aggregators, before.aggregators).all()
     assert (list(after.jobs), after.next_number) == (list(before.jobs), before.next_number)
+
+
+@pytest.mark.parametrize(("link_ns", "least"), [(None, 1), ([4, 4], 2), ([1, 1], 1)])
+def test_the_fuller_resource_is_the_lower_bound(link_ns: list[int] | None, least: int) -> None:
+    pool = arrived([profile(10, 2, 2, link_ns=link_ns)] * 2, LOSS_LIMIT, repacked=0)
+    assert fewest(pool, LOSS_LIMIT) == least
+    assert len(pool.aggregators) == least
 
 
 def test_tensors_stay_where_most_of_them_are() -> None:

@@ -18,28 +18,30 @@ CASES = 60
 SOAK_CASES = 400
 
 
-def above_the_fewest(seed: int) -> tuple[int, int]:
+def above_the_fewest(seed: int, has_links: bool) -> tuple[int, int]:
     """Aggregators more than the integer program's, and those."""
-    jobs = random_jobs(seed)
+    jobs = random_jobs(seed, has_links=has_links)
     used = len(arrived(jobs, LOSS_LIMIT, REPACKED_JOBS).aggregators)
     fewest = AssignmentProgram(jobs, used).fewest(LOSS_LIMIT)
     assert fewest is not None
     return used - fewest, fewest
 
 
-def assert_nearly_fewest(seeds: range) -> None:
-    above, fewest = np.array([above_the_fewest(seed) for seed in seeds]).T
+def assert_nearly_fewest(seeds: range, has_links: bool) -> None:
+    above, fewest = np.array([above_the_fewest(seed, has_links) for seed in seeds]).T
     assert above.max() <= 1
     assert ((above + fewest) / fewest).mean() <= 1.1
 
 
-def test_a_pool_has_nearly_as_few_aggregators_as_possible() -> None:
-    assert_nearly_fewest(range(CASES))
+@pytest.mark.parametrize("has_links", [False, True])
+def test_a_pool_has_nearly_as_few_aggregators_as_possible(has_links: bool) -> None:
+    assert_nearly_fewest(range(CASES), has_links)
 
 
 @pytest.mark.soak
-def test_many_pools_have_nearly_as_few_aggregators_as_possible() -> None:
-    assert_nearly_fewest(range(CASES, SOAK_CASES))
+@pytest.mark.parametrize("has_links", [False, True])
+def test_many_pools_have_nearly_as_few_aggregators_as_possible(has_links: bool) -> None:
+    assert_nearly_fewest(range(CASES, SOAK_CASES), has_links)
 
 
 @given(

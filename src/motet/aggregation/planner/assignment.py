@@ -4,6 +4,9 @@ Source: the seed's section 4.3.3.2, Pseudocode 3 as corrected in spec 06: r is a
 arriving job's loss counts, and an Aggregator needs room for all runs of the job within a cycle.
 The pseudocode estimates all Aggregators anew for each tensor. Only the chosen one changes in
 between, by the runs of that tensor, so one estimate per job gives the same assignment.
+
+Beyond the seed, an Aggregator also needs room on its link; its free time is that of the fuller one
+of both resources.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ def assign(
     most_new: int | None = None,
     excluded: Ints | None = None,
 ) -> Assigned | None:
-    """Homes of a job's tensors, by e_t descending, each on the fullest Aggregator with room for it.
+    """Homes of a job's tensors, the longest first, each on the fullest Aggregator with room for it.
 
     A tensor that no Aggregator has room for gets a new one; numbers of new ones begin at
     `pool.next_number`. `homes`: of a job of the pool, of which the unplaced ones are assigned
@@ -54,9 +57,9 @@ def assign(
     limit = len(order) if most_new is None else min(most_new, len(order))
     places, new = _best_fit(
         order,
-        profile.tensor_ns,
+        profile.needs_ns,
         estimated.cycle_ns // profile.iteration_ns,
-        estimated.free_ns,
+        estimated.room_ns,
         may_hold,
         profile.iteration_ns,
         limit,
@@ -72,32 +75,38 @@ def assign(
 @njit(cache=True)
 def _best_fit(
     order: Indices,
-    tensor_ns: Ints,
+    needs_ns: Ints,
     runs: Ints,
-    free_ns: Ints,
+    room_ns: Ints,
     may_hold: Bools,
     iteration_ns: int,
     most_new: int,
 ) -> tuple[Ints, int]:
     """Positions in this order, new Aggregators after those of the pool, and how many are new."""
-    present = len(free_ns)
-    free = np.concatenate((free_ns, np.full(most_new, iteration_ns, np.int64)))
+    present = room_ns.shape[1]
+    new_ns = np.full(most_new, iteration_ns, np.int64)
+    free, free_link = np.concatenate((room_ns[0], new_ns)), np.concatenate((room_ns[1], new_ns))
     places = np.full(len(order), _NONE, np.int64)
     new = 0
     for place in range(len(order)):
-        work_ns = tensor_ns[order[place]]
-        best = _NONE
+        work_ns, link_ns = needs_ns[0, order[place]], needs_ns[1, order[place]]
+        best, least = _NONE, 0
         for n in range(present + new):
             times = runs[n] if n < present else 1
             if n < present and not may_hold[n]:
                 continue
-            if free[n] >= times * work_ns and (best == _NONE or free[n] < free[best]):
-                best = n
+            if free[n] < times * work_ns or free_link[n] < times * link_ns:
+                continue
+            left = min(free[n], free_link[n])
+            if best == _NONE or left < least:
+                best, least = n, left
         if best == _NONE:
             new += 1
             if new > most_new:
                 return places, new
             best = present + new - 1
         places[place] = best
-        free[best] -= (runs[best] if best < present else 1) * work_ns
+        times = runs[best] if best < present else 1
+        free[best] -= times * work_ns
+        free_link[best] -= times * link_ns
     return places, new

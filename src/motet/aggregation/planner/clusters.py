@@ -1,10 +1,11 @@
 """Aggregator clusters: independent pools, each with a controller of its own; a job is in one.
 
-A new job goes to the cluster with sufficient but the least free CPU. New Aggregators are allocated
-and tensors moved once in a period, and at once only when waiting jobs need many new Aggregators.
-Source: the seed's sections 4.3.3.4 and 4.3.3.5. It does not say how the number of clusters follows
-the load: here clusters are cut anew in each period along the borders between jobs that share no
-Aggregator, directly or through others. That moves no tensor.
+A new job goes to the cluster with sufficient but the least free CPU (or, where that is scarcer, the
+least idle links). New Aggregators are allocated and tensors moved once in a period, and at once
+only when waiting jobs need many new Aggregators. Source: the seed's sections 4.3.3.4 and 4.3.3.5.
+It does not say how the number of clusters follows the load: here clusters are cut anew in each
+period along the borders between jobs that share no Aggregator, directly or through others. That
+moves no tensor.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from motet.aggregation.planner.job_profile import AggregationProfile
 from motet.aggregation.planner.pool import AggregatorPool
 from motet.aggregation.planner.scaling import pool_after_arrival, released
 from motet.aggregation.rule_defaults import CLUSTER_SIZE, LOSS_LIMIT, ON_DEMAND
-from motet.domain.arrays import Ints
+from motet.domain.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,14 @@ class ClusteredPool:
         """The cluster that holds a job; None: it waits, or is not in the pool."""
         return next((each for each in self.clusters if number in each.jobs), None)
 
+    def has_room(self, number: int) -> bool:
+        """Whether no Aggregator of a placed job's cluster is overloaded, and no job there loses its
+        limit of speed or more.
+        """
+        cluster = self.cluster_of(number)
+        assert cluster is not None, f"job {number} is placed"
+        return _has_room(cluster, self.rules.loss_limit)
+
     def with_spread(self, number: int, added: Ints) -> ClusteredPool:
         """With one more Aggregator for a placed job that measured a loss (see `with_one_more`)."""
         limit = self.rules.loss_limit
@@ -105,8 +114,7 @@ class ClusteredPool:
         cluster = self.cluster_of(number)
         assert cluster is not None, f"job {number} is placed"
         changed = cluster.with_job(number, profile, cluster.jobs[number].homes)
-        state = changed.cycles(self.rules.loss_limit)
-        if state.is_within.all() and (state.free_ns >= 0).all():
+        if _has_room(changed, self.rules.loss_limit):
             return self._with_changed(number, lambda _: changed)
         return self.after_exit(number).after_arrival(number, profile)
 
@@ -140,11 +148,11 @@ class ClusteredPool:
         return None
 
     def _by_fit(self, profile: AggregationProfile) -> list[int]:
-        """Positions of clusters with sufficient free CPU, the one with the least of it first."""
-        needed = profile.work_ns / profile.iteration_ns
-        free = [_free_cpus(cluster, self.rules.loss_limit) for cluster in self.clusters]
-        enough = [position for position, cpus in enumerate(free) if cpus >= needed]
-        return sorted(enough, key=lambda position: (free[position], position))
+        """Positions of clusters with sufficient free CPUs and links, the fullest one first."""
+        needed = profile.needs_ns.sum(axis=1) / profile.iteration_ns
+        free = [_free_shares(cluster, self.rules.loss_limit) for cluster in self.clusters]
+        enough = [position for position, shares in enumerate(free) if (shares >= needed).all()]
+        return sorted(enough, key=lambda position: (free[position].min(), position))
 
     def _new_needed(self) -> int:
         """New Aggregators that the waiting jobs need, each counted alone."""
@@ -175,10 +183,17 @@ class ClusteredPool:
         return replace(pool, waiting=MappingProxyType({}))
 
 
-def _free_cpus(pool: AggregatorPool, loss_limit: float) -> float:
-    """CPUs without work: the free shares of all cycles together."""
+def _has_room(pool: AggregatorPool, loss_limit: float) -> bool:
+    """Whether no Aggregator is overloaded and no job loses its limit or more."""
     state = pool.cycles(loss_limit)
-    return float((state.free_ns / state.cycle_ns).sum())
+    return bool(state.is_within.all() and (state.least_free_ns >= 0).all())
+
+
+def _free_shares(pool: AggregatorPool, loss_limit: float) -> Floats:
+    """CPUs and links without work: the free shares of all cycles together."""
+    state = pool.cycles(loss_limit)
+    shares: Floats = (state.room_ns / state.cycle_ns).sum(axis=1)
+    return shares
 
 
 def _replaced(

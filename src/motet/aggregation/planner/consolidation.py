@@ -12,12 +12,13 @@ from motet.aggregation.rule_defaults import LOSS_LIMIT
 def consolidated_pool(pool: AggregatorPool, loss_limit: float = LOSS_LIMIT) -> AggregatorPool:
     """With the tensors of the least loaded Aggregators moved to others, which releases the former.
 
-    Ends with the first Aggregator whose tensors do not fit elsewhere without a new one. Those with
-    tensors of jobs that stay are left as they are.
+    An Aggregator is as loaded as the fuller one of its CPU time and its link. Ends with the first
+    Aggregator whose tensors do not fit elsewhere without a new one. Those with tensors of jobs that
+    stay are left as they are.
     """
     while len(pool.aggregators) > 1:
         state = pool.cycles(loss_limit)
-        used = 1 - state.free_ns / np.maximum(state.cycle_ns, 1)
+        used = 1 - state.least_free_ns / np.maximum(state.cycle_ns, 1)
         is_kept = pool.holds_staying()
         if is_kept.all():
             return pool
@@ -39,7 +40,7 @@ def emptied(
         job = pool.jobs[number]
         homes = np.where(job.homes == aggregator, UNPLACED, job.homes)
         pool = pool.with_job(number, job.profile, homes)
-    for number in sorted(held, key=lambda each: (-pool.jobs[each].profile.work_ns, each)):
+    for number in sorted(held, key=lambda each: (-pool.jobs[each].profile.need_ns, each)):
         job = pool.jobs[number]
         found = assign(
             pool, job.profile, job.homes, loss_limit=loss_limit, most_new=0, excluded=there

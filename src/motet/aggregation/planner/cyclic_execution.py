@@ -6,6 +6,9 @@ iterations of D runs r = floor(C / D) times in it, so its iterations take C / r 
 jobs leave of the cycle is free. Source: the seed's section 4.3.3.2 and Pseudocode 3, in which r is
 kept as an integer and the loss of the arriving job counts too (spec 06).
 
+Beyond the seed: the link of an Aggregator is a second resource, of which each run takes the time of
+the job's tensors on the link.
+
 Departure: when the job with the longest iteration leaves, a shorter cycle may slow others down:
 iterations of 2 and 3 lose nothing in a cycle of 6, but those of 2 lose a third in a cycle of 3. And
 jobs that the long cycle slowed down a little run more often in a shorter one, which may have too
@@ -30,12 +33,14 @@ class Loads(NamedTuple):
 
     `aggregator`: position in the pool. `iteration_ns`: D_j. `work_ns`: CPU time of the job's
     tensors there in an iteration. `own_limit`: of the job, or NO_OWN_LIMIT; None: of no job.
+    `link_ns`: their time on the link in an iteration; None: links are not limited.
     """
 
     aggregator: Ints
     iteration_ns: Ints
     work_ns: Ints
     own_limit: Floats | None = None
+    link_ns: Ints | None = None
 
     @property
     def limits(self) -> Floats:
@@ -44,15 +49,32 @@ class Loads(NamedTuple):
             return np.full(len(self.aggregator), NO_OWN_LIMIT)
         return self.own_limit
 
+    @property
+    def links_ns(self) -> Ints:
+        """Times on the link of the rows."""
+        return np.zeros_like(self.work_ns) if self.link_ns is None else self.link_ns
+
 
 class Cycles(NamedTuple):
-    """A row per Aggregator. `cycle_ns`: C_n. `free_ns`: F_n, CPU time of the cycle without work,
-    negative where the Aggregator is overloaded. `is_within`: no job loses its limit or more there.
+    """A row per Aggregator. `cycle_ns`: C_n. `free_ns`: F_n, CPU time of the cycle without work;
+    `free_link_ns`: time in which its link is idle; negative where the Aggregator is overloaded.
+    `is_within`: no job loses its limit or more there.
     """
 
     cycle_ns: Ints
     free_ns: Ints
+    free_link_ns: Ints
     is_within: Bools
+
+    @property
+    def room_ns(self) -> Ints:
+        """`(2, aggregators)`: free CPU time and free time on the link."""
+        return np.stack([self.free_ns, self.free_link_ns])
+
+    @property
+    def least_free_ns(self) -> Ints:
+        """Free time of the fuller resource."""
+        return np.minimum(self.free_ns, self.free_link_ns)
 
 
 def cycles(
@@ -68,13 +90,14 @@ def cycles(
     """
     limits = np.where(np.isnan(loads.limits), loss_limit, loads.limits)
     arriving = loss_limit if arriving_limit is None else arriving_limit
-    rows = loads.aggregator, loads.iteration_ns, loads.work_ns, limits
+    rows = loads.aggregator, loads.iteration_ns, loads.work_ns, loads.links_ns, limits
     return Cycles(*_cycles(*rows, kept_ns, arriving_ns, arriving))
 
 
 def kept_cycles(loads: Loads, before_ns: Ints) -> Ints:
     """The least cycles after jobs have left: those before where a shorter one costs more speed, or
-    is too short for the work. Jobs with limits of their own may lose more than before within these.
+    is too short for the work or the link. Jobs with limits of their own may lose more than before
+    within these.
     """
     natural_ns = np.zeros_like(before_ns)
     np.maximum.at(natural_ns, loads.aggregator, loads.iteration_ns)
@@ -87,10 +110,13 @@ def kept_cycles(loads: Loads, before_ns: Ints) -> Ints:
         lost = np.zeros(len(before_ns))
         np.maximum.at(lost, loads.aggregator, share)
         largest.append(lost)
-    free_ns = natural_ns.copy()
+    is_kept = largest[0] > largest[1]
     runs = natural_ns[loads.aggregator] // loads.iteration_ns
-    np.subtract.at(free_ns, loads.aggregator, runs * loads.work_ns)
-    return np.where((largest[0] > largest[1]) | (free_ns < 0), before_ns, 0)
+    for needed_ns in (loads.work_ns, loads.links_ns):
+        free_ns = natural_ns.copy()
+        np.subtract.at(free_ns, loads.aggregator, runs * needed_ns)
+        is_kept |= free_ns < 0
+    return np.where(is_kept, before_ns, 0)
 
 
 def loss(cycle_ns: int, iteration_ns: int) -> float:
@@ -109,11 +135,12 @@ def _cycles(
     aggregator: Ints,
     iteration_ns: Ints,
     work_ns: Ints,
+    link_ns: Ints,
     limits: Floats,
     kept_ns: Ints,
     arriving_ns: int,
     arriving_limit: float,
-) -> tuple[Ints, Ints, Bools]:
+) -> tuple[Ints, Ints, Ints, Bools]:
     aggregators = len(kept_ns)
     cycle_ns = np.maximum(kept_ns, arriving_ns)
     for row in range(len(aggregator)):
@@ -123,10 +150,12 @@ def _cycles(
     if arriving_ns > 0:
         for n in range(aggregators):
             is_within[n] = not _exceeds(cycle_ns[n], arriving_ns, arriving_limit)
-    free_ns = cycle_ns.copy()
+    free_ns, free_link_ns = cycle_ns.copy(), cycle_ns.copy()
     for row in range(len(aggregator)):
         n = aggregator[row]
-        free_ns[n] -= cycle_ns[n] // iteration_ns[row] * work_ns[row]
+        runs = cycle_ns[n] // iteration_ns[row]
+        free_ns[n] -= runs * work_ns[row]
+        free_link_ns[n] -= runs * link_ns[row]
         if _exceeds(cycle_ns[n], iteration_ns[row], limits[row]):
             is_within[n] = False
-    return cycle_ns, free_ns, is_within
+    return cycle_ns, free_ns, free_link_ns, is_within

@@ -3,9 +3,10 @@
 Source: the seed's section 4.3.3.3: an Aggregator is added and the whole job assigned anew, until
 the measured loss is within LossLimit. It does not say how the job is assigned; best fit would leave
 the added one empty. Here the tensors are spread over the job's Aggregators and the added ones, the
-longest first, each to the one with the largest free share of its cycle. With as many added ones as
-the job had when it was measured alone, they hold all its tensors, so it runs as it did alone.
-From then on the job stays: the next consolidation would otherwise undo what the loss required.
+longest first, each to the one with the largest free share of its cycle (of its CPU time or its
+link, whichever is fuller). With as many added ones as the job had when it was measured alone, they
+hold all its tensors, so it runs as it did alone. From then on the job stays: the next consolidation
+would otherwise undo what the loss required.
 """
 
 from __future__ import annotations
@@ -50,11 +51,11 @@ def _spread(
     places = pool.positions(shared)
     numbers = np.concatenate([own, shared])
     cycle = np.concatenate([alone, state.cycle_ns[places]])
-    free = np.concatenate([alone, state.free_ns[places]])
+    free = np.hstack([[alone, alone], state.room_ns[:, places]])
     runs = cycle // profile.iteration_ns
     homes = np.zeros(profile.tensors, np.int64)
     for tensor in profile.longest_first:
-        left = free - runs * profile.tensor_ns[tensor]
-        best = np.argmax(left / cycle)
-        homes[tensor], free[best] = numbers[best], left[best]
+        left = free - runs * profile.needs_ns[:, [tensor]]
+        best = np.argmax(left.min(axis=0) / cycle)
+        homes[tensor], free[:, best] = numbers[best], left[:, best]
     return homes if free.min() >= 0 else None

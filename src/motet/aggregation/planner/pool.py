@@ -36,11 +36,14 @@ class PlacedJob:
 
     @cached_property
     def work(self) -> tuple[Ints, Ints]:
-        """Its Aggregators, ascending, and the CPU time in ns of its tensors on each of them."""
+        """Its Aggregators, ascending, and what it needs of each: `(2, aggregators)`, CPU time and
+        time on the link in ns of its tensors there.
+        """
         is_placed = self.homes != UNPLACED
         aggregators, position = np.unique(self.homes[is_placed], return_inverse=True)
-        work = np.bincount(position, self.profile.tensor_ns[is_placed], len(aggregators))
-        return aggregators, work.astype(np.int64)
+        needs_ns = self.profile.needs_ns[:, is_placed]
+        sums = [np.bincount(position, each, len(aggregators)) for each in needs_ns]
+        return aggregators, np.stack(sums).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +66,7 @@ class AggregatorPool:
             empty = np.zeros(0, np.int64)
             return Loads(empty, empty, empty)
         placed = self.jobs.values()
+        work_ns, link_ns = np.concatenate([job.work[1] for job in placed], axis=1)
         numbers = np.concatenate([job.work[0] for job in placed])
         rows = [len(job.work[0]) for job in placed]
         limits = [job.profile.loss_limit for job in placed]
@@ -70,8 +74,9 @@ class AggregatorPool:
         return Loads(
             self.positions(numbers),
             np.repeat([job.profile.iteration_ns for job in placed], rows),
-            np.concatenate([job.work[1] for job in placed]),
+            work_ns,
             np.repeat(own, rows),
+            link_ns,
         )
 
     def positions(self, numbers: Ints) -> Ints:

@@ -20,15 +20,15 @@ from motet.aggregation.planner.consolidation import consolidated_pool
 from motet.aggregation.planner.job_profile import AggregationProfile
 from motet.aggregation.planner.pool import AggregatorPool
 from motet.aggregation.rule_defaults import LOSS_LIMIT
-from motet.domain.arrays import Ints
+from motet.domain.arrays import Floats, Ints
 
 ORDERS: Mapping[str, Callable[[AggregationProfile], float]] = MappingProxyType(
     {
         "longest iteration first": lambda job: -job.iteration_ns,
         "shortest iteration first": lambda job: job.iteration_ns,
-        "most work first": lambda job: -job.work_ns,
-        "largest share of a cycle first": lambda job: -job.work_ns / job.iteration_ns,
-        "largest tensor first": lambda job: -int(job.tensor_ns.max()) / job.iteration_ns,
+        "most work first": lambda job: -job.need_ns,
+        "largest share of a cycle first": lambda job: -job.need_ns / job.iteration_ns,
+        "largest tensor first": lambda job: -int(job.needs_ns.max()) / job.iteration_ns,
     }
 )
 """Orders in which the jobs of a pool are assigned anew."""
@@ -55,14 +55,19 @@ def repacked(pool: AggregatorPool, loss_limit: float = LOSS_LIMIT) -> Aggregator
 
 def fewest(pool: AggregatorPool, loss_limit: float) -> int:
     """A number of Aggregators that no assignment of these jobs is below."""
-    shares = sum(_least_share(job.profile, loss_limit) for job in pool.jobs.values())
-    return ceil(shares - _ROUNDING)
+    shares = np.zeros(2)
+    for job in pool.jobs.values():
+        shares += _least_shares(job.profile, loss_limit)
+    return ceil(float(shares.max()) - _ROUNDING)
 
 
-def _least_share(profile: AggregationProfile, loss_limit: float) -> float:
-    """The share of an Aggregator that the job needs at the lowest speed within its limit."""
+def _least_shares(profile: AggregationProfile, loss_limit: float) -> Floats:
+    """The shares of an Aggregator's CPU time and link that the job needs at the lowest speed within
+    its limit.
+    """
     limit = loss_limit if profile.loss_limit is None else profile.loss_limit
-    return (1 - limit) * profile.work_ns / profile.iteration_ns
+    shares: Floats = (1 - limit) * profile.needs_ns.sum(axis=1) / profile.iteration_ns
+    return shares
 
 
 def _assigned_anew(
