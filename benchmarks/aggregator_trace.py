@@ -65,6 +65,9 @@ def variants() -> Iterator[Variant]:
     for contention in (0.15, 0.3):
         name = f"losses of {contention:.0%} where all is shared"
         yield Variant(name, rules=replace(RULES, contention=contention))
+    for rate in (100, 40, 25):
+        assumed = replace(ASSUMED, link_bps=rate * 10**9)
+        yield Variant(f"links of {rate} Gbit/s", assumed)
     yield Variant("period of 60 min", rules=replace(RULES, period_us=HOUR_US))
     never = ScalingRules(UNLIMITED, on_demand=UNLIMITED)
     yield Variant("new Aggregators once a period", rules=replace(RULES, scaling=never))

@@ -68,6 +68,22 @@ def test_servers_that_cannot_follow_make_the_iteration_longer() -> None:
     assert slow.iteration_ns > alone.iteration_ns
 
 
+def test_links_transfer_the_gradients_of_all_workers() -> None:
+    fast = aggregation_profile(ALEXNET, 4, 2, 1.0, link_bps=100 * 10**9)
+    assert fast.link_ns is not None
+    seconds = 4 * MODELS[ALEXNET].size_bytes * 8 / 100e9
+    assert fast.link_ns.sum() == pytest.approx(seconds * 1e9, rel=1e-6)
+    assert fast.iteration_ns == aggregation_profile(ALEXNET, 4, 2, 1.0).iteration_ns
+
+
+def test_links_that_cannot_follow_make_the_iteration_longer() -> None:
+    slow = aggregation_profile(ALEXNET, 4, 1, 1.0, link_bps=10**9)
+    assert slow.iteration_ns == slow.need_ns > aggregation_profile(ALEXNET, 4, 1, 1.0).iteration_ns
+    found = assign(AggregatorPool(), slow)
+    assert found is not None
+    assert found.new == 1
+
+
 @pytest.mark.parametrize("servers", [1, 2, 3])
 def test_a_job_that_its_servers_slow_down_fits_on_as_many_aggregators(servers: int) -> None:
     slow = aggregation_profile(ALEXNET, 8, servers, 1.0)

@@ -20,6 +20,7 @@ BIG_TENSOR = 1_000_000
 """Parameters above which MXNet's key-value store cuts a tensor into a part for each server
 (MXNET_KVSTORE_BIGARRAY_BOUND); what is aggregated is a part."""
 _MILLISECOND_NS = 1_000_000
+_SECOND_NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class JobAssumptions:
     up. `least_gpus`: a smaller job has no server. `cpu_ns_per_byte`: time that a whole server
     takes for a byte of one worker's gradients; None: the loads of the models. `spread`: iterations
     of jobs of one model differ by up to this share, uniformly, either way. `queue_limits`:
-    LossLimit of the jobs of queues, where it is not the pool's.
+    LossLimit of the jobs of queues, where it is not the pool's. `link_bps`: bits per second of the
+    link of a server and of an Aggregator; None: links are not limited.
     """
 
     gpus_per_worker: int = 4
@@ -38,6 +40,7 @@ class JobAssumptions:
     cpu_ns_per_byte: float | None = None
     spread: float = 0.0
     queue_limits: Mapping[str, float] = field(default_factory=dict)
+    link_bps: int | None = None
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ def service_jobs(
     servers = np.ceil(workers * assumed.servers_per_worker - 1e-9).astype(np.int64)
     profiled = cache(aggregation_profile)
     profiles = [
-        profiled(*columns, assumed.cpu_ns_per_byte, limits[queue])
+        profiled(*columns, assumed.cpu_ns_per_byte, limits[queue], assumed.link_bps)
         for queue, *columns in zip(
             workload.queue[row].tolist(),
             model[row].tolist(),
@@ -119,11 +122,13 @@ def aggregation_profile(
     scale: float,
     cpu_ns_per_byte: float | None = None,
     loss_limit: float | None = None,
+    link_bps: int | None = None,
 ) -> AggregationProfile:
     """What the job measures on Aggregators of its own. `scale`: of its iteration.
 
     Servers that cannot follow the workers make the iteration longer: as long as the fullest one
-    needs, if each tensor is on the emptiest, the largest first.
+    needs, if each tensor is on the emptiest, the largest first. So do their links, over which each
+    worker sends its gradients and receives the values.
     """
     which = MODELS[model]
     alone_ns = scale * which.iteration_ms * _MILLISECOND_NS
@@ -131,9 +136,19 @@ def aggregation_profile(
     if cpu_ns_per_byte is not None:
         work_ns = cpu_ns_per_byte * which.size_bytes * workers
     parts = _parts(which.tensors, servers)
-    tensor_ns = np.maximum(np.rint(work_ns * parts / parts.sum()).astype(np.int64), 1)
+    tensor_ns = _divided(work_ns, parts)
     iteration_ns = max(int(alone_ns), _fullest(tensor_ns, servers))
-    return AggregationProfile(iteration_ns, tensor_ns, servers, loss_limit)
+    link_ns: Ints | None = None
+    if link_bps is not None:
+        link_ns = _divided(8 * which.size_bytes * workers * (_SECOND_NS / link_bps), parts)
+        iteration_ns = max(iteration_ns, _fullest(link_ns, servers))
+    return AggregationProfile(iteration_ns, tensor_ns, servers, loss_limit, link_ns)
+
+
+def _divided(total_ns: float, parts: Floats) -> Ints:
+    """The time of each part, at least 1 ns."""
+    divided: Ints = np.maximum(np.rint(total_ns * parts / parts.sum()).astype(np.int64), 1)
+    return divided
 
 
 def _fullest(tensor_ns: Ints, servers: int) -> int:

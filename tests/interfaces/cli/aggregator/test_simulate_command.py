@@ -63,6 +63,15 @@ def test_a_part_of_the_log_can_be_simulated(log: Path) -> None:
     assert summary["server_hours"] == pytest.approx(3 * 100 / 3600)
 
 
+def test_aggregators_are_no_fuller_than_their_links(log: Path) -> None:
+    fast, slow = (document_of(log, "--bandwidth", rate) for rate in ("100gbit", "20gbit"))
+    without = document_of(log)
+    assert fast["summary"] == without["summary"]
+    assert slow["setup"]["bandwidth"] == "20gbit"
+    assert slow["summary"]["aggregator_hours"] > 1.1 * fast["summary"]["aggregator_hours"]
+    assert slow["summary"]["server_hours"] == fast["summary"]["server_hours"]
+
+
 def test_a_queue_with_a_limit_of_its_own_is_reported(log: Path) -> None:
     assert "in queue prod" in run(log, "--queue-loss-limit", "prod=0.02")
 
@@ -86,6 +95,7 @@ def test_the_folder_has_the_steps_the_jobs_and_a_figure(log: Path, tmp_path: Pat
     [
         (["--least-gpus", "9"], "no job has 9 GPUs or more; lower --least-gpus"),
         (["--skip", "1d"], "no job in this part of the log"),
+        (["--bandwidth", "20"], "--bandwidth: '20' is not a bandwidth; write 50mbit"),
         (["--queue-loss-limit", "prod"], "--queue-loss-limit prod: give QUEUE=X"),
         (["--queue-loss-limit", "prod=2"], "--queue-loss-limit prod=2: give QUEUE=X"),
     ],

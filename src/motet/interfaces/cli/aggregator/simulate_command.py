@@ -129,6 +129,12 @@ output_option = partial(click.option, cls=SectionOption, section="Output")
     help="LossLimit of the jobs of a queue; can be given several times.",
 )
 @pool_option(
+    "--bandwidth",
+    metavar="B",
+    help="Bandwidth of the link of a server and of an Aggregator, such as 25gbit: no Aggregator "
+    "gets more traffic than that.  [default: links are not counted]",
+)
+@pool_option(
     "--period",
     "period_s",
     type=DurationType(),

@@ -11,7 +11,7 @@ from motet.domain.errors import BadInput
 from motet.domain.units import NEVER_US, microseconds
 from motet.interfaces.cli.aggregator.simulation_files import write_simulation
 from motet.interfaces.cli.aggregator.simulation_screen import SimulatedPool, simulation_page
-from motet.interfaces.cli.shell.option_types import queue_loss_limits
+from motet.interfaces.cli.shell.option_types import link_rate, queue_loss_limits
 from motet.interfaces.cli.shell.streams.busy_line import busy_line
 from motet.interfaces.cli.shell.streams.results import print_json, print_result
 from motet.interfaces.cli.shell.trace_input import TraceFlags, traces
@@ -47,6 +47,7 @@ class PoolFlags:
     contention: float
     loss_limit: float
     queue_texts: tuple[str, ...]
+    bandwidth: str | None
     period_s: float
     on_demand: int
     cluster_size: int
@@ -56,7 +57,7 @@ class PoolFlags:
 
     @property
     def assumed(self) -> JobAssumptions:
-        """What the log does not state. Raises BadInput for a limit of a queue."""
+        """What the log does not state. Raises BadInput for a limit of a queue and a bandwidth."""
         return JobAssumptions(
             self.gpus_per_worker,
             self.servers_per_worker,
@@ -64,6 +65,7 @@ class PoolFlags:
             self.cpu_ns_per_byte,
             self.spread,
             queue_loss_limits(self.queue_texts),
+            link_rate(self.bandwidth),
         )
 
     @property

@@ -1,4 +1,4 @@
-"""Types of options: a duration, bytes, a number of machines."""
+"""Types and values of options: a duration, bytes, a number of machines, limits of a pool."""
 
 from __future__ import annotations
 
@@ -70,6 +70,13 @@ class MachinesType(click.IntRange):
             return super().convert(value, param, ctx)
         except click.BadParameter:
             self.fail(f"{value!r}: give a number of machines from 1 on, or any", param, ctx)
+
+
+def link_rate(text: str | None) -> int | None:
+    """Bits per second of the option --bandwidth; None: not given. Raises BadInput."""
+    from motet.testbed.quantities import bandwidth_of
+
+    return None if text is None else bandwidth_of(text, "--bandwidth")
 
 
 def queue_loss_limits(texts: Iterable[str]) -> dict[str, float]:
