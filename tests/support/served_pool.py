@@ -25,11 +25,17 @@ SECRET = new_secret()
 class ServedPool:
     """pMaster behind a server; `restart` replaces it, as after a kill. `address`: its file."""
 
-    def __init__(self, folder: Path, stack: ExitStack, silent_s: float = 60.0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        stack: ExitStack,
+        silent_s: float = 60.0,
+        link_bps: int | None = None,
+    ) -> None:
         self.address = folder / ADDRESS_FILE
         write_secret(folder / PROGRAM_SECRET_FILE, SECRET)
         self.launcher = FakeLauncher()
-        self._settings = MasterSettings(ScalingRules(8), silent_s=silent_s)
+        self._settings = MasterSettings(ScalingRules(8), silent_s=silent_s, link_bps=link_bps)
         self._file, self._stack = StateFile(folder / "state.json"), stack
         self.master = self._new_master()
         self._server = self._new_server()

@@ -12,7 +12,8 @@ JobPhase: TypeAlias = Literal["starting", "profiling", "waiting", "placed", "rec
 class AggregatorView:
     """`cycle_ns`: 0: none is enforced. `used_share`: of the cycle, by the jobs whose tensors it
     serves. `jobs`: their names. `replicas`: of tensors that others serve. `memory_bytes`: of both.
-    `is_draining`: it is to leave.
+    `is_draining`: it is to leave. `link_share`: of the cycle, in which its link is busy; 0 also
+    where links are not limited.
     """
 
     number: int
@@ -24,6 +25,7 @@ class AggregatorView:
     replicas: int
     memory_bytes: int
     is_draining: bool = False
+    link_share: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ MACHINE_COLUMNS = (
 )
 AGGREGATOR_COLUMNS = (
     *("number", "machine", "is_running", "cycle_ns", "used_share", "jobs", "tensors", "replicas"),
-    "memory_bytes",
+    *("memory_bytes", "link_share"),
 )
 POOL_JOB_COLUMNS = (
     *("id", "job_name", "name", "phase", "workers", "servers", "tensors", "aggregators", "steps"),

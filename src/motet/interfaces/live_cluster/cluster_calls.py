@@ -54,7 +54,8 @@ class ClusterCalls:
     def aggregators(self) -> pd.DataFrame:
         """The cluster's pool of Aggregators: a row per Aggregator, indexed by `number`.
 
-        `used_share`: of its cycle, by the jobs whose tensors it serves; `jobs`: their numbers.
+        `used_share`: of its cycle, by the jobs whose tensors it serves; `jobs`: their numbers;
+        `link_share`: of its cycle, in which its link is busy (0: links are not limited).
         """
         rows = [
             {**each, "jobs": [int(job) for job in each["job_ids"]]}

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.cluster
 
 def test_a_training_goes_on_while_pmaster_is_away_and_nothing_stays_behind(tmp_path: Path) -> None:
     folder = PoolFolder(tmp_path / "pool")
-    with LocalPool(folder, PoolSettings(4)) as pool:
+    with LocalPool(folder, PoolSettings(4, link_bps=10**10)) as pool:
         first = pool.master_id
 
         def kill_pmaster(step: int) -> None:

@@ -20,12 +20,16 @@ from waiting import wait_until
 @pytest.fixture
 def pool(tmp_path: Path) -> Iterator[ServedPool]:
     with ExitStack() as stack:
-        served = ServedPool(tmp_path, stack)
-        entered(served)
-        served.control(0).steps = 25
-        wait_until(lambda: view(served).jobs[0].phase == "placed")
-        wait_until(lambda: view(served).aggregators[1].replicas == 2)
-        yield served
+        yield placed(ServedPool(tmp_path, stack))
+
+
+def placed(served: ServedPool) -> ServedPool:
+    """With a job that has its place in the plan."""
+    entered(served)
+    served.control(0).steps = 25
+    wait_until(lambda: view(served).jobs[0].phase == "placed")
+    wait_until(lambda: view(served).aggregators[1].replicas == 2)
+    return served
 
 
 def said(pool: ServedPool, *arguments: str) -> str:
@@ -44,6 +48,16 @@ def test_the_list_shows_how_full_each_aggregator_is(pool: ServedPool) -> None:
     assert lines[1][:6] == ["0", "running", "100", "ms", "4%", "2"]
     assert lines[1][-1] == "mlp"
     assert lines[2][:5] == ["1", "running", "-", "-", "0"]
+
+
+def test_the_list_shows_how_busy_limited_links_are(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        pool = placed(ServedPool(tmp_path, stack, link_bps=6_400))
+        lines = [line.split() for line in said(pool, "list").splitlines()]
+        assert lines[0][2:6] == ["CYCLE", "USED", "LINK", "TENSORS"]
+        assert lines[1][:7] == ["0", "running", "100", "ms", "4%", "90%", "2"]
+        assert document(pool, "describe", "0")["aggregator"]["link_share"] == 0.9
+        assert "but only 10.0% of its link" in " ".join(said(pool, "explain", "mlp").split())
 
 
 def test_the_list_is_a_document_as_well(pool: ServedPool) -> None:

@@ -15,6 +15,11 @@ from motet.interfaces.cli.shell.option_types import queue_loss_limits
     [
         (["--loss-limit", "0.2"], "--loss-limit: of the pool of Aggregators; give --aggregators N"),
         (["--queue-loss-limit", "a=0.2"], "--queue-loss-limit: of the pool of Aggregators"),
+        (
+            ["--bandwidth", "10gbit"],
+            "--bandwidth: of the pool of Aggregators; give --aggregators N",
+        ),
+        (["--aggregators", "2", "--bandwidth", "10"], "--bandwidth: '10' is not a bandwidth"),
         (["--aggregators", "2", "--queue-loss-limit", "a=2"], "give QUEUE=X, a queue and a share"),
         (["--aggregators", "2", "--queue-loss-limit", "0.2"], "give QUEUE=X"),
     ],

@@ -37,7 +37,10 @@ def job(name: str, phase: JobPhase, loss: float | None) -> PoolJobView:
 
 VIEW = PoolView(
     (
-        AggregatorView(0, True, 100 * MS, 0.25, ("run-3.1", "run-4.1/critic"), 5, 0, 8_000_000),
+        AggregatorView(
+            *(0, True, 100 * MS, 0.25, ("run-3.1", "run-4.1/critic"), 5, 0, 8_000_000),
+            link_share=0.5,
+        ),
         AggregatorView(1, True, 0, 0.0, (), 0, 5, 8_000_000),
         AggregatorView(2, False, 0, 0.0, (), 0, 0, 0),
     ),
@@ -86,6 +89,7 @@ def samples(family: GaugeMetricFamily) -> dict[str, float]:
 def test_metrics_count_aggregators_and_jobs(families: dict[str, GaugeMetricFamily]) -> None:
     assert samples(families["motet_aggregators"]) == {"serving": 1, "replicas": 1, "starting": 1}
     assert samples(families["motet_aggregator_cycle_used_ratio"]) == {"0": 0.25, "1": 0.0}
+    assert samples(families["motet_aggregator_link_used_ratio"]) == {"0": 0.5, "1": 0.0}
     phases = samples(families["motet_aggregation_jobs"])
     assert (phases["placed"], phases["profiling"], phases["waiting"]) == (1, 1, 0)
 

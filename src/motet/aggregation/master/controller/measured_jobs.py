@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from motet.aggregation.master.controller.placement import planned_homes, targets
+from motet.aggregation.master.state.link_times import link_times
 from motet.aggregation.master.state.pool_job import PoolJob
 from motet.aggregation.master.state.pool_state import PoolState
 from motet.aggregation.planner.job_profile import AggregationProfile
@@ -16,7 +15,8 @@ COPIES = 2
 """How many Aggregators update a tensor: its home and its replica. The planner counts the CPU time
 of both at the home; a replica is on the next Aggregator, which has that much room less."""
 _CHANGED_SHARE = 0.2
-"""A profile is replaced when the CPU time of the job's tensors differs by this share."""
+"""A profile is replaced when the CPU time of the job's tensors, or their time on links, differs by
+this share."""
 
 
 def plan_measured_job(state: PoolState, job: PoolJob) -> None:
@@ -42,22 +42,32 @@ def limit_of(state: PoolState, job: PoolJob) -> float:
 
 
 def recalibrate(state: PoolState) -> None:
-    """Replace the profiles of planned jobs whose tensors take another CPU time now."""
+    """Replace the profiles of planned jobs whose tensors take another CPU time or time on links
+    now.
+    """
     for job in state.jobs.values():
         if job.profile is None or planned_homes(state, job.number) is None or job.heirs:
             continue
-        now_ns = _tensor_ns(job, job.profile.iteration_ns)
-        known_ns = job.profile.work_ns
-        if abs(int(now_ns.sum()) - known_ns) > _CHANGED_SHARE * known_ns:
-            _replace_profile(state, job, replace(job.profile, tensor_ns=now_ns))
+        now = _measured_profile(state, job, job.profile.iteration_ns)
+        if _differs(now, job.profile):
+            _replace_profile(state, job, now)
+
+
+def make_room(state: PoolState) -> None:
+    """Place jobs anew that do not fit where they are: the pool goes on with stricter settings, or
+    the times on links, which are not saved, follow from other numbers of workers than before.
+    """
+    for job in state.jobs.values():
+        if planned_homes(state, job.number) is None or state.pool.has_room(job.number):
+            continue
+        assert job.profile is not None, "a planned job has a profile"
+        _replace_profile(state, job, job.profile)
 
 
 def _place_if_profiled(state: PoolState, job: PoolJob) -> None:
     if job.measured_steps < state.settings.profiled_steps or job.iteration_ns <= 0:
         return
-    servers = min(job.request.servers, len(job.homes))
-    tensor_ns = _tensor_ns(job, job.iteration_ns)
-    job.profile = AggregationProfile(job.iteration_ns, tensor_ns, servers, job.loss_limit)
+    job.profile = _measured_profile(state, job, job.iteration_ns)
     job.judged_from = job.steps[1] + state.settings.judged_steps
     state.pool = state.pool.after_arrival(job.number, job.profile)
 
@@ -74,9 +84,7 @@ def _judge(state: PoolState, job: PoolJob) -> None:
     exceeds = loss >= limit_of(state, job)
     if job.iteration_ns < job.profile.iteration_ns or (exceeds and _is_alone(state, job)):
         # Nothing but the job itself explains its speed.
-        tensor_ns = _tensor_ns(job, job.iteration_ns)
-        changed = replace(job.profile, iteration_ns=job.iteration_ns, tensor_ns=tensor_ns)
-        _replace_profile(state, job, changed)
+        _replace_profile(state, job, _measured_profile(state, job, job.iteration_ns))
     elif exceeds and state.pool.aggregators < state.settings.rules.most_aggregators:
         _spread(state, job)
 
@@ -102,6 +110,22 @@ def _replace_profile(state: PoolState, job: PoolJob, profile: AggregationProfile
     state.pool = state.pool.with_profile(job.number, profile)
     homes = planned_homes(state, job.number)
     job.added = tuple(each for each in job.added if homes is not None and each in homes)
+
+
+def _measured_profile(state: PoolState, job: PoolJob, iteration_ns: int) -> AggregationProfile:
+    """What the job needs now, with iterations of this duration."""
+    return AggregationProfile(
+        iteration_ns,
+        _tensor_ns(job, iteration_ns),
+        min(job.request.servers, len(job.homes)),
+        job.loss_limit,
+        link_times(job.request, len(job.schedule.ranks), state.settings.link_bps, iteration_ns),
+    )
+
+
+def _differs(now: AggregationProfile, known: AggregationProfile) -> bool:
+    now_ns, known_ns = now.needs_ns.sum(axis=1), known.needs_ns.sum(axis=1)
+    return bool((abs(now_ns - known_ns) > _CHANGED_SHARE * known_ns).any())
 
 
 def _tensor_ns(job: PoolJob, iteration_ns: int) -> Ints:

@@ -76,6 +76,7 @@ class MasterChild:
                 f"--loss-limit={settings.loss_limit}",
                 f"--period-s={settings.period_s}",
                 f"--on-demand={settings.on_demand}",
+                *([] if settings.link_bps is None else [f"--link-bps={settings.link_bps}"]),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -58,13 +58,14 @@ def run_master_process() -> None:
     parser.add_argument("--loss-limit", type=float, required=True)
     parser.add_argument("--period-s", type=float, required=True)
     parser.add_argument("--on-demand", type=int, required=True)
+    parser.add_argument("--link-bps", type=int)
     given = parser.parse_args()
     set_process_name("motet-pmaster")
     logging.basicConfig(level=logging.WARNING, format="pMaster: %(message)s")
     rules = ScalingRules(
         given.most_aggregators, on_demand=given.on_demand, loss_limit=given.loss_limit
     )
-    settings = MasterSettings(rules, period_s=given.period_s)
+    settings = MasterSettings(rules, period_s=given.period_s, link_bps=given.link_bps)
     _serve(PoolFolder(given.folder), settings, given.host)
 
 

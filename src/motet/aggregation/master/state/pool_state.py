@@ -27,7 +27,8 @@ class MasterSettings:
     speed counts. `period_s`: between two changes of the plan that no job asked for. `linger_s`: how
     long a job without workers is kept. `retry_s`: the pause after a failed operation. `silent_s`:
     an Aggregator that says nothing for so long is ended and replaced; several times as long if it
-    has the only copy of a tensor.
+    has the only copy of a tensor. `link_bps`: bits per second of the link of an Aggregator; None:
+    links are not limited.
     """
 
     rules: ScalingRules
@@ -37,6 +38,7 @@ class MasterSettings:
     linger_s: float = 10.0
     retry_s: float = 1.0
     silent_s: float = 5.0
+    link_bps: int | None = None
 
 
 @dataclass(eq=False)

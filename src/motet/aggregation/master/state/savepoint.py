@@ -21,6 +21,7 @@ from motet.aggregation.master.state.instructions import (
     SetCycleOn,
     SetWorkersOn,
 )
+from motet.aggregation.master.state.link_times import link_times
 from motet.aggregation.master.state.pool_job import PoolJob
 from motet.aggregation.master.state.pool_state import (
     AggregatorState,
@@ -37,7 +38,7 @@ from motet.aggregation.wire.pool_messages import JobAdmission, JoinJob
 
 @dataclass(frozen=True)
 class SavedProfile:
-    """An `AggregationProfile`."""
+    """An `AggregationProfile`; its times on links follow from the request and the settings."""
 
     iteration_ns: int
     tensor_ns: tuple[int, ...]
@@ -196,7 +197,6 @@ def _saved_job(job: PoolJob) -> SavedJob:
 
 
 def _restored_job(each: SavedJob, settings: MasterSettings, now_s: float) -> PoolJob:
-    profile = each.profile
     return PoolJob(
         each.number,
         each.request,
@@ -209,19 +209,25 @@ def _restored_job(each: SavedJob, settings: MasterSettings, now_s: float) -> Poo
         {tensor: set(found) for tensor, found in each.stale.items()},
         each.is_routed,
         each.version,
-        None
-        if profile is None
-        else AggregationProfile(
-            profile.iteration_ns,
-            np.array(profile.tensor_ns, np.int64),
-            profile.servers,
-            each.request.loss_limit,
-        ),
+        _restored_profile(each, settings.link_bps),
         each.added,
         judged_from=settings.judged_steps,
         missing_since_s=dict.fromkeys(each.schedule.ranks, now_s),
         empty_since_s=None if each.schedule.ranks else now_s,
         is_news=True,
+    )
+
+
+def _restored_profile(job: SavedJob, link_bps: int | None) -> AggregationProfile | None:
+    profile = job.profile
+    if profile is None:
+        return None
+    return AggregationProfile(
+        profile.iteration_ns,
+        np.array(profile.tensor_ns, np.int64),
+        profile.servers,
+        job.request.loss_limit,
+        link_times(job.request, len(job.schedule.ranks), link_bps, profile.iteration_ns),
     )
 
 

@@ -94,22 +94,28 @@ def _home_reason(state: PoolState, planned: _PlannedJob, job: PoolJob, row: int)
     assert homes is not None, "a planned job has homes"
     number = int(homes[row])
     place = int(planned.cluster.positions(np.array([number]))[0])
-    cycle_ns, free_ns = planned.estimated.cycle_ns[place], planned.estimated.free_ns[place]
+    cycle_ns = planned.estimated.cycle_ns[place]
     runs = cycle_ns // planned.iteration_ns
     share = runs * job.profile.tensor_ns[row] / cycle_ns
     kind = "spread after a measured loss" if number in job.added else "best fit"
     times = "once" if runs == 1 else f"{runs} times"
     return (
         f"{kind}: it runs {times} in the cycle of {_ms(int(cycle_ns))} and takes {share:.1%} of "
-        f"it; {free_ns / cycle_ns:.1%} are free"
+        f"it; {_free_shares(planned.estimated, place)}"
     )
+
+
+def _free_shares(estimated: Cycles, place: int) -> str:
+    """Of the cycle of an Aggregator; also of its link, where that is fuller."""
+    cpu, link = estimated.room_ns[:, place] / estimated.cycle_ns[place]
+    text = f"{cpu:.1%} are free"
+    return f"{text}, but only {link:.1%} of its link" if link < cpu else text
 
 
 def _other_reason(planned: _PlannedJob, job: PoolJob, row: int, place: int) -> str:
     assert job.profile is not None, "a planned job has a profile"
     number = planned.processes[place]
-    cycle_ns, free_ns = planned.estimated.cycle_ns[place], int(planned.estimated.free_ns[place])
-    needed_ns = int(cycle_ns // planned.iteration_ns * job.profile.tensor_ns[row])
+    cycle_ns = planned.estimated.cycle_ns[place]
     if planned.is_reserved[place]:
         return f"Aggregator {number}: a job that had lost too much speed is alone there"
     if not planned.estimated.is_within[place]:
@@ -117,9 +123,14 @@ def _other_reason(planned: _PlannedJob, job: PoolJob, row: int, place: int) -> s
             f"Aggregator {number}: in a cycle of {_ms(int(cycle_ns))} a job would lose as much of "
             "its speed as its limit, or more"
         )
-    if free_ns < needed_ns:
-        return f"Aggregator {number}: {_ms(max(free_ns, 0))} are free, {_ms(needed_ns)} are needed"
-    return f"Aggregator {number}: it has room too ({_ms(free_ns)}); nothing is moved without a need"
+    needs_ns = cycle_ns // planned.iteration_ns * job.profile.needs_ns[:, row]
+    room_ns = planned.estimated.room_ns[:, place]
+    for resource, free_ns, needed_ns in zip(("", " of its link"), room_ns, needs_ns, strict=True):
+        if free_ns < needed_ns:
+            free = f"{_ms(max(int(free_ns), 0))}{resource} are free"
+            return f"Aggregator {number}: {free}, {_ms(int(needed_ns))} are needed"
+    free = _ms(int(room_ns.min()))
+    return f"Aggregator {number}: it has room too ({free}); nothing is moved without a need"
 
 
 def _ms(duration_ns: int) -> str:

@@ -9,6 +9,7 @@ from motet.aggregation.master.controller.measured_jobs import limit_of, loss_of
 from motet.aggregation.master.controller.placement import planned_homes
 from motet.aggregation.master.state.pool_job import PoolJob
 from motet.aggregation.master.state.pool_state import AggregatorState, PoolState
+from motet.aggregation.wire.aggregator_control import CycleShare
 from motet.aggregation.wire.pool_views import AggregatorView, JobPhase, PoolJobView, PoolView
 
 
@@ -78,4 +79,12 @@ def _aggregator_view(state: PoolState, aggregator: AggregatorState) -> Aggregato
         sum(int(np.count_nonzero(job.replicas == number)) for job in state.jobs.values()),
         sum(each.memory_bytes for each in measured),
         aggregator.is_draining,
+        sum(_link_ns(state, share, number) for share in shares) / cycle_ns if cycle_ns else 0.0,
     )
+
+
+def _link_ns(state: PoolState, share: CycleShare, aggregator: int) -> int:
+    """Time on the link that the runs of a job take in the cycle of an Aggregator."""
+    job = state.jobs[share.job]
+    assert job.profile is not None, "a planned job has a profile"
+    return share.runs * int(job.profile.needs_ns[1, job.tensors_at(aggregator)].sum())

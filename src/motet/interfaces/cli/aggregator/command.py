@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _AGGREGATOR_COLUMNS = (
     *("number", "is_running", "cycle_ns", "used_share", "jobs", "tensors", "replicas"),
-    *("memory_bytes", "is_draining"),
+    *("memory_bytes", "is_draining", "link_share"),
 )
 _JOB_COLUMNS = (
     *("name", "phase", "workers", "servers", "tensors", "aggregators", "steps", "iteration_ns"),

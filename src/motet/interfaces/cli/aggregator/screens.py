@@ -13,23 +13,32 @@ from motet.interfaces.cli.shell.streams.visible import visible_text
 
 
 def aggregators_table(aggregators: Sequence[Mapping[str, Any]]) -> Table:
-    """A row per Aggregator."""
+    """A row per Aggregator; how busy their links are, if these are limited."""
     has_machines = any("machine" in each for each in aggregators)
-    columns = ("N", *(["MACHINE"] if has_machines else []), "STATE", "CYCLE", "USED", "TENSORS")
-    table = _table(*columns, "REPLICAS", "MEMORY", "JOBS")
+    has_links = any(each["link_share"] for each in aggregators)
+    table = _table(
+        *("N", *(["MACHINE"] if has_machines else []), "STATE", "CYCLE", "USED"),
+        *(["LINK"] if has_links else []),
+        *("TENSORS", "REPLICAS", "MEMORY", "JOBS"),
+    )
     for each in aggregators:
         table.add_row(
             str(each["number"]),
             *([Text(visible_text(each["machine"] or "-"))] if has_machines else []),
             _state(each),
             _ms(each["cycle_ns"] or None),
-            f"{each['used_share']:.0%}" if each["cycle_ns"] else "-",
+            _used(each, "used_share"),
+            *([_used(each, "link_share")] if has_links else []),
             str(each["tensors"]),
             str(each["replicas"]),
             f"{each['memory_bytes'] / 1e6:.1f} MB",
             Text(visible_text(", ".join(each.get("job_ids", each["jobs"])) or "-")),
         )
     return table
+
+
+def _used(aggregator: Mapping[str, Any], share: str) -> str:
+    return f"{aggregator[share]:.0%}" if aggregator["cycle_ns"] else "-"
 
 
 def _state(aggregator: Mapping[str, Any]) -> str:

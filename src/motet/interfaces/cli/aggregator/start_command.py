@@ -49,6 +49,12 @@ from motet.interfaces.cli.shell.streams.visible import echo_note
     "their measurement.",
 )
 @click.option(
+    "--bandwidth",
+    metavar="B",
+    help="Bandwidth of the link of an Aggregator, such as 10gbit: no Aggregator gets more traffic "
+    "than that. Default: links are not counted.",
+)
+@click.option(
     "--state-dir",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
@@ -56,7 +62,12 @@ from motet.interfaces.cli.shell.streams.visible import echo_note
     help="Addresses, secrets and log; a folder of this user alone. Default: one of this user.",
 )
 def start_pool_command(
-    most: int | None, loss_limit: float, period_s: float, on_demand: int, folder: Path | None
+    most: int | None,
+    loss_limit: float,
+    period_s: float,
+    on_demand: int,
+    bandwidth: str | None,
+    folder: Path | None,
 ) -> None:
     """Start a pool of Aggregators on this machine and keep it until Ctrl-C. It begins without
     Aggregators: they come and go with the jobs.
@@ -72,9 +83,12 @@ def start_pool_command(
     from motet.aggregation.master.processes.pool_settings import PoolSettings
     from motet.aggregation.wire.pool_address import ADDRESS_VARIABLE
     from motet.interfaces.cli.aggregator.default_pool import default_pool_folder
+    from motet.interfaces.cli.shell.option_types import link_rate
     from motet.interfaces.cli.shell.process.signals import raise_on_signals
 
-    settings = PoolSettings(most or os.cpu_count() or 1, loss_limit, period_s, on_demand)
+    most = most or os.cpu_count() or 1
+    link_bps = link_rate(bandwidth)
+    settings = PoolSettings(most, loss_limit, period_s, on_demand, link_bps=link_bps)
     place = PoolFolder((folder or default_pool_folder()).absolute())
     with raise_on_signals(), LocalPool(place, settings) as pool:
         click.echo(f"export {ADDRESS_VARIABLE}={place.address}")

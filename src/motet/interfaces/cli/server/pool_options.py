@@ -20,16 +20,22 @@ def pool_options(command: Callable[..., Any]) -> Callable[..., Any]:
         aggregators: int,
         loss_limit: float | None,
         queue_texts: tuple[str, ...],
+        bandwidth: str | None,
         **others: Any,
     ) -> Any:
         from motet.domain.errors import BadInput
 
         if aggregators:
-            pool = _pool(aggregators, loss_limit or LOSS_LIMIT, queue_texts)
+            pool = _pool(aggregators, loss_limit or LOSS_LIMIT, queue_texts, bandwidth)
             return command(*args, pool=pool, **others)
-        if loss_limit is not None or queue_texts:
-            name = "--queue-loss-limit" if queue_texts else "--loss-limit"
-            raise BadInput(f"{name}: of the pool of Aggregators; give --aggregators N, too")
+        given = {
+            "--queue-loss-limit": queue_texts,
+            "--loss-limit": loss_limit,
+            "--bandwidth": bandwidth,
+        }
+        for name, value in given.items():
+            if value not in (None, ()):
+                raise BadInput(f"{name}: of the pool of Aggregators; give --aggregators N, too")
         return command(*args, pool=None, **others)
 
     for option in reversed(_OPTIONS):
@@ -37,15 +43,17 @@ def pool_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def _pool(aggregators: int, loss_limit: float, queue_texts: tuple[str, ...]) -> Any:
-    from motet.interfaces.cli.shell.option_types import queue_loss_limits
+def _pool(
+    aggregators: int, loss_limit: float, queue_texts: tuple[str, ...], bandwidth: str | None
+) -> Any:
+    from motet.interfaces.cli.shell.option_types import link_rate, queue_loss_limits
     from motet.interfaces.cli.shell.server_extra import require_server_extra
 
     require_server_extra()
     from motet.aggregation.master.processes.pool_settings import PoolSettings
     from motet.interfaces.server.aggregation.pool_of_server import PoolOfServer
 
-    settings = PoolSettings(aggregators, loss_limit)
+    settings = PoolSettings(aggregators, loss_limit, link_bps=link_rate(bandwidth))
     return PoolOfServer(settings, queue_loss_limits(queue_texts))
 
 
@@ -71,5 +79,11 @@ _OPTIONS = (
         multiple=True,
         metavar="QUEUE=X",
         help="The same for the jobs of a queue; can be given several times.",
+    ),
+    click.option(
+        "--bandwidth",
+        metavar="B",
+        help="Bandwidth of the link of an Aggregator, such as 10gbit: no Aggregator gets more "
+        "traffic than that. Default: links are not counted.",
     ),
 )

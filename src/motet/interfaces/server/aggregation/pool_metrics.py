@@ -48,6 +48,9 @@ def pool_families(view: PoolView) -> Iterable[GaugeMetricFamily]:
     used = {str(each.number): each.used_share for each in running}
     text = "Share of the cycle of an Aggregator that its jobs use."
     yield _by("motet_aggregator_cycle_used_ratio", text, "aggregator", used)
+    busy = {str(each.number): each.link_share for each in running}
+    text = "Share of the cycle of an Aggregator in which its link is busy, if links are limited."
+    yield _by("motet_aggregator_link_used_ratio", text, "aggregator", busy)
     memory = {str(each.number): float(each.memory_bytes) for each in running}
     yield _by("motet_aggregator_memory_bytes", "Tensors and states.", "aggregator", memory)
     phases = Counter(each.phase for each in view.jobs)
