@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crowding_policy import Crowding
@@ -88,6 +88,11 @@ def test_jobs_of_a_group_are_on_the_same_machines_at_the_same_time(policy: Any, 
 @every_policy
 @settings(max_examples=examples(40))
 @given(rows=workloads, grace_s=st.integers(0, 5), crashes=st.lists(st.integers(0, 60), max_size=4))
+@example(
+    rows=[(0, 1, 1), (0, 12, 2), (0, 15, 2), (0, 14, 2), (0, 15, 2), (13, 4, 1)],
+    grace_s=1,
+    crashes=[],
+)
 def test_all_jobs_end_although_stops_take_time_and_some_crash(
     policy: Any, rows: Rows, grace_s: int, crashes: list[int]
 ) -> None:

@@ -235,3 +235,28 @@ def test_of_two_partners_that_wait_the_second_joins_the_first_whichever_that_is(
     assert requests.take() == [migrate(3, on(0, 4))]
     requests.resized(3)
     assert requests.take() == [start(2, on(0, 4))]
+
+
+def test_a_job_that_joins_a_waiting_group_where_it_is_takes_the_group_in() -> None:
+    """Job 1 waits for slots that job 2 had and keeps: a later decision puts both in one group."""
+    requests = with_running((2, on(0, 2)), (3, on(0, 2)), gpus=(4, 2))
+    requests.stop(3)
+    requests.start(start(1, on(0, 2)), (4,))
+    assert requests.take() == [Preempt(3)]
+    requests.start(migrate(2, on(0, 2)), (1,))
+    assert requests.take() == [start(1, on(0, 2)), migrate(2, on(0, 2))]
+
+
+def test_a_waiting_job_does_not_follow_a_partner_that_has_left_its_group() -> None:
+    """Job 2 gets slots of its own on the machine of which job 1 waits for others."""
+    requests = with_running((3, on(0, 2)), (4, on(0, 2)), gpus=(4, 2))
+    requests.stop(3)
+    requests.stop(4)
+    requests.start(start(2, on(0, 2)), (1,))
+    requests.start(start(1, on(0, 2)), (2,))
+    assert requests.take() == [Preempt(3), Preempt(4)]
+    requests.start(start(2, on(0, 2)), ())
+    requests.stopped(3)
+    assert requests.take() == [start(2, on(0, 2))]
+    requests.stopped(4)
+    assert requests.take() == [start(1, on(0, 2))]

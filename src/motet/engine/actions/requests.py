@@ -36,6 +36,7 @@ class Requests:
         self._stopping: set[int] = set()
         self._waiting: dict[int, tuple[Start | Migrate, Sequence[int]]] = {}
         self._ready: list[Action] = []
+        self._any_shared = False
 
     @property
     def are_settled(self) -> bool:
@@ -88,7 +89,7 @@ class Requests:
         twin._holds = {job: twins[id(hold)] for job, hold in self._holds.items()}
         twin._left = {job: twins[id(hold)] for job, hold in self._left.items()}
         twin._stopping, twin._waiting = set(self._stopping), dict(self._waiting)
-        twin._ready = [*self._ready]
+        twin._ready, twin._any_shared = [*self._ready], self._any_shared
         return twin
 
     def replace(self, other: Requests) -> None:
@@ -110,6 +111,9 @@ class Requests:
 
     def start(self, action: Start | Migrate, partners: Sequence[int]) -> None:
         """Request that the job runs. `partners`: the other jobs with the same GPUs."""
+        self._any_shared |= bool(partners)
+        if self._any_shared:
+            self._regroup_waiting(action.job, partners)
         self._waiting[action.job] = action, partners
 
     def is_issued(self, job: int) -> bool:
@@ -144,6 +148,13 @@ class Requests:
         self._release(job, self._left.pop(job, None))
 
     # -- slots -------------------------------------------------------------------------------------
+
+    def _regroup_waiting(self, job: int, partners: Sequence[int]) -> None:
+        """Jobs that wait for the same slots as before share them with this one, or not any more."""
+        for other, (action, known) in self._waiting.items():
+            if (job in known) != (other in partners):
+                left = tuple(each for each in known if each != job)
+                self._waiting[other] = action, (*left, job) if other in partners else left
 
     def _try(self, job: int) -> None:
         """Issue the action if its slots are free."""
