@@ -6,9 +6,9 @@ from collections.abc import Set
 
 from motet.aggregation.master.controller.arrivals import check_worker, joining_step, new_job
 from motet.aggregation.master.controller.measured_jobs import (
-    make_room,
     plan_measured_job,
     recalibrate,
+    refit,
 )
 from motet.aggregation.master.controller.operation_results import (
     forget_openings,
@@ -93,7 +93,7 @@ class PoolController:
             if each.endpoint and each.number not in running:
                 note_death(self.state, each.number)
         forget_openings(self.state)
-        make_room(self.state)
+        refit(self.state)
         under_way = list(self.state.operations.values())
         return [*again, *under_way, *self._lost_jobs(), *reconcile(self.state)]
 

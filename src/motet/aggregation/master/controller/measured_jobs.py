@@ -53,7 +53,7 @@ def recalibrate(state: PoolState) -> None:
             _replace_profile(state, job, now)
 
 
-def make_room(state: PoolState) -> None:
+def refit(state: PoolState) -> None:
     """Place jobs anew that do not fit where they are: the pool goes on with stricter settings, or
     the times on links, which are not saved, follow from other numbers of workers than before.
     """
