@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -127,14 +128,11 @@ class TensorCalls:
         if deadline_s is not None:
             slice_s = min(slice_s, deadline_s - time.monotonic())
         try:
-            call.wait(max(slice_s, 0.0))
+            _await_answer(call, max(slice_s, 0.0))
         except TimeoutError:
             if deadline_s is not None and time.monotonic() >= deadline_s:
                 raise
             self.look()
-        except Exception:  # `_conclude` handles it.
-            if not call.is_done:
-                raise
 
     def _read_arrived(self) -> None:
         """Read what has arrived from each Aggregator: one of whose tensors none is used any more
@@ -147,13 +145,8 @@ class TensorCalls:
             if not part.call.is_done
         }
         for call in calls.values():
-            try:
-                call.wait(0.0)
-            except TimeoutError:
-                continue
-            except Exception:  # `_conclude` handles it.
-                if not call.is_done:
-                    raise
+            with suppress(TimeoutError):
+                _await_answer(call, 0.0)
 
     def _conclude_arrived(self) -> None:
         """In the order of the requests, in which they are sent again."""
@@ -287,6 +280,17 @@ class TensorCalls:
                 for part in operation.parts
                 if part.endpoint in open_endpoints and not _is_lost(part.call)
             ]
+
+
+def _await_answer(call: Call, timeout_s: float) -> None:
+    """Raises TimeoutError; an error that is the answer is left to `_conclude`."""
+    try:
+        call.wait(timeout_s)
+    except TimeoutError:
+        raise
+    except Exception:
+        if not call.is_done:
+            raise
 
 
 def _is_lost(call: Call) -> bool:
