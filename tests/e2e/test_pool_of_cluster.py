@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from motet.interfaces.server_address import ServerAddress
 from motet.runtime.wire.codec import encode
 from motet.transport import Connection
 from pool_training import alone
-from ray_nodes import ray_nodes
+from ray_nodes import RayNodes, ray_nodes
 from waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
@@ -255,39 +255,39 @@ def test_a_pytorch_program_attaches_without_arguments(client: LiveClient, tmp_pa
     wait_until(lambda: pool(client)["jobs"] == [])
 
 
+@contextmanager
+def training_on(nodes: RayNodes, folder: Path) -> Iterator[tuple[LiveClient, Training]]:
+    """A server that has joined the nodes, and a job that trains on its pool, with replicas."""
+    options = ("--address", nodes.address, "--aggregators", "2")
+    with running_server(folder / "state", *options) as server:
+        client = LiveClient(ServerAddress.find(folder=server.folder))
+        training = Training(client, folder / "job")
+        wait_until(lambda: training.steps > 0)
+        wait_until(lambda: is_safe(client))
+        yield client, training
+
+
 @pytest.mark.soak
 def test_aggregators_are_on_all_machines_of_a_cluster(no_shared_ray: None, tmp_path: Path) -> None:
     del no_shared_ray
-    with ray_nodes(m1=1, m2=1) as nodes:
-        options = ("--address", nodes.address, "--aggregators", "2")
-        with running_server(tmp_path / "state", *options) as server:
-            client = LiveClient(ServerAddress.find(folder=server.folder))
-            training = Training(client, tmp_path / "job")
-            wait_until(lambda: training.steps > 0)
-            wait_until(lambda: is_safe(client))
-            assert client.job(training.job)["attempt_list"][0]["placement"] == {"m1": 1, "m2": 1}
-            machines = {each["number"]: each["machine"] for each in pool(client)["aggregators"]}
-            assert set(machines.values()) == {"m1", "m2"}
-            for each in client.tensors(training.job)["tensors"]:
-                assert machines[each["aggregator"]] != machines[each["replica"]]
-            training.finish(client)
-            wait_until(lambda: pool(client)["aggregators"] == [])
+    with ray_nodes(m1=1, m2=1) as nodes, training_on(nodes, tmp_path) as (client, training):
+        assert client.job(training.job)["attempt_list"][0]["placement"] == {"m1": 1, "m2": 1}
+        machines = {each["number"]: each["machine"] for each in pool(client)["aggregators"]}
+        assert set(machines.values()) == {"m1", "m2"}
+        for each in client.tensors(training.job)["tensors"]:
+            assert machines[each["aggregator"]] != machines[each["replica"]]
+        training.finish(client)
+        wait_until(lambda: pool(client)["aggregators"] == [])
 
 
 @pytest.mark.soak
 def test_aggregators_leave_a_node_that_ray_drains(no_shared_ray: None, tmp_path: Path) -> None:
     """As after the notice of a spot machine."""
     del no_shared_ray
-    with ray_nodes(m1=2, m2=2) as nodes:
-        options = ("--address", nodes.address, "--aggregators", "2")
-        with running_server(tmp_path / "state", *options) as server:
-            client = LiveClient(ServerAddress.find(folder=server.folder))
-            training = Training(client, tmp_path / "job")
-            wait_until(lambda: training.steps > 0)
-            wait_until(lambda: is_safe(client))
-            assert machines_of_aggregators(client) == {"m1", "m2"}
-            nodes.drain("m2", notice_s=600)
-            wait_until(lambda: machines_of_aggregators(client) == {"m1"})
-            training.goes_on()
-            wait_until(lambda: is_safe(client))
-            training.finish(client)
+    with ray_nodes(m1=2, m2=2) as nodes, training_on(nodes, tmp_path) as (client, training):
+        assert machines_of_aggregators(client) == {"m1", "m2"}
+        nodes.drain("m2", notice_s=600)
+        wait_until(lambda: machines_of_aggregators(client) == {"m1"})
+        training.goes_on()
+        wait_until(lambda: is_safe(client))
+        training.finish(client)
