@@ -23,13 +23,14 @@ class ServerAbsence:
     have another address."""
 
     def __init__(self, client: ApiRequests, tell: AbsenceListener | None, effect: str) -> None:
-        """`tell`: hears once per absence why, and its `effect`. None: no absence is endured."""
+        """`tell`: called once per absence, with its reason and its `effect`; None: an absence is an
+        error at once."""
         self._client, self._tell, self._effect = client, tell, effect
         self._since_s = math.inf
 
     def endure(self, error: Unreachable) -> None:
-        """Wait for a moment and look for the server. Raises `error` where nobody hears of it, and
-        when the server has been away for LONGEST_ABSENCE_S."""
+        """Wait for a moment and look for the server. Raises `error` without `tell`, and when the
+        server has been away for LONGEST_ABSENCE_S."""
         if self._tell is None:
             raise error
         if self._since_s == math.inf:
