@@ -1,4 +1,4 @@
-"""Options that say which server a command talks to."""
+"""Options that say which server a command talks to, and the note that it is away."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+
+from motet.interfaces.cli.shell.streams.visible import echo_note
 
 
 def with_client(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -23,6 +25,11 @@ def with_client(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*args, client=client, **others)
 
     return state_option(server_option(wrapped))
+
+
+def echo_absence(why: str) -> None:
+    """What a command that goes on meanwhile prints; see ServerAbsence."""
+    echo_note(f"motet: {why}")
 
 
 def server_option(command: Callable[..., Any]) -> Callable[..., Any]:

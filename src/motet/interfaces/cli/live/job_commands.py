@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from motet.domain.errors import ExitCode, MotetError, Unreachable, signal_exit_code
-from motet.interfaces.cli.live.connection import with_client
+from motet.interfaces.cli.live.connection import echo_absence, with_client
 from motet.interfaces.cli.live.job_lists.states_option import states_option
 from motet.interfaces.cli.live.server_names import job_argument, queue_option
 from motet.interfaces.cli.shell.option_groups import json_option
-from motet.interfaces.cli.shell.streams.visible import echo_note
 from motet.live.jobs.job_state import JobState
 
 if TYPE_CHECKING:
@@ -167,7 +166,7 @@ def _waited_for(
     """A job as soon as it has ended, or as it was last `found` at a time of the monotonic clock."""
     from motet.interfaces.api_access.server_absence import ServerAbsence
 
-    absence = ServerAbsence(client, _tell, f"until then this waits for job {job}")
+    absence = ServerAbsence(client, echo_absence, f"until then this waits for job {job}")
     while not JobState(found["state"]).is_final and (left_s := ends_s - time.monotonic()) > 0:
         try:
             found = client.wait(job, left_s)
@@ -176,10 +175,6 @@ def _waited_for(
         else:
             absence.end()
     return found
-
-
-def _tell(why: str) -> None:
-    echo_note(f"motet: {why}")
 
 
 def _echo_state(job: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from motet.interfaces.cli.live.connection import echo_absence
 from motet.interfaces.cli.shell.streams.terminal_output import LogFilter
 from motet.interfaces.cli.shell.streams.visible import echo_note
 
@@ -20,7 +21,7 @@ def print_log(client: LiveClient, job: str, *, rank: int, attempt: int, follow: 
     it is into a file or pipe, filtered on a terminal."""
     from motet.interfaces.live_cluster.log_reading import ProcessLog
 
-    log = ProcessLog(client, job, rank, tell=lambda why: echo_note(f"motet: {why}"))
+    log = ProcessLog(client, job, rank, tell=echo_absence)
     chunks = log.until_end(attempt) if follow else log.until_now(attempt)
     show = _print_filtered if sys.stdout.isatty() else _print_bytes
     for place, (number, found) in enumerate(groupby(chunks, lambda chunk: chunk.attempt)):

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from motet.domain.errors import Interrupted
+from motet.interfaces.cli.live.connection import echo_absence
 from motet.interfaces.cli.shell.process.signals import raise_on_signals
 from motet.interfaces.cli.shell.streams.terminal import is_live_terminal
-from motet.interfaces.cli.shell.streams.visible import echo_note, visible_text
+from motet.interfaces.cli.shell.streams.visible import visible_text
 from motet.interfaces.live_cluster.job_changes import OPEN_STATES, Row, WatchedJobs, looks
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def watch_jobs(
         except Interrupted as end:  # It is how a watch ends: no error to tell.
             raise SystemExit(end.exit_code) from end
     show = {"table": _print_line, "json": _print_json}.get(row_format) or _csv_printer(columns)
-    for changed in looks(client, watched, lambda why: echo_note(f"motet: {why}")):
+    for changed in looks(client, watched, echo_absence):
         for row in changed:
             show(row)
         sys.stdout.flush()
