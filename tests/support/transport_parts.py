@@ -53,10 +53,10 @@ def process_serving(secret: bytes, program: str = SERVE_FOREVER) -> Iterator[tup
 class FlakyProxy:
     """Forwards bytes to a server; its n-th connection breaks after `breaks[n]` bytes in total.
 
-    Connections beyond the list do not break.
+    None: it is silent until the client gives it up. Connections beyond the list do not break.
     """
 
-    def __init__(self, target: Endpoint, breaks: Sequence[int]) -> None:
+    def __init__(self, target: Endpoint, breaks: Sequence[int | None]) -> None:
         self._target = (target.host, target.port)
         self._breaks = list(breaks)
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -97,10 +97,16 @@ class FlakyProxy:
                 client, _ = self._listener.accept()
             except OSError:
                 return
+            self.connection_count += 1
+            end = self._breaks.pop(0) if self._breaks else 1 << 62
+            if end is None:
+                with client:
+                    while client.recv(4096):
+                        continue
+                continue
             server = socket.create_connection(self._target)
             self._socks += [client, server]
-            self.connection_count += 1
-            budget = [self._breaks.pop(0)] if self._breaks else [1 << 62]
+            budget = [end]
             for source, sink in ((client, server), (server, client)):
                 pump = threading.Thread(target=_pump, args=(source, sink, budget), daemon=True)
                 self._threads.append(pump)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from example_count import examples
-from motet.domain.errors import AuthenticationFailed, ConnectionLost
+from motet.domain.errors import AuthenticationFailed, ConnectionLost, Unreachable
 from motet.transport import Connection, Request, Server, new_secret
 from transport_parts import ECHO, FlakyProxy, echo, process_serving
 
@@ -80,6 +80,15 @@ def test_requests_arrive_at_least_once_and_in_order_whenever_the_connection_brea
     assert recorder.first_deliveries == list(range(REQUESTS))
     assert recorder.effects == Counter(range(REQUESTS))
     assert len(recorder.deliveries) <= REQUESTS + (WINDOW + 1) * proxy.connection_count
+
+
+def test_a_server_that_is_late_with_its_first_answer_is_waited_for_if_asked(secret: bytes) -> None:
+    with Server(echo, secret) as server, FlakyProxy(server.endpoint, [None, None]) as proxy:
+        with pytest.raises(Unreachable, match="in time"):
+            Connection(proxy.endpoint, secret)
+        with Connection(proxy.endpoint, secret, first_answer_s=100.0) as connection:
+            assert connection.request(ECHO, b"late").meta == b"late"
+        assert proxy.connection_count == 3
 
 
 def test_a_sending_thread_reconnects_without_a_reader(secret: bytes) -> None:

@@ -44,6 +44,8 @@ class Connection:
     shared memory for payloads between processes of one host; by default the connection creates its
     own. `shared_memory=False` disables the same-host backend. `retry_for_s`: how long to try to
     reconnect after the connection breaks; requests may then arrive twice (see `client.session`).
+    `first_answer_s`: how long to wait for a server that accepts the first connection but is too
+    busy to answer; 0: for one attempt. One that refuses it is not waited for.
     `connectors`: other ways to reach the server, the fastest first, instead of the built-in
     backends. `use`: of the machine's link, if several jobs share it; every request travels in the
     lane that it names. Raises Unreachable if no server answers now, AuthenticationFailed.
@@ -58,6 +60,7 @@ class Connection:
         arena: Arena | None = None,
         shared_memory: bool = True,
         retry_for_s: float = RETRY_FOR_S,
+        first_answer_s: float = 0.0,
         connectors: Sequence[Connector] | None = None,
         use: LinkUse | None = None,
     ) -> None:
@@ -73,9 +76,8 @@ class Connection:
             )
         self._lane = None if use is None else use.lane
         self._election = ReaderElection()
-        self._session = Session(
-            Dialler(endpoint, secret, identity, connectors), retry_for_s, self._election.notify
-        )
+        dialler = Dialler(endpoint, secret, identity, connectors)
+        self._session = Session(dialler, retry_for_s, self._election.notify, first_answer_s)
 
     @property
     def endpoint(self) -> Endpoint:

@@ -29,11 +29,18 @@ _LONGEST_PAUSE_S = 0.5
 class Session:
     """Sends calls over the current stream and replaces it when it breaks. Thread-safe.
 
-    `retry_for_s`: how long to try to reconnect. `on_end` is called once the session has ended
-    for good and all its calls have failed. Raises Unreachable, AuthenticationFailed.
+    `retry_for_s`: how long to try to reconnect. `first_answer_s`: how long a server that does not
+    refuse the first connection may leave it without an answer. `on_end` is called once the session
+    has ended for good and all its calls have failed. Raises Unreachable, AuthenticationFailed.
     """
 
-    def __init__(self, dialler: Dialler, retry_for_s: float, on_end: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        dialler: Dialler,
+        retry_for_s: float,
+        on_end: Callable[[], None],
+        first_answer_s: float = 0.0,
+    ) -> None:
         self._dialler = dialler
         self._retry_for_s = retry_for_s
         self._on_end = on_end
@@ -45,7 +52,7 @@ class Session:
         self._broken_since_s: float | None = None
         self._end: MotetError | None = None
         self._pinger: Pinger | None = None
-        self.stream = self._first_stream()
+        self.stream = self._first_stream(first_answer_s)
         if self.stream.can_ping:
             self._pinger = Pinger(self.ping)
 
@@ -151,13 +158,19 @@ class Session:
             stream.send(operation, call)
         self._broken_since_s = None
 
-    def _first_stream(self) -> RequestStream:
-        """Open a stream; try again if a busy server dropped the handshake."""
+    def _first_stream(self, answer_s: float) -> RequestStream:
+        """Open a stream; try again if a busy server dropped the handshake, or was late for it."""
+        give_up_s = time.monotonic() + answer_s
         for attempt in itertools.count(1):
             try:
                 return self._open_stream()
             except OSError as error:
-                if isinstance(error, ConnectionResetError) and attempt < _FIRST_ATTEMPTS:
+                is_dropped = isinstance(error, ConnectionResetError)
+                is_early = time.monotonic() < give_up_s
+                if is_dropped and attempt < _FIRST_ATTEMPTS:
+                    continue
+                if is_early and (is_dropped or isinstance(error, TimeoutError)):
+                    self._closing.wait(_FIRST_PAUSE_S)
                     continue
                 raise Unreachable(
                     f"no server answers at {self._dialler.endpoint}: {error}; "

@@ -28,7 +28,9 @@ from motet.runtime.wire.codec import decode, encode
 from motet.runtime.wire.errors import BadMessage
 from motet.transport import Connection, Endpoint, Request, Server
 
-_RETRY_FOR_S = 2.0
+_RETRY_FOR_S, _FIRST_ANSWER_S = 2.0, 120.0
+"""The first process of the gang loads data and compiles when its members join: on a busy machine
+its answer comes late. One that has died refuses, and the gang is then ended from outside."""
 
 
 class _Calls:
@@ -104,7 +106,12 @@ def serve_member(
 
 def _joined(address: ControllerAddress, message: Join) -> Part:
     """Wait for the answer, which comes at the end. Raises Unreachable."""
-    with Connection(address.endpoint, address.secret, retry_for_s=_RETRY_FOR_S) as controller:
+    with Connection(
+        address.endpoint,
+        address.secret,
+        retry_for_s=_RETRY_FOR_S,
+        first_answer_s=_FIRST_ANSWER_S,
+    ) as controller:
         head, _ = encode(message)
         reply = controller.request(GangRequest.JOIN, head)
         return decode(Part, reply.meta, reply.payload)
