@@ -18,7 +18,7 @@ def test_all_jobs_of_the_demo_succeed(tmp_path: Path) -> None:
 
     assert (ended.code, ended.left_running) == (0, {}), ended.err
     document = json.loads(ended.out)
-    assert [job["state"] for job in document["jobs"]] == ["SUCCEEDED"] * 12
+    assert [job["state"] for job in document["jobs"]] == ["SUCCEEDED"] * 12, ended.err
     assert document["other_mean_jct_s"] is not None
     assert sum(job["preemptions"] for job in document["jobs"]) > 0
 

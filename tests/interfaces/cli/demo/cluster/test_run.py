@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from motet.domain.errors import JobFailed
 from motet.interfaces.cli.demo.cluster.run import DemoOptions, run_cluster_demo
 from motet.interfaces.demo_jobs.demonstrations import DEMONSTRATIONS, shared_workload
 from motet.interfaces.demo_jobs.workload import Arrival, demo_workload
@@ -49,6 +50,29 @@ def test_all_jobs_succeed_and_fifo_is_compared(
     )
     assert told.startswith("web page  http://127.0.0.1:")
     assert "digits has succeeded" in told
+
+
+def test_a_failed_job_leaves_its_log_and_is_the_error_of_the_demo(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = ["sh", "-c", "echo began; echo 'OSError: the disk is on fire' >&2; exit 3"]
+    good, bad = (
+        {"name": name, "run": run, "workdir": str(tmp_path)}
+        for name, run in (("good", ["true"]), ("bad", script))
+    )
+    out, demo = RunFolder(tmp_path / "out"), DEMONSTRATIONS["tiresias-las"]
+    arrivals = [Arrival(0, good), Arrival(0, bad)]
+
+    with pytest.raises(JobFailed) as failed:
+        run_cluster_demo(tmp_path / "server", demo, arrivals, out, DemoOptions(as_json=True))
+
+    log = tmp_path / "out" / "bad.log"
+    assert str(failed.value).startswith("1 job of the demo failed; bad: ")
+    assert "the disk is on fire" in str(failed.value)
+    assert str(failed.value).endswith(f"({log})")
+    assert log.read_text() == "began\nOSError: the disk is on fire\n"
+    states = {each["name"]: each["state"] for each in json.loads(capfd.readouterr()[0])["jobs"]}
+    assert states == {"good": "SUCCEEDED", "bad": "FAILED"}
 
 
 @pytest.mark.soak

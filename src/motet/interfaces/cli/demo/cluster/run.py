@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
+from motet.interfaces.cli.demo.cluster.failures import keep_logs_of_failures
 from motet.interfaces.cli.demo.cluster.progress import DemoProgress
 from motet.interfaces.cli.demo.cluster.results import DemoResults
 from motet.interfaces.cli.demo.cluster.screen import MAX_WIDTH, ClusterScreen
@@ -52,7 +53,8 @@ def run_cluster_demo(
 ) -> None:
     """Run jobs on a cluster inside this machine, and print what became of them.
 
-    `folder`: for the state of the server, new. Raises MotetError.
+    `folder`: for the state of the server, new. Raises MotetError; JobFailed after the results if a
+    job has not succeeded.
     """
     began_s = time.perf_counter()
     with demo_server(folder, demo.cluster, demo.policy, demo.settings) as client:
@@ -61,6 +63,7 @@ def run_cluster_demo(
         screen = ClusterScreen(progress, client.url)
         out.write_text(PICTURE, _run_all(client, arrivals, progress, screen, options))
         pages = [client.job(job["id"]) for job in progress.jobs]
+        failure = keep_logs_of_failures(client, pages, out)
         replay = None if demo.other is None else client.what_if(demo.other, {})
         results = DemoResults.of(demo.policy, pages, replay, time.perf_counter() - began_s)
         out.write_json(RESULTS, results.as_dict())
@@ -68,6 +71,8 @@ def run_cluster_demo(
         if options.keep:
             echo_note(f"the server runs on until Ctrl-C: {client.url}")
             Event().wait()
+    if failure is not None:
+        raise failure
 
 
 def _run_all(
