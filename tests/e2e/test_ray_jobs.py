@@ -222,7 +222,8 @@ def test_jobs_of_a_lost_machine_continue_elsewhere_when_its_processes_are_dead(
         counts_on(server, job, 7)
         nodes.remove("lost")
         wait_until(lambda: client.job(job)["state"] == "PENDING")
-        assert server.shepherds() == []
+        assert server.job_processes() == []
+        wait_until(lambda: server.shepherds() == [])  # They end after their processes.
         nodes.add("new", 3)
         found = ended(client, job)
         assert found["state"] == "SUCCEEDED"
