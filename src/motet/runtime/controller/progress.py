@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 from motet.domain.errors import BadInput, JobFailed
@@ -10,7 +9,12 @@ from motet.runtime.controller.checkpoints.checkpoint import Checkpoint, KeptChec
 from motet.runtime.controller.checkpoints.folder import CheckpointFolder
 from motet.runtime.core.convergence import Convergence, has_converged
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.reporting.reports import EpochReport, ReconfigurationReport, Recovery
+from motet.runtime.core.reporting.reports import (
+    EpochReport,
+    ReconfigurationReport,
+    Recovery,
+    last_residual,
+)
 
 
 @dataclass
@@ -67,13 +71,13 @@ class Progress:
 
     def convergence(self, measure: str, options: TrainOptions) -> Convergence | None:
         """At the end of training; None if `tol` is 0."""
-        residual = self.reports[-1].residual if self.reports else math.inf
+        residual = last_residual(self.reports)
         return Convergence.after(measure, residual, options.tol, self._is_enough(options))
 
     def _stops_early(self, options: TrainOptions) -> bool:
         if self._is_enough(options):
             return True
-        return bool(self.reports) and has_converged(self.reports[-1].residual, options.tol)
+        return has_converged(last_residual(self.reports), options.tol)
 
     def _is_enough(self, options: TrainOptions) -> bool:
         return options.until is not None and options.until.met(self.losses)

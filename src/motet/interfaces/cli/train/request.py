@@ -41,7 +41,7 @@ from motet.runtime.core.options import (
     Stragglers,
     TrainOptions,
 )
-from motet.runtime.core.reporting.reports import TrainResult
+from motet.runtime.core.reporting.reports import TrainResult, last_residual
 from motet.runtime.core.rows import Rows
 
 
@@ -160,7 +160,7 @@ def check_request(
             f"nothing is left to train: the checkpoint already has {options.epochs} epochs; "
             "raise --epochs to train on"
         )
-    elif resumed is not None and has_converged(resumed.reports[-1].residual, options.tol):
+    elif resumed is not None and has_converged(last_residual(resumed.reports), options.tol):
         progress.remark(
             f"nothing is left to train: training had converged after {resumed.epoch_count} "
             f"epochs (tol={options.tol:g}); set a smaller tol to train on"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from motet.domain.reconfiguration import RoleCounts
@@ -99,6 +99,12 @@ class EpochReport:
     def instances_per_s(self) -> float:
         """Training throughput over all workers."""
         return self.instances / self.wall_s if self.wall_s > 0 else 0.0
+
+
+def last_residual(reports: Sequence[EpochReport]) -> float:
+    """The residual after the last of these epochs; infinite before the first one has ended, as in a
+    job that was suspended within it."""
+    return reports[-1].residual if reports else math.inf
 
 
 @dataclass(frozen=True)
