@@ -64,6 +64,7 @@ def test_the_error_for_a_saved_model_names_load(poisson_regression: Any, tmp_pat
     assert "did you mean" not in str(caught.value)
 
 
+@pytest.mark.soak
 @pytest.mark.cluster
 def test_sparse_features_train_on_a_cluster(poisson_regression: Any, tmp_path: Path) -> None:
     X, y = sparse_visits()

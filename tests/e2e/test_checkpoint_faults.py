@@ -102,6 +102,7 @@ def test_a_folder_that_becomes_read_only_ends_the_run_which_can_be_resumed(tmp_p
     assert_goes_on(folder)
 
 
+@pytest.mark.soak
 def test_a_disk_that_becomes_full_ends_the_run_which_can_be_resumed(disk: SmallDisk) -> None:
     folder = disk.path / "run"
     running = training(folder)

@@ -101,6 +101,7 @@ def test_before_the_first_checkpoint_there_is_nothing_to_continue(tmp_path: Path
     assert err.splitlines()[-1].startswith(begin)
 
 
+@pytest.mark.soak
 @pytest.mark.cluster
 @pytest.mark.parametrize(("moment", "number"), MOMENTS_OF_RAY, ids=str)
 def test_a_signal_ends_ray_as_well(moment: str, number: signal.Signals) -> None:

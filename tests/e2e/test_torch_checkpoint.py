@@ -83,6 +83,7 @@ def _assert_learned(weights: list[list[float]], path: Path) -> None:
         assert found == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.soak
 def test_a_suspended_job_continues_with_its_step_and_a_killed_one_with_its_last_regular_checkpoint(
     client: LiveClient, tmp_path: Path, weights: list[list[float]]
 ) -> None:

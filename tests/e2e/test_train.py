@@ -133,6 +133,7 @@ def test_one_configuration_gives_the_same_model_bit_for_bit(
     assert trained(local_cluster, "nmf", 3, 2).model_sha256 == shared("nmf").model_sha256
 
 
+@pytest.mark.soak
 def test_the_number_of_threads_of_the_command_does_not_change_the_model() -> None:
     """The command is a new process: it has to load NumPy with that many threads."""
     command = (sys.executable, "-m", "motet.interfaces.cli", "train", "mlr", "--data", "digits")

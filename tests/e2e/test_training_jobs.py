@@ -107,6 +107,7 @@ def test_a_training_that_is_disturbed_again_and_again_ends_with_the_model_of_an_
     assert outcomes == ["lost", "lost", "lost", "stopped", "succeeded"]
 
 
+@pytest.mark.soak
 def test_the_secret_of_a_gang_is_for_its_user_while_it_trains(
     client: LiveClient, server: LiveServer, tmp_path: Path
 ) -> None:
@@ -121,6 +122,7 @@ def test_the_secret_of_a_gang_is_for_its_user_while_it_trains(
     assert not (gang / "secret").exists()
 
 
+@pytest.mark.soak
 def test_a_training_keeps_its_input_on_disk(client: LiveClient) -> None:
     values = {**JOB, "app": "kmeans", "workers": 2, "epochs": 3, "spill": 1}
     record = record_of(ended(client, client.submit(values)["id"]))
@@ -138,6 +140,7 @@ def test_an_error_of_the_training_is_in_its_log_and_fails_the_job(client: LiveCl
     assert b"no-such-folder/file.csv" in log
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_a_training_with_auto_is_driven_by_the_autotuner(client: LiveClient) -> None:
     data, epochs = "synthetic-classification:rows=8000,features=50,classes=20", 20

@@ -53,6 +53,7 @@ def test_numbers_of_numpy_are_whole_numbers(cluster: Cluster) -> None:
     assert (document.workers, document.servers, document.epochs) == (2, 1, 2)
 
 
+@pytest.mark.soak
 def test_jobs_that_take_turns_end_with_the_same_models() -> None:
     """Two jobs with unlike steps; the third is killed in the middle of its turns."""
     penalties = (0.0, 1e-2)

@@ -233,6 +233,7 @@ def test_no_experiment_is_as_badly_off_as_under_tiresias(seed: int) -> None:
     assert fairness(themis).max() <= 0.75 * fairness(las).max()
 
 
+@pytest.mark.soak
 def test_searches_end_more_fairly_than_under_tiresias() -> None:
     worst: dict[str, list[float]] = {"themis": [], "tiresias-las": []}
     for seed in range(2):

@@ -26,6 +26,7 @@ def started(folder: Path, epochs: int) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.soak
 def test_a_stopped_network_continues_with_the_epoch_after(tmp_path: Path) -> None:
     process = started(tmp_path, 100_000)
     assert process.stdout is not None

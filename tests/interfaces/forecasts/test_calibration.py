@@ -124,6 +124,7 @@ def coverage(folder: Path, policy: str, seeds: range, of: Predictions = predicte
     return float(np.mean(inside))
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_most_starts_are_within_their_ranges(tmp_path: Path) -> None:
     """Ranges of one workload hold more or less than nine tenths: starts in one backlog depend on

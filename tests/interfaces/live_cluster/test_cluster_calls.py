@@ -95,6 +95,7 @@ def test_the_policy_and_its_parameters_are_changed(cluster: motet.Client) -> Non
         cluster.set_policy("fifi")
 
 
+@pytest.mark.soak
 def test_a_dry_run_submits_nothing_and_tells_the_start(cluster: motet.Client) -> None:
     before = len(cluster.jobs())
     running = cluster.submit(run="sleep 1000", processes=4, duration_s=1000)

@@ -110,6 +110,7 @@ def test_a_job_that_is_resumed_is_followed_from_attempt_to_attempt(client: LiveC
     assert [chunk.attempt for chunk in chunks] == [3]
 
 
+@pytest.mark.soak
 def test_a_followed_log_goes_on_when_the_server_is_started_again(server: LiveServer) -> None:
     told: list[str] = []
     with LiveClient(ServerAddress.find(folder=server.folder)) as client:

@@ -38,6 +38,7 @@ def _visited(how: str) -> dict[str, int]:
     return found
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="3.14 has no full collections by itself")
 def test_no_collection_visits_a_state_that_grows() -> None:
     short = _visited("short")

@@ -33,6 +33,7 @@ def submitted(client: LiveClient, name: str) -> str:
     return str(client.submit(values)["id"])
 
 
+@pytest.mark.soak
 def test_a_running_job_survives_an_edited_and_a_deleted_policy(
     server: LiveServer, tmp_path: Path
 ) -> None:

@@ -82,6 +82,7 @@ def test_all_built_in_policies_have_one_word() -> None:
     assert result.policies == list(built_in_policies())
 
 
+@pytest.mark.soak
 def test_a_class_of_a_script_has_its_own_name_and_simulates_in_other_processes() -> None:
     result = simulate(workload_of(QUEUE_OF_THREE), "1x2", [Reversed, Fifo()], processes=2, limit=7)
     assert result.policies == ["Reversed", "fifo"]

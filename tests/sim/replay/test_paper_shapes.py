@@ -48,6 +48,7 @@ def test_least_attained_service_beats_yarn_by_over_half_the_measured_factor() ->
     assert np.mean(medians) >= 15  # 27
 
 
+@pytest.mark.soak
 def test_without_durations_the_order_is_that_of_the_production_trace(
     averages_s: dict[str, float],
 ) -> None:

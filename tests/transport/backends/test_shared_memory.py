@@ -110,6 +110,7 @@ def test_memory_that_a_lost_server_may_still_write_to_is_not_reused(secret: byte
     assert arena.empty(MB).ctypes.data != address
 
 
+@pytest.mark.soak
 def test_two_processes_share_memory_over_many_segments(secret: bytes) -> None:
     arena = Arena(segment_bytes=MB, keep_bytes=0)
     with (

@@ -157,6 +157,7 @@ def test_eight_clients_use_three_servers_at_once(secret: bytes) -> None:
     assert totals.tolist() == [8 * 5 * 41_001] * 3
 
 
+@pytest.mark.soak
 def test_no_thread_or_descriptor_remains_after_many_connections(secret: bytes) -> None:
     def descriptors() -> int:
         return len(os.listdir("/proc/self/fd"))

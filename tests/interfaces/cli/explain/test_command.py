@@ -169,6 +169,7 @@ def test_a_log_needs_a_folder(tmp_path: Path) -> None:
         simulate(tmp_path, "fifo", out=None)
 
 
+@pytest.mark.soak
 def test_the_log_is_the_same_in_one_process_and_in_several(tmp_path: Path) -> None:
     alone, together = (
         simulate(

@@ -36,6 +36,7 @@ def coverage(server: LiveServer) -> dict[str, Any]:
     return json.loads(run(server, "explain", "--coverage", "--json"))["coverage"] or {"known": 0}
 
 
+@pytest.mark.soak
 def test_a_waiting_job_is_expected_to_start_when_the_one_before_it_ends(tmp_path: Path) -> None:
     job = {"name": "job", "workdir": "/", "processes": 2}
     with (

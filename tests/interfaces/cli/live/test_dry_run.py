@@ -70,6 +70,7 @@ def test_the_text_says_when_and_whom(server: LiveServer) -> None:
         submit(server, "--processes", "4", "--", "true")
 
 
+@pytest.mark.soak
 @pytest.mark.cluster
 def test_an_array_and_a_job_after_others_are_foreseen(server: LiveServer, tmp_path: Path) -> None:
     grid = {"array": "0-2%1", "duration_s": 60}

@@ -400,6 +400,7 @@ def test_a_training_from_options_to_its_results(run: Shell, tmp_path: Path) -> N
     assert found["results"] in screen.replace("\n", "")
 
 
+@pytest.mark.soak
 def test_a_training_on_a_table_of_ones_own(run: Shell, tmp_path: Path) -> None:
     table = tmp_path / "mine.csv"
     table.write_text("id,x,y\n" + "".join(f"p{n},{n % 7},{2 * (n % 7)}\n" for n in range(50)))

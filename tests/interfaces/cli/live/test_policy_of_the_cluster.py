@@ -68,6 +68,7 @@ POLICIES = {"own": Own}
 """
 
 
+@pytest.mark.soak
 def test_a_policy_that_fails_is_told_everywhere_and_replaced_after_a_restart(
     server: LiveServer, tmp_path: Path
 ) -> None:

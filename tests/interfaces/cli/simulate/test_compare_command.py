@@ -314,6 +314,7 @@ def test_json_and_another_output_exclude_each_other(tmp_path: Path) -> None:
     assert compared(folder, "-o", "table").stdout == compared(folder).stdout
 
 
+@pytest.mark.soak
 def test_figures_of_quality_are_drawn_where_jobs_learn(tmp_path: Path) -> None:
     compared(store_elastic(tmp_path / "runs", "fair", "fifo"), "--out", tmp_path / "out")
     compared(store(tmp_path / "rigid", "fifo"), "--out", tmp_path / "plain")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from motet.domain.units import SECOND_US
 from motet.interfaces.forecasts.draws.later_submissions import (
@@ -56,6 +57,7 @@ def test_a_pause_makes_further_submissions_less_probable() -> None:
         assert min(first_us) > NOW_US
 
 
+@pytest.mark.soak
 def test_submissions_go_on_for_as_long_again_in_half_of_the_futures() -> None:
     """Gott's principle; twenty gaps, so that the age is that of the period."""
     found = latest(*range(20, -1, -1))

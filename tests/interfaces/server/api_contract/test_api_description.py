@@ -77,6 +77,7 @@ def check_operations(
     return statuses
 
 
+@pytest.mark.soak
 def test_answers_are_as_the_document_says(described: schemathesis.BaseSchema) -> None:
     statuses = check_operations(described, 12, 0)
     assert min(statuses[200], statuses[404], statuses[422]) > 20, statuses

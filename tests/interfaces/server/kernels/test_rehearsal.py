@@ -51,13 +51,8 @@ def _run(program: str, policy: str, folder: Path, cache: Path) -> set[Path]:
     return {*cache.rglob("*.nbc")}
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        pytest.param(name, marks=() if name == "tiresias-las" else pytest.mark.soak)
-        for name in built_in_policies()
-    ],
-)
+@pytest.mark.soak
+@pytest.mark.parametrize("policy", [*built_in_policies()])
 def test_a_rehearsed_policy_compiles_nothing_in_the_server(policy: str, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     rehearsed = _run(_REHEARSAL, policy, tmp_path / "first", cache)

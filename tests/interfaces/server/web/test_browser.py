@@ -139,6 +139,7 @@ def test_open_pages_follow_the_cluster(window: Window, client: LiveClient) -> No
     assert window.tab.evaluate("window.isTheSamePage")
 
 
+@pytest.mark.soak
 def test_eight_tabs_share_one_stream(window: Window, client: LiveClient) -> None:
     streams: list[str] = []
     window.context.on(
@@ -303,6 +304,7 @@ def test_loss_and_times_of_a_training_are_drawn(window: Window, client: LiveClie
     assert_kept_drawn(window.tab, "loss")
 
 
+@pytest.mark.soak
 def test_a_replay_is_started_by_keyboard_and_its_page_follows(
     narrow: Window, window: Window, client: LiveClient
 ) -> None:

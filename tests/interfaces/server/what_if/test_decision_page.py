@@ -49,6 +49,7 @@ def rounds(browser: httpx.Client) -> list[str]:
     return re.findall(r'href="(/decisions/\d+)"', browser.get("/decisions").text)
 
 
+@pytest.mark.soak
 def test_a_decision_is_replayed_from_its_page(browser: httpx.Client) -> None:
     place = rounds(browser)[-1]
     before = browser.get(place).text

@@ -117,6 +117,7 @@ class Chaos(TrainObserver):
             self._random.choice(executor_processes()).kill()
 
 
+@pytest.mark.soak
 def test_kills_during_reconfigurations_do_not_change_the_model(local_cluster: LocalCluster) -> None:
     expected = trained_locally(epochs=30, batch_size=5)
     recoveries = 0

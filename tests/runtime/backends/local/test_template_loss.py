@@ -95,6 +95,7 @@ def test_a_job_starts_although_the_template_was_killed_before(cluster: LocalClus
     assert result.model_sha256 == expected.model_sha256
 
 
+@pytest.mark.soak
 def test_all_jobs_of_a_cluster_go_on_with_one_new_template(cluster: LocalCluster) -> None:
     expected = train(cluster)
     both_train = threading.Barrier(2, timeout=TIMEOUT_S)

@@ -151,6 +151,7 @@ def test_without_a_whole_checkpoint_the_error_names_the_problem_and_the_remedy(
     assert message.endswith("; give --overwrite instead of --resume to train from the beginning")
 
 
+@pytest.mark.soak
 def test_every_byte_of_a_manifest_and_of_its_digests_is_protected(tmp_path: Path) -> None:
     for epoch_count in (1, 2):
         folder(tmp_path).write(checkpoint(epoch_count))

@@ -37,6 +37,7 @@ def trained(cluster: LocalCluster, share: float | None) -> str:
     return result.model_sha256
 
 
+@pytest.mark.soak
 def test_a_job_that_evaluates_a_copy_of_a_model_of_over_half_the_memory_ends(
     group: LimitedGroup,
 ) -> None:

@@ -69,6 +69,7 @@ def test_an_error_keeps_its_exit_code(tmp_path: Path, streams: str) -> None:
     assert motet(tmp_path, MISSING, streams).returncode == 2
 
 
+@pytest.mark.soak
 @pytest.mark.cluster
 @pytest.mark.parametrize(
     ("streams", "code"),

@@ -57,6 +57,7 @@ def lane(page: httpx.Client, job: str, minutes: int = 60) -> str:
     return found[0] if found else ""
 
 
+@pytest.mark.soak
 def test_a_known_future_is_hatched(client: LiveClient, page: httpx.Client) -> None:
     runs = submit(client, "runs", duration_s=300, processes=2)
     waits = submit(client, "waits", duration_s=300)
