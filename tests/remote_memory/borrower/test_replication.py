@@ -150,6 +150,7 @@ def test_pages_written_during_repairs_are_right_on_every_lender(tmp_path: Path) 
         store = memory.store
         with Writers(memory) as writers:
             for _ in range(8):
+                wait_until(lambda: len(store.mapped_by_lender()) > 0)
                 for lender in list(store.mapped_by_lender()):
                     memory.lost(lender)
                     wait_until(lambda: not store.lacking_copies())
