@@ -117,6 +117,7 @@ def test_a_lender_whose_message_fails_here_is_tried_again(
     link: LenderLink, events: HeldEvents, held: list[Request]
 ) -> None:
     message = EvictSlabs((SlabKey(MAPPING.token, MAPPING.generation),))
+    wait_until(lambda: held)
     held[0].reply(message.kind, message.encode())
     wait_until(lambda: events.times_reached == 2)
     assert events.times_lost == 1
