@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import gc
 import mmap
+import os
+import subprocess
+import sys
 
 import numpy as np
+import pytest
 
 from motet.transport import Arena
 from motet.transport.backends.lease import Lease
@@ -45,3 +49,69 @@ def test_staging_memory_is_never_used_again() -> None:
     lease.abandon([], [memory])
     others = [arena.find(arena.empty(MB).data) for _ in range(8)]
     assert target not in others
+
+
+def resident_bytes(arena: Arena) -> int:
+    """Of all segments."""
+    descriptors = [arena.segment(number).descriptor for number in arena.segment_numbers]
+    return sum(os.fstat(each).st_blocks * 512 for each in descriptors)
+
+
+def test_a_destination_takes_no_memory_once_nothing_refers_to_it() -> None:
+    arena = Arena()
+    array = arena.empty(4 * MB)
+    array[:] = 1
+    lease = Lease(arena)
+    lease.targets([array[MB : 2 * MB].data], MB)
+    lease.abandon([], [array[MB : 2 * MB].data])
+    assert resident_bytes(arena) == 4 * MB
+    assert (array == 1).all(), "its other parts are still in use"
+    del array
+    gc.collect()
+    assert resident_bytes(arena) == 0
+
+
+def test_a_staged_destination_takes_no_memory() -> None:
+    arena, memory = Arena(), np.empty(MB, np.uint8).data
+    lease = Lease(arena)
+    (target,) = lease.targets([memory], MB)
+    arena.segment(target.segment).memory[target.offset : target.offset + MB] = bytes(MB)
+    lease.abandon([], [memory])
+    assert resident_bytes(arena) == 0
+
+
+def test_a_payload_keeps_its_content_because_the_server_may_still_use_it() -> None:
+    arena = Arena()
+    array = arena.empty(MB)
+    array[:] = 7
+    lease = Lease(arena)
+    reference = lease.payload([array.data], MB)
+    lease.abandon([array.data], None)
+    del array
+    gc.collect()
+    memory = arena.segment(reference.segment).memory
+    assert memory[reference.offset : reference.offset + MB] == bytes([7]) * MB
+
+
+_LOCKED = """
+import ctypes, gc, os, sys
+from motet.transport import Arena
+from motet.transport.backends.lease import Lease
+if ctypes.CDLL(None).mlockall(1 | 2 | 4):
+    sys.exit(77)
+arena = Arena()
+array = arena.empty(1 << 20)
+array[:] = 1
+Lease(arena).abandon([], [array.data])
+del array
+gc.collect()
+print(os.fstat(arena.segment(0).descriptor).st_blocks)
+"""
+
+
+def test_a_destination_takes_no_memory_in_a_process_that_is_locked_into_memory() -> None:
+    """As a device for swap space is."""
+    done = subprocess.run([sys.executable, "-c", _LOCKED], capture_output=True, text=True)
+    if done.returncode == 77:
+        pytest.skip("this user may not lock memory")
+    assert (done.stdout.strip(), done.stderr) == ("0", "")

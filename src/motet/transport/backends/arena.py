@@ -46,6 +46,7 @@ class Arena:
         self._segments: dict[int, Segment] = {}
         self._returned: deque[Region] = deque()
         self._quarantine: list[object] = []
+        self._discarded: set[tuple[int, int]] = set()
         self._is_closed = False
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike = np.uint8) -> NDArray[Any]:
@@ -77,6 +78,9 @@ class Arena:
     def give_back(self, region: Region) -> None:
         """Free a region. Takes no lock, so that finalizers may call it."""
         if not self._is_closed:
+            if self._discarded and self._is_discarded(region):
+                region.discard()
+                return
             if region.size_bytes > self._large_bytes:
                 region.empty()
             self._returned.append(region)
@@ -108,6 +112,13 @@ class Arena:
         """Never reuse this memory: a disconnected server might still write to it."""
         self._quarantine.append(memory)
 
+    def discard(self, view: memoryview) -> None:
+        """Never reuse the array of this view either, and free its pages when nothing refers to it:
+        a disconnected server might still write to it, but what it writes is not needed."""
+        found = self.find(view)
+        if found is not None:
+            self._discarded.add((found.segment, found.offset))
+
     def close(self) -> None:
         """Drop all segments; arrays that still have references stay valid."""
         self._is_closed = True
@@ -118,6 +129,17 @@ class Arena:
             self._quarantine.clear()
         for segment in segments:
             os.close(segment.descriptor)
+
+    def _is_discarded(self, region: Region) -> bool:
+        """Whether a discarded view lies in it; the views exist no more."""
+        end = region.offset + region.size_bytes
+        inside = {
+            place
+            for place in tuple(self._discarded)
+            if place[0] == region.segment.number and region.offset <= place[1] < end
+        }
+        self._discarded -= inside
+        return bool(inside)
 
     def _collect(self) -> None:
         """Free the returned regions; drop segments if too many bytes are unused."""

@@ -62,7 +62,12 @@ class Lease:
 
     def abandon(self, views: Sequence[memoryview], into: Sequence[memoryview] | None) -> None:
         """See PayloadLease. Staging regions are not returned to the arena either; the server never
-        had access to the buffers that were staged."""
-        lent = [view for view in (*views, *(into or ())) if self._arena.find(view) is not None]
+        had access to the buffers that were staged. The server may still use a payload, so its
+        content is kept; nothing needs the content of a destination."""
+        lent = [view for view in views if self._arena.find(view) is not None]
         if lent:
             self._arena.quarantine(lent)
+        for view in into or ():
+            self._arena.discard(view)
+        if self._staged_target is not None:
+            self._staged_target.discard()
