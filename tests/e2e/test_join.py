@@ -98,7 +98,7 @@ def refusal(address: str, machines: int, code: int) -> str:
 
 def test_a_job_trains_on_a_cluster_that_runs_already(address: str) -> None:
     command = [_BIN / "motet", *TRAIN, "--address", address, "--machines", "1"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)["loss"]) == 3
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -149,14 +150,14 @@ def test_pages_written_during_repairs_are_right_on_every_lender(tmp_path: Path) 
     ):
         store = memory.store
         with Writers(memory) as writers:
-            for _ in range(8):
-                wait_until(lambda: len(store.mapped_by_lender()) > 0)
+            for turn in itertools.count(1):
                 for lender in list(store.mapped_by_lender()):
                     memory.lost(lender)
                     wait_until(lambda: not store.lacking_copies())
+                if turn >= 8 and store.counters.repaired > 0:  # Writers may begin late.
+                    break
         wait_until(lambda: store.replicated_pages() == store.remote_pages())
         assert store.remote_pages() > 0
-        assert store.counters.repaired > 0
         for lender in list(store.mapped_by_lender()):
             for slab in range(4):
                 found = read(store, slab * SLAB_PAGES, SLAB_PAGES)
