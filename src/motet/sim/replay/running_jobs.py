@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +18,9 @@ from motet.engine.state.sharing import SHARED_SET
 from motet.estimate.colocation.group_time import SubtaskTimes, group_iteration_s
 from motet.estimate.exchange import Gang
 from motet.sim.replay.agenda import Completions
+from motet.sim.replay.attempts.failures import FailurePoint, Failures
+from motet.sim.replay.attempts.start_ups import StartUps
 from motet.sim.replay.machine_speeds import MachinePaces
-from motet.sim.replay.start_ups import StartUps
 from motet.sim.replay.step_progress import StepProgress
 from motet.sim.speeds.speed_model import SpeedModel
 
@@ -60,14 +62,26 @@ class RunningJobs:
         paces: MachinePaces,
         starts: StartUps,
         completions: Completions,
+        failures: Failures,
         duration_us: Ints,
     ) -> None:
         """`starts`: that are not done. `duration_us`: of every job, by number."""
         self._state, self._speeds, self._progress, self._paces = state, speeds, progress, paces
-        self._starts, self._completions = starts, completions
+        self._starts, self._completions, self._failures = starts, completions, failures
         self._duration_us = duration_us
         self._moving: set[int] = set()
         self.has_trained = False
+
+    def fail_at(self, points: Mapping[int, Sequence[FailurePoint]]) -> None:
+        """Let jobs fail at these points, by number; also those that train already."""
+        self._failures.take(points)
+        finish_us = self._state.table.column("finish_us")
+        for row in np.flatnonzero(finish_us != NEVER_US).tolist():
+            number, rate = int(self._state.jobs.number[row]), int(self._state.jobs.rate[row])
+            if number in self._progress:
+                self._failures.trains(number, partial(self._progress.has_left_us, number))
+            else:
+                self._failures.trains(number, partial(_before, int(finish_us[row]), rate))
 
     def arrived(self, numbers: Iterable[int]) -> None:
         """Initialise the remaining work of new jobs, those suspended on arrival included."""
@@ -94,6 +108,7 @@ class RunningJobs:
         if number in self._progress:
             self._progress.finished(number, self._state.now_us)
         self._completions.left(number)
+        self._failures.rests(number)
         self._paces.left(number)
 
     def adapt_to_slots(self) -> list[Event]:
@@ -160,7 +175,9 @@ class RunningJobs:
         if now_us < ready_us:
             table.column("overhead_us")[row] -= ready_us - now_us
         self._keep_progress(row)
-        self._completions.stop(int(table.jobs.number[row]), row)
+        number = int(table.jobs.number[row])
+        self._completions.stop(number, row)
+        self._failures.rests(number)
 
     def _keep_progress(self, row: int) -> None:
         """Subtract completed work from the remaining work."""
@@ -207,7 +224,12 @@ class RunningJobs:
         if self._state.sharing.others(number):
             speed = max(round(speed * self._share(model, number, place)), 1)
         work_us = int(table.column("work_us")[row])
-        self._completions.set(number, row, from_us - (-work_us * FULL_SPEED // speed))
+
+        def reaches_us(left_us: int) -> int:
+            return from_us - (-max(work_us - left_us, 0) * FULL_SPEED // speed)
+
+        self._completions.set(number, row, reaches_us(0))
+        self._failures.trains(number, reaches_us)
         return Pace(from_us, speed, alone_rate)
 
     def _continue_with_steps(self, row: int, number: int, place: Placement, from_us: int) -> Pace:
@@ -226,6 +248,7 @@ class RunningJobs:
             speed = together or speed * self._share(model, number, place)
         finish_us = self._progress.begin(number, from_us, speed, *roles)
         self._completions.set(number, row, finish_us)
+        self._failures.trains(number, partial(self._progress.has_left_us, number))
         return Pace(from_us, self._progress.rate(number, speed), alone_rate)
 
     def _share(self, model: int, number: int, place: Placement) -> float:
@@ -257,3 +280,8 @@ class RunningJobs:
             times.comm_s * slowdown.communicating,
             times.outside_s * slowdown.computing * pace,
         )
+
+
+def _before(finish_us: int, rate: int, left_us: int) -> int:
+    """When a job with this time of completion has only so much work left."""
+    return finish_us - left_us * FULL_SPEED // rate

@@ -14,6 +14,7 @@ from motet.domain.arrays import Floats
 from motet.domain.cluster import ClusterSpec
 from motet.domain.events import (
     Cancelled,
+    Delayed,
     Event,
     Finished,
     MachineLeft,
@@ -38,6 +39,8 @@ from motet.engine.state.cluster_state import ClusterState
 from motet.engine.step import NO_LIMITS, Engine
 from motet.placement.planner import Planner
 from motet.sim.replay.agenda import Agenda, Completions
+from motet.sim.replay.attempts.failures import FailurePoint, Failures
+from motet.sim.replay.attempts.start_ups import FinishTest, StartUps, StartUpTime, StopTime
 from motet.sim.replay.captured import CapturedSimulation
 from motet.sim.replay.instruments import Instruments
 from motet.sim.replay.machine_speeds import MachinePaces
@@ -45,7 +48,6 @@ from motet.sim.replay.measurement import Meter, RepeatedReports
 from motet.sim.replay.outcome import Outcome, Recorder
 from motet.sim.replay.progress_watch import ProgressWatch
 from motet.sim.replay.running_jobs import DRIVER_COLUMNS, RunningJobs
-from motet.sim.replay.start_ups import FinishTest, StartUps, StartUpTime, StopTime
 from motet.sim.replay.step_progress import StepProgress
 from motet.sim.speeds.speed_model import Imbalance, SpeedModel, balanced
 from motet.sim.workload.interventions import TimedEvent
@@ -101,7 +103,7 @@ class Simulation:
         self._state = state
         self._progress = StepProgress(workload.work, imbalance)
         self._starts = StartUps()
-        self._completions = Completions(state)
+        self._completions, self._failures = Completions(state), Failures()
         self._running = RunningJobs(
             state,
             speeds,
@@ -109,6 +111,7 @@ class Simulation:
             self._paces,
             self._starts,
             self._completions,
+            self._failures,
             workload.duration_us,
         )
         name_of = workload.ids.__getitem__
@@ -164,6 +167,11 @@ class Simulation:
         progress; a job that `finishes` with what is left of its work has completed then."""
         self._starts.take_stops(time_us, finishes)
 
+    def take_failures(self, points: Mapping[int, Sequence[FailurePoint]]) -> None:
+        """From now on jobs fail at these points of their work, by number: they keep their place in
+        line, and wait for a further attempt. They belong to no capture."""
+        self._running.fail_at(points)
+
     # -- from instant to instant -------------------------------------------------------------------
 
     def _next_instant_us(self, until_us: int) -> int:
@@ -185,6 +193,7 @@ class Simulation:
         if not (len(self._state.table) or self._agenda.has_arrivals or self._can_resume):
             return NEVER_US
         next_us = min(self._agenda.next_us, self._completions.next_us, self._starts.next_us)
+        next_us = min(next_us, self._failures.next_us)
         if next_us == NEVER_US and self._is_over:
             return NEVER_US
         return min(next_us, self.engine.recheck_at_us, self._instruments.next_us)
@@ -211,6 +220,8 @@ class Simulation:
         """
         self._state.advance(now_us)
         events = self._instruments.read(now_us)
+        for number, failure in self._failures.due(now_us).items():
+            events += self._failure(number, failure.delay_us)
         done, arrived = self._completions.take(now_us), self._agenda.arrivals(now_us)
         events += self._executed(self._starts.due(now_us))
         events += [self._completion(number) for number in done]
@@ -265,6 +276,18 @@ class Simulation:
         table = self._state.table
         return Finished(number, int(table.column("overhead_us")[table.row_of(number)]))
 
+    def _failure(self, number: int, delay_us: int) -> list[Event]:
+        self._watch.event()
+        self._stop(number)
+        delay = [Delayed(number, self._state.now_us + delay_us)] if delay_us else []
+        return [Stopped(number), *delay]
+
+    def _stop(self, number: int) -> None:
+        """A job loses its slots without a decision."""
+        self._running.stop(number)
+        self._starts.withdraw([number])
+        self._recorder.stopped(number, self._state)
+
     def _submission(self, number: int) -> list[Event]:
         self._watch.event()
         columns = self._agenda.submitted(number) | self._progress.arrived(number)
@@ -300,9 +323,7 @@ class Simulation:
             case MachineLeft(machine):
                 stops = state.on_machine(machine)
         for number in stops:
-            self._running.stop(number)
-            self._starts.withdraw([number])
-            self._recorder.stopped(number, state)
+            self._stop(number)
         if isinstance(event, Cancelled):
             self._recorder.cancelled(event.job, state)
             self._running.left(event.job)

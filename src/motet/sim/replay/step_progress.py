@@ -63,6 +63,12 @@ class _Run:
     def left_at(self, now_us: int) -> int:
         return max(self.left - max(now_us - self.begins_us, 0) * self.pace, 0)
 
+    def reaches_us(self, left: int) -> int:
+        """When so many units are left, at the present pace; NEVER_US: it does not train."""
+        if not self.pace:
+            return NEVER_US
+        return self.begins_us - (-max(self.left - left, 0) // self.pace)
+
 
 @dataclass(frozen=True, eq=False)
 class CapturedProgress:
@@ -181,10 +187,13 @@ class StepProgress:
         """When a job that trains completes so many steps at its present speed; NEVER_US: it does
         not train."""
         run = self._runs[job]
-        if not run.pace:
-            return NEVER_US
-        ahead = max(run.left - (run.steps - steps) * _STEP, 0)
-        return run.begins_us - (-ahead // run.pace)
+        return run.reaches_us((run.steps - steps) * _STEP)
+
+    def has_left_us(self, job: int, left_us: int) -> int:
+        """When a job that trains has only this time left on its full request; NEVER_US: it does not
+        train."""
+        run = self._runs[job]
+        return run.reaches_us(left_us * int(ldexp(run.full_speed, _BITS)))
 
     def speed_now(self, job: int) -> float:
         """Steps per second of a running job, including effects of machines and partners."""

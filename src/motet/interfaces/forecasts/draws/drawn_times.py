@@ -15,7 +15,7 @@ from motet.interfaces.forecasts.draws.start_up_times import StartUpTimes
 from motet.interfaces.forecasts.remaining_work import LEAST_US, MeasuredRuns
 from motet.live.jobs.attempt import MOVES
 from motet.live.jobs.job import LiveJob
-from motet.sim.replay.start_ups import StartUpTime
+from motet.sim.replay.attempts.start_ups import StartUpTime
 
 
 class DrawnTimes:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from motet.sim.replay.start_ups import StartUpTime
+from motet.sim.replay.attempts.start_ups import StartUpTime
 
 
 @dataclass(frozen=True, eq=False)

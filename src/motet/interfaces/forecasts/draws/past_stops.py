@@ -10,7 +10,7 @@ from typing import Self
 
 from motet.live.jobs.attempt import Attempt, StopCause
 from motet.live.jobs.job import LiveJob
-from motet.sim.replay.start_ups import FinishTest, StopTime
+from motet.sim.replay.attempts.start_ups import FinishTest, StopTime
 
 _LIKE_PREEMPTIONS = (StopCause.PREEMPTED, StopCause.MIGRATED, StopCause.SUSPENDED)
 

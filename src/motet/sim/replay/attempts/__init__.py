@@ -1,0 +1,1 @@
+"""How attempts of jobs begin, stop and fail in virtual time."""
