@@ -35,7 +35,8 @@ class TimedProcesses:
     `start_up_us`: how long an attempt of so many processes takes until they run, `stop_us`: until
     they have stopped. With `finish_us` of work left at most, they finish instead. `since_us`: from
     when on they run, `ending`: when those that stop will end, `finishing` of them with success.
-    `unheard_us`: by job, how long after its end the master hears of that.
+    `unheard_us`: by job, how long after its end the master hears of that. `failing_us`: by job, the
+    work that it has left when its attempts fail, in their order.
     """
 
     needed_us: dict[int, int]
@@ -43,6 +44,7 @@ class TimedProcesses:
     stop_us: Callable[[int], int] = at_once
     finish_us: int = 0
     unheard_us: Mapping[int, int] = field(default_factory=dict)
+    failing_us: dict[int, list[int]] = field(default_factory=dict)
     launcher: ScriptedLauncher = field(default_factory=ScriptedLauncher)
     since_us: dict[str, int] = field(default_factory=dict)
     starting: set[str] = field(default_factory=set)
@@ -104,17 +106,24 @@ class TimedProcesses:
 
     def _done(self, attempt: str) -> Report:
         job = job_of(attempt)
+        if left_us := self.failing_us.get(job):
+            self.needed_us[job] = left_us.pop(0)
+            return self.launcher.ended(attempt, 1)
         if job not in self.unheard_us:
             return self.launcher.ended(attempt)
         return self.launcher.ended(attempt, lasted_s=seconds(self.needed_us[job]))
 
     def _ends(self) -> dict[str, int]:
         return {
-            attempt: since + self.needed_us[job] + self.unheard_us.get(job, 0)
+            attempt: since + self._works_us(job) + self.unheard_us.get(job, 0)
             for attempt, since in self.since_us.items()
             if attempt not in self.starting
             for job in (job_of(attempt),)
         }
+
+    def _works_us(self, job: int) -> int:
+        """Until the next end of its attempt."""
+        return self.needed_us[job] - (self.failing_us.get(job) or [0])[0]
 
 
 def job_of(attempt: str) -> int:
@@ -134,19 +143,26 @@ def play(
     stop_us: Callable[[int], int] = at_once,
     finish_us: int = 0,
     unheard_us: Mapping[int, int] | None = None,
+    failing_us: Mapping[int, Sequence[int]] | None = None,
 ) -> int:
     """Let a master run jobs until nothing is left to do; returns the number of its first record
     with jobs. `others`: further inputs, by time. `declares`: users know how long their jobs run.
     `needed_us`: run times by job, where `others` submit some, too. `start_up_us`, `stop_us`,
-    `finish_us`, `unheard_us`: see TimedProcesses."""
+    `finish_us`, `unheard_us`, `failing_us`: see TimedProcesses."""
     clock = [rows[0][0]]
     needed = needed_us or {number: row[1] for number, row in enumerate(rows, 1)}
-    processes = TimedProcesses(dict(needed), start_up_us, stop_us, finish_us, unheard_us or {})
+    failing = {job: [*left_us] for job, left_us in (failing_us or {}).items()}
+    took = start_up_us, stop_us, finish_us, unheard_us or {}, failing
+    processes = TimedProcesses(dict(needed), *took)
     master = Master(store, cluster, Workplace(Path("/nowhere"), {}), lambda: clock[0])
     master.handle([policy])
     first = store.next_sequence
     inputs: list[tuple[int, Input]] = [
-        (row[0], Submit(spec_of(row[2], row[1] if declares else None), "ann")) for row in rows
+        (
+            row[0],
+            Submit(spec_of(row[2], row[1] if declares else None, number in failing), "ann"),
+        )
+        for number, row in enumerate(rows, 1)
     ]
     agenda = sorted([*inputs, *others], key=lambda each: each[0])
     while True:
@@ -162,8 +178,10 @@ def play(
         processes.receive(clock[0], requests)
 
 
-def spec_of(slots: int, duration_us: int | None = None) -> Any:
-    """A command."""
+def spec_of(slots: int, duration_us: int | None = None, may_fail: bool = False) -> Any:
+    """A command. `may_fail`: it is run again after every failure."""
     declared = {} if duration_us is None else {"duration_s": seconds(duration_us)}
     values = {"name": "job", "run": "true", "workdir": "/", "processes": slots, **declared}
+    if may_fail:
+        values["retry"] = {"max_attempts": 100}
     return job_spec(values)

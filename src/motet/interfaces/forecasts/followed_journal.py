@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from motet.domain.errors import BadInput
 from motet.domain.events import (
     Cancelled,
+    Delayed,
     Drained,
     Event,
     MachineAdded,
@@ -29,7 +30,7 @@ from motet.live.journal.record import Record
 from motet.live.master.replay import ReplayedCluster, declared_by, events_of
 
 _GIVEN = (
-    *(Submitted, Cancelled, Suspended, Resumed, Updated),
+    *(Submitted, Cancelled, Suspended, Resumed, Updated, Delayed),
     *(MachineAdded, MachineCame, Drained, MachineLeft, QueueLimited, ModelMeasured),
 )
 """Events that the policy does not cause."""

@@ -38,20 +38,22 @@ class MeasuredRuns:
     def run_us(self, job: LiveJob, from_us: int = 0) -> int:
         """The time for which a job held slots since then, without start-ups that began since, and
         without the time that its preemptions took."""
-        held_us = sum(self._held_us(each, from_us) for each in job.attempts)
-        starts_us = sum(
-            min(self.start_us(each), self._held_us(each, from_us))
-            for each in job.attempts
-            if each.requested_us > from_us
-        )
-        return max(held_us - starts_us, LEAST_US if held_us else 0)
+        run_us = sum(self.attempt_us(each, from_us) for each in job.attempts)
+        has_held = any(self._held_us(each, from_us) for each in job.attempts)
+        return max(run_us, LEAST_US if has_held else 0)
+
+    def attempt_us(self, attempt: Attempt, from_us: int) -> int:
+        """The same of one attempt."""
+        held_us = self._held_us(attempt, from_us)
+        start_us = self.start_us(attempt) if attempt.requested_us > from_us else 0
+        return held_us - min(start_us, held_us)
 
     def start_us(self, attempt: Attempt) -> int:
         """How long an attempt took until all of its processes ran. One that ended by itself before
         that was known worked all the time."""
         if attempt.running_us is not None:
             return attempt.running_us - attempt.requested_us
-        return 0 if _is_whole(attempt) else self.start_up_us
+        return 0 if ended_by_itself(attempt) else self.start_up_us
 
     def starts_us(self, job: LiveJob, from_us: int) -> tuple[int, ...]:
         """The start-ups of a job that began since then, in their order."""
@@ -83,7 +85,7 @@ class MeasuredRuns:
 
     def _worked_us(self, attempt: Attempt) -> int:
         if attempt.running_us is None:  # It ended before it was known to run, or it is starting.
-            return (attempt.ended_us or 0) - attempt.requested_us if _is_whole(attempt) else 0
+            return (attempt.ended_us or 0) - attempt.requested_us if ended_by_itself(attempt) else 0
         return attempt.ran_us(self.until_us)
 
     def _held_us(self, attempt: Attempt, from_us: int) -> int:
@@ -147,8 +149,10 @@ def has_ended(job: LiveJob) -> bool:
     return job.state in (JobState.SUCCEEDED, JobState.FAILED)
 
 
-def _is_whole(attempt: Attempt) -> bool:
-    """Whether it ended by itself."""
+def ended_by_itself(attempt: Attempt) -> bool:
+    """Whether its processes ended before a stop was requested, or finished nevertheless."""
+    if attempt.outcome is AttemptOutcome.LOST:
+        return attempt.stop_cause is None
     return attempt.outcome in (AttemptOutcome.SUCCEEDED, AttemptOutcome.FAILED)
 
 

@@ -38,6 +38,7 @@ from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import NEVER_US, exact_seconds, microseconds
 from motet.engine.policy_loading.engine_settings import ENGINE_SETTINGS
 from motet.engine.ports import Journal
+from motet.interfaces.forecasts.draws.past_failures import PastFailures
 from motet.interfaces.forecasts.draws.past_starts import PastStarts
 from motet.interfaces.forecasts.draws.past_stops import PastStops
 from motet.interfaces.forecasts.simulation_start import SimulationStart
@@ -65,7 +66,7 @@ class PolicyInForce:
 class ReplayedPeriod:
     """`jobs`: the live numbers of the workload's jobs, in its order. `cluster`: with all machines
     that there ever were. `starts`: how long they take, `stops`: how long preemptions do.
-    `resize_us`: the cost of every resize beside its start."""
+    `failures`: where jobs fail. `resize_us`: the cost of every resize beside its start."""
 
     start: SimulationStart
     jobs: tuple[int, ...]
@@ -79,6 +80,7 @@ class ReplayedPeriod:
     resize_us: int
     reports: JobReports | None = None
     stops: PastStops = field(default_factory=PastStops)
+    failures: PastFailures = field(default_factory=PastFailures)
 
     @classmethod
     def of(
@@ -93,11 +95,13 @@ class ReplayedPeriod:
         in_force: PolicyInForce,
         sized: SizedTrainings | None = None,
         stops: PastStops | None = None,
+        failures: PastFailures | None = None,
     ) -> ReplayedPeriod:
         """`happened`: after the start, with its Unix times. `work_us`: by job, after the start,
         without start-ups. `queues`: all, with their limits at the start. `sized`: trainings whose
-        size may change; None: all jobs keep their sizes. `stops`: None: they take no time. Jobs
-        that request more slots than `cluster` has are left out."""
+        size may change; None: all jobs keep their sizes. `stops`: None: they take no time.
+        `failures`: None: there are none. Jobs that request more slots than `cluster` has are left
+        out."""
         resized = {} if sized is None else sized.jobs
         start = start.with_sizes({number: job.roles for number, job in resized.items()})
         work_us = {**work_us, **{number: _alone_us(job) for number, job in resized.items()}}
@@ -133,6 +137,7 @@ class ReplayedPeriod:
             0 if sized is None else sized.lost_us,
             None if sized is None or not resized else _reports(sized, place_of),
             stops or PastStops(),
+            failures or PastFailures(),
         )
 
     @property
@@ -170,6 +175,7 @@ class ReplayedPeriod:
         start.begin(simulation, place_of, self.work_us, keeps_policy=keeps_policy)
         simulation.take_time_to_start(self.starts.times(self.jobs))
         simulation.take_time_to_stop(self.stops.times(self.jobs), self.stops.finishes(self.jobs))
+        simulation.take_failures(self.failures.of_places(self.jobs))
         return simulation
 
     def with_work(self, work_us: Mapping[int, int]) -> ReplayedPeriod:

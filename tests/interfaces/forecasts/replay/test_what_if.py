@@ -64,6 +64,7 @@ def asked(
     start_up_us, cluster = more.pop("start_up_us", at_once), more.pop("cluster", CLUSTER)
     declares, stop_us = more.pop("declares", False), more.pop("stop_us", at_once)
     finish_us, unheard_us = more.pop("finish_us", 0), more.pop("unheard_us", None)
+    failing_us = more.pop("failing_us", None)
     with tempfile.TemporaryDirectory() as home:
         address = f"{home}/journal.db"
         policy = ChoosePolicy(in_force, POLICIES.get(in_force, {}))
@@ -71,6 +72,7 @@ def asked(
             timed = seconds_of(rows)
             took = {"needed_us": needed_us, "start_up_us": start_up_us, "declares": declares}
             took |= {"stop_us": stop_us, "finish_us": finish_us, "unheard_us": unheard_us}
+            took |= {"failing_us": failing_us}
             play(store, cluster, timed, policy, others, at(until_s), **took)
         question = WhatIfQuestion(wanted, POLICIES.get(wanted, {}), **more)
         return what_if(FollowedJournal(address), question)
@@ -150,6 +152,36 @@ def test_a_job_that_finished_while_it_was_being_stopped_does_so_in_the_replay() 
     assert report["job_list"][0]["in_force_preemptions"] == 0
     before, replayed, _ = report["runs"]
     assert replayed["preemptions"] == before["preemptions"] > 0
+
+
+SOME_FAIL = [(0, 40, 4), (3, 9, 2), (5, 20, 6), (7, 12, 2), (30, 6, 1)]
+LEFT_S = {1: [39, 36, 36, 30, 12, 1], 4: [11, 5]}
+
+
+@pytest.mark.parametrize("since_s", [None, 4, 11])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_attempts_that_failed_do_so_in_the_replay(policy: str, since_s: int | None) -> None:
+    """After as much work, with the same delays, in which the job keeps its place in line."""
+    failing_us = {job: [each * SECOND_US for each in left_s] for job, left_s in LEFT_S.items()}
+    more: dict[str, Any] = {"failing_us": failing_us, "start_up_us": lambda n: n * SECOND_US // 4}
+    if since_s is not None:
+        more["since_us"] = at(since_s)
+    report = asked(SOME_FAIL, policy, "fifo", **more)
+    measured = completions(report, "measured_jct_s")
+    assert None not in measured
+    assert completions(report, "in_force_jct_s") == measured
+    before, replayed, _ = report["runs"]
+    for figure in ("jct_s", "wait_s", "makespan_s", "preemptions"):
+        assert replayed[figure] == before[figure]
+
+
+def test_jobs_fail_after_as_much_work_under_another_policy() -> None:
+    failing_us = {job: [each * SECOND_US for each in left_s] for job, left_s in LEFT_S.items()}
+    report = asked(SOME_FAIL, "fifo", "best-effort", failing_us=failing_us)
+    really = asked(SOME_FAIL, "best-effort", "fifo", failing_us=failing_us)
+    would = completions(report, "jct_s")
+    assert would == completions(really, "measured_jct_s")
+    assert would != completions(report, "measured_jct_s")
 
 
 def test_a_job_that_ended_in_an_outage_does_so_in_the_replay() -> None:

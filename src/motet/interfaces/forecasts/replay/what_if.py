@@ -9,6 +9,7 @@ from typing import Any
 from motet.domain.errors import NotFound
 from motet.domain.events import Submitted
 from motet.domain.queues.queue_limits import Queues
+from motet.interfaces.forecasts.draws.past_failures import PastFailures
 from motet.interfaces.forecasts.draws.past_starts import PastStarts
 from motet.interfaces.forecasts.draws.past_stops import PastStops
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
@@ -71,6 +72,7 @@ def what_if(journal: FollowedJournal, asked: WhatIfQuestion, tell: Tell = untold
         policies.first,
         sized,
         PastStops.of(state.jobs.values(), start.now_us),
+        PastFailures.of(jobs, start.now_us, work, sized, happened),
     )
     if not period.jobs:
         raise NotFound("no jobs were active in this period; give an earlier --since")

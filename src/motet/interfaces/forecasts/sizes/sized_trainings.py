@@ -21,6 +21,7 @@ from motet.domain.events import (
     Submitted,
     SubtasksMeasured,
 )
+from motet.domain.units import microseconds
 from motet.estimate.colocation.subtask_profile import SubtaskProfile
 from motet.interfaces.forecasts.remaining_work import RemainingWork
 from motet.interfaces.forecasts.sizes.done_work import DoneWork
@@ -43,7 +44,7 @@ _USUAL = {"worker_gpus": 1, "server_gpus": 0, "servers": 0, "min_servers": 0, "m
 class SizedTrainings:
     """By number of the job. `fixed`: elastic trainings that had one size only, and keep it.
     `unprofiled`: trainings on machines that have reported no COMP and COMM. `lost_us`: the training
-    time that a resize costs beside a start-up, on average."""
+    time that a resize costs beside a start-up, on average. `done`: the work of each by time."""
 
     jobs: Mapping[int, MeasuredJob]
     reports: Mapping[int, Sequence[WorkReport]]
@@ -52,6 +53,7 @@ class SizedTrainings:
     fixed: frozenset[int]
     unprofiled: frozenset[int]
     lost_us: int
+    done: Mapping[int, DoneWork]
 
     @classmethod
     def of(
@@ -75,8 +77,9 @@ class SizedTrainings:
         found: dict[int, MeasuredJob] = {}
         reports: dict[int, list[WorkReport]] = {}
         lost_us: list[float] = []
+        works = {number: DoneWork(number, spans.get(number, []), speeds) for number in chosen}
         for number, job in chosen.items():
-            done = DoneWork(number, spans.get(number, []), speeds)
+            done = works[number]
             roles = _roles(job, rows[number])
             steps = done.whole + done.ahead(work.rest_us[number], period_us[1], roles)
             takes_proposals = isinstance(job.spec, TrainingSpec) and job.spec.proposes_size
@@ -93,7 +96,15 @@ class SizedTrainings:
         unprofiled = (it for it in by_machine if not isinstance(speeds[it], SubtaskProfile))
         mean_us = max(round(fmean(lost_us)), 0) if lost_us else 0
         arrived = _arrivals(chosen, reported)
-        return cls(found, reports, *arrived, fixed, frozenset(unprofiled), mean_us)
+        return cls(found, reports, *arrived, fixed, frozenset(unprofiled), mean_us, works)
+
+    def left_us(self, job: int, at_us: int) -> int | None:
+        """The work that a training had left then, as time on its full request; None: it keeps its
+        size."""
+        if job not in self.jobs:
+            return None
+        left = max(self.jobs[job].steps - self.done[job].until(at_us), 0.0)
+        return microseconds(left / self.jobs[job].full_speed)
 
     @property
     def proposals(self) -> int:
