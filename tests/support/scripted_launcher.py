@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from motet.live.launcher.messages import (
     AttemptEnded,
+    AttemptResized,
     AttemptRunning,
     ExitReason,
     LauncherRequest,
@@ -34,10 +35,15 @@ class ScriptedLauncher:
                 continue
             match request:
                 case StartAttempt():
-                    self.running.setdefault(request.attempt, request)
+                    self.running[request.attempt] = request
                 case StopAttempt():
                     assert request.attempt in self.running, "a stop before the start"
                     self.stopping.add(request.attempt)
+
+    def resized(self, attempt: str) -> Report:
+        """The gang has the size that was requested last."""
+        request = self.running[attempt]
+        return AttemptResized(attempt, len(request.ranks), request.dismissed)
 
     def started(self, attempt: str) -> Report:
         """All processes of an attempt run."""

@@ -79,3 +79,61 @@ def test_a_stopped_gang_never_runs_again(steps: list[tuple[str, int]]) -> None:
                 gang.stop()
         has_stopped = has_stopped or what in ("failed", "stop")
         assert (gang.phase == "stop") == has_stopped
+
+
+def running(size: int) -> ProcessGang:
+    gang = ProcessGang(size)
+    for rank in range(size):
+        gang.held(rank)
+        gang.started(rank, 1.0)
+    return gang
+
+
+def test_a_gang_has_its_new_size_when_processes_have_joined_and_left() -> None:
+    gang = running(2)
+    gang.grow(3)
+    gang.dismiss([1])
+    assert not gang.has_its_size
+    gang.started(2, 5.0)
+    assert not gang.has_its_size
+    gang.ended(1, end(None, "stopped"))
+    assert gang.has_its_size
+    assert (gang.phase, gang.running_since_s) == ("run", 1.0)
+
+
+def test_the_end_of_a_process_that_had_to_leave_is_no_failure() -> None:
+    gang = running(2)
+    gang.dismiss([1])
+    gang.ended(1, end(1))
+    assert gang.phase == "run"
+    gang.ended(0, end())
+    assert gang.exits is not None
+    assert [each.reason for each in gang.exits] == ["exited", "dismissed"]
+    assert not any(each.has_failed for each in gang.exits)
+
+
+def test_a_process_that_joined_and_fails_stops_the_others() -> None:
+    gang = running(1)
+    gang.grow(2)
+    gang.started(1, 2.0)
+    gang.ended(1, end(1))
+    assert gang.phase == "stop"
+
+
+def test_processes_that_joined_leave_when_the_first_has_succeeded() -> None:
+    gang = running(2)
+    gang.grow(3)
+    gang.ended(0, end())
+    assert gang.dismissed == (2,)
+    assert gang.phase == "run"
+
+
+def test_an_adopted_gang_that_was_resized_is_started_completely() -> None:
+    gang = ProcessGang(3, joined=1)
+    gang.dismiss([1])
+    gang.ended(1, end(None, "stopped"))
+    gang.started(0, 1.0)
+    assert (gang.phase, gang.running_since_s) == ("run", 1.0)
+    assert not gang.has_its_size
+    gang.started(2, 3.0)
+    assert gang.has_its_size

@@ -42,17 +42,17 @@ def test_any_sign_of_life_counts(cluster: ScriptedCluster, file: str) -> None:
         write(watch.workplace.checkpoint_folder(1) / "model.pt", wrote_us)
     elif file:
         write(watch.workplace.attempt_folder(1, 2) / "rank-1" / file, wrote_us)
-    active = RunningAttempt(1, 2, began_us, None)
+    active = RunningAttempt(1, 3, 2, began_us, None)
     idle = active._replace(idle_since_us=began_us)
 
     if file:
         assert not list(watch.changes([active], NOW_US))
-        assert list(watch.changes([idle], NOW_US)) == [AttemptIdle(1, 2, None)]
+        assert list(watch.changes([idle], NOW_US)) == [AttemptIdle(1, 3, None)]
         later_us = wrote_us + 60 * SECOND_US
         assert not list(watch.changes([active], later_us - 1))
-        assert list(watch.changes([active], later_us)) == [AttemptIdle(1, 2, wrote_us)]
+        assert list(watch.changes([active], later_us)) == [AttemptIdle(1, 3, wrote_us)]
     else:
-        assert list(watch.changes([active], NOW_US)) == [AttemptIdle(1, 2, began_us)]
+        assert list(watch.changes([active], NOW_US)) == [AttemptIdle(1, 3, began_us)]
         assert not list(watch.changes([idle], NOW_US))
 
 
@@ -63,8 +63,8 @@ def test_what_the_launcher_writes_is_no_sign_of_life(cluster: ScriptedCluster) -
     began_us = NOW_US - 7200 * SECOND_US
     write(folder / "log", began_us)
     write(folder / "control.json", NOW_US - 100 * SECOND_US)
-    idle = AttemptIdle(1, 2, began_us)
-    assert list(watch.changes([RunningAttempt(1, 2, began_us, None)], NOW_US)) == [idle]
+    idle = AttemptIdle(1, 3, began_us)
+    assert list(watch.changes([RunningAttempt(1, 3, 2, began_us, None)], NOW_US)) == [idle]
 
 
 def test_an_idle_job_is_marked_until_it_writes_or_ends(cluster: ScriptedCluster) -> None:
@@ -116,7 +116,7 @@ def test_the_page_warns_of_an_idle_job_until_it_is_preempted(tmp_path: Path) -> 
 
 def test_a_watch_without_limit_marks_nothing(cluster: ScriptedCluster) -> None:
     watch = IdleWatch(cluster.master._workplace, float("inf"))
-    assert not list(watch.changes([RunningAttempt(1, 1, 0, None)], NOW_US))
+    assert not list(watch.changes([RunningAttempt(1, 1, 1, 0, None)], NOW_US))
 
 
 def test_idle_jobs_are_counted(cluster: ScriptedCluster) -> None:

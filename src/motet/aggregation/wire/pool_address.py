@@ -11,6 +11,9 @@ from motet.domain.errors import BadInput, Unreachable
 from motet.transport import Endpoint, read_secret
 
 ADDRESS_VARIABLE = "MOTET_AGGREGATION"
+FIRST_WORLD_SIZE = "MOTET_FIRST_WORLD_SIZE"
+"""Variable of the processes of an elastic job: with how many of them its present attempt began. The
+first step waits for these, although this process may have joined later."""
 ADDRESS_FILE, PROGRAM_SECRET_FILE = "pool.json", "secret"
 
 

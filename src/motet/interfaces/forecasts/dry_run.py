@@ -26,7 +26,7 @@ from motet.interfaces.forecasts.new_jobs import NewJobs
 from motet.live.jobs.array_file import array_spec, is_array
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_file import job_spec
-from motet.live.jobs.job_spec import MOST_PROCESSES, JobSpec, TrainingSpec
+from motet.live.jobs.job_spec import MOST_PROCESSES, CommandSpec, JobSpec, TrainingSpec
 from motet.live.master.state import LiveState
 from motet.live.master.submissions.submission import Submit, SubmitArray
 from motet.live.time_limits.time_limit import left_us
@@ -102,8 +102,10 @@ def size_document(spec: JobSpec) -> dict[str, Any]:
 
     `proposes_size`: it begins with the fewest; otherwise its policy chooses.
     """
-    least = most = spec.processes
-    if isinstance(spec, TrainingSpec):
+    most = spec.processes
+    if isinstance(spec, CommandSpec):
+        least = spec.least_processes
+    else:
         roles = ("workers",) if spec.is_by_machine else ("workers", "servers")
         least, most = (sum(getattr(it, each) for each in roles) for it in (spec.least, spec.most))
     return {

@@ -18,13 +18,14 @@ LARGEST_PART_BYTES = 1 << 20
 @dataclass(frozen=True, slots=True)
 class LogPlace:
     """The log of one process. `has_ended`: whether its last byte was written before. `ranks`: how
-    many processes the attempt has."""
+    many processes the attempt has. `began`: the attempt whose processes it goes on with."""
 
     job: int
     attempt: int
     rank: int
     has_ended: bool
-    ranks: int = 1
+    ranks: int
+    began: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +56,9 @@ def log_place(state: LiveState, number: int, attempt: int, rank: int) -> LogPlac
     others_follow = not (attempt or job.state.is_final)
     if rank >= (max(ranks, job.spec.processes) if others_follow else ranks):
         raise BadInput(_no_such_process(job, chosen, ranks))
-    has_ended = not chosen or job.attempts[chosen - 1].has_ended
-    return LogPlace(job.number, chosen, rank, has_ended and not others_follow, ranks)
+    began = job.attempts[chosen - 1].began if chosen else 0
+    has_ended = not chosen or job.latest_of(began).has_ended
+    return LogPlace(job.number, chosen, rank, has_ended and not others_follow, ranks, began)
 
 
 def _no_such_process(job: LiveJob, attempt: int, ranks: int) -> str:
@@ -75,7 +77,7 @@ def logged_job(state: LiveState, number: int) -> LiveJob:
 
 def log_path(workplace: Workplace, place: LogPlace) -> Path:
     """The file of a log."""
-    folder = workplace.attempt_folder(place.job, place.attempt)
+    folder = workplace.attempt_folder(place.job, place.began)
     return folder / f"rank-{place.rank}" / "log"
 
 

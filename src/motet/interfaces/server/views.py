@@ -174,7 +174,7 @@ def _sizes(job: LiveJob) -> dict[str, int | None]:
     """Processes that it holds, and those that it may hold at most if that changes by itself, or
     has had when it has ended: it needs not have had as many as it might."""
     spec, attempt = job.spec, job.attempt
-    varies = isinstance(spec, TrainingSpec) and spec.is_elastic and not spec.is_by_machine
+    varies = spec.is_elastic and not spec.is_by_machine
     had = [each.processes for each in job.attempts] if varies and job.state.is_final else []
     return {
         "held_processes": 0 if attempt is None else attempt.processes,

@@ -6,8 +6,10 @@ import os
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from motet.domain.actions import Migrate
 from motet.domain.snapshot import Placement
 from motet.domain.units import SECOND_US
+from motet.live.jobs.roster import Roster
 from motet.live.launcher.messages import RankExit, first_failure
 from motet.live.slots.devices import Devices
 
@@ -65,6 +67,10 @@ class Attempt:
     processes have from then on until they are killed. `failure`: the key of a class of failures,
     `reason`: the failure for people; empty: none. `borrowed_byte_s`: memory times seconds, by
     lender.
+
+    `began`: the attempt whose processes it goes on with, after a resize that did not stop them;
+    else its own number. `roster`: of a gang that can be resized in this way. `is_resizing`: some of
+    its processes have yet to join or to leave.
     """
 
     number: int
@@ -88,6 +94,12 @@ class Attempt:
     reason: str = ""
     exits: tuple[RankExit, ...] = ()
     borrowed_byte_s: dict[str, int] = field(default_factory=dict)
+    began: int = 0
+    roster: Roster | None = None
+    is_resizing: bool = False
+
+    def __post_init__(self) -> None:
+        self.began = self.began or self.number
 
     @property
     def borrowed_byte_s_sum(self) -> int:
@@ -116,6 +128,35 @@ class Attempt:
         is_done = self.outcome is AttemptOutcome.SUCCEEDED
         return self.stop_cause is StopCause.PREEMPTED and is_done
 
+    def resized(self, action: Migrate, at_us: int) -> Attempt | None:
+        """End at a resize that leaves its processes running, which go on in the attempt that is
+        returned. None: they have to be stopped for it; nothing has changed.
+        """
+        if self.roster is None or self.phase is not AttemptPhase.RUNNING:
+            return None
+        roster = self.roster.resized(action.placement)
+        if roster is None:
+            return None
+        self.phase, self.outcome = AttemptPhase.ENDED, AttemptOutcome.STOPPED
+        self.stop_cause, self.ended_us = self.cause_of(action), at_us
+        return Attempt(
+            self.number + 1,
+            action.placement,
+            at_us,
+            action.workers,
+            action.servers,
+            phase=AttemptPhase.RUNNING,
+            running_us=at_us,
+            began=self.began,
+            roster=roster,
+            is_resizing=True,
+        )
+
+    def cause_of(self, action: Migrate) -> StopCause:
+        """Why it ends when the job gets other slots."""
+        is_same = (self.workers, self.servers) == (action.workers, action.servers)
+        return StopCause.MIGRATED if is_same else StopCause.RESIZED
+
     @property
     def freed_us(self) -> int | None:
         """When the master knew that no process is left: its slots were free; None: not yet."""
@@ -126,14 +167,14 @@ class Attempt:
         hears of the ends, perhaps much later.
 
         Clocks of machines may differ from that of the master: so long after the start counts as
-        lies between start and end on the machines. Without a known start the end lies between the
-        request and `heard_us`.
+        lies between start and end on the machines. Without a known start, or where its processes
+        began earlier, the end lies between the request and `heard_us`.
         """
         if not exits:
             return heard_us
         ended_s, begin_us = max(each.ended_s for each in exits), self.running_us
         starts = [each.started_s for each in exits if each.started_s is not None]
-        if begin_us is None or len(starts) < len(exits):
+        if begin_us is None or len(starts) < len(exits) or self.began < self.number:
             least_us = self.requested_us if begin_us is None else begin_us
             return min(max(round(ended_s * SECOND_US), least_us), heard_us)
         lasted_us = max(round((ended_s - max(starts)) * SECOND_US), 0)
@@ -160,7 +201,7 @@ def outcome_of(
     """
     if loses_killed and exits[0].code == 0:
         return AttemptOutcome.SUCCEEDED
-    if all(end.reason == "exited" and end.code == 0 for end in exits):
+    if not any(end.has_failed for end in exits):
         return AttemptOutcome.SUCCEEDED
     if stop_cause is StopCause.MACHINE_LOST:
         return AttemptOutcome.LOST

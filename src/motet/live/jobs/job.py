@@ -95,8 +95,14 @@ class LiveJob:
         last = self.attempts[-1] if self.attempts else None
         return None if last is None or last.has_ended else last
 
+    def latest_of(self, began: int) -> Attempt:
+        """The latest attempt with the processes that began with this one."""
+        return next(each for each in reversed(self.attempts) if each.began == began)
+
     def ranks_of(self, attempt: Attempt) -> int:
-        """Processes of one of its attempts: one for each slot, or for each machine."""
+        """Processes that one of its attempts has had: one for each slot, or for each machine."""
+        if attempt.roster is not None:
+            return len(attempt.roster.machines)
         is_by_machine = self.spec.is_by_machine
         return len(attempt.placement.machines) if is_by_machine else attempt.processes
 

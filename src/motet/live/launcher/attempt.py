@@ -14,6 +14,7 @@ from motet.live.launcher.messages import (
     AttemptEnded,
     AttemptProgressed,
     AttemptProposed,
+    AttemptResized,
     AttemptRunning,
     RankExit,
     Report,
@@ -50,12 +51,14 @@ class GangAttempt:
         """`instruct`: called when all ranks should have another phase (`instruction`)."""
         self.request = request
         self._report, self._instruct = report, instruct
-        self._gang = ProcessGang(len(request.ranks))
+        self._gang = ProcessGang(len(request.ranks), request.joined)
+        self._gang.dismiss(request.dismissed)
         self._stop = StopAttempt(request.attempt, request.stop_signal, request.grace_s)
-        self._instructed: Phase = "hold"
+        self._instructed: tuple[Phase, tuple[int, ...]] = "hold", ()
         self._env: Mapping[str, str] = {}
         self._has_heard_of_first = False
         self._has_told_running = self._has_told_end = False
+        self._told_size: AttemptResized | None = None
 
     @property
     def open_ranks(self) -> tuple[int, ...]:
@@ -66,8 +69,22 @@ class GangAttempt:
         """What all ranks should do now."""
         stop = self._stop
         return InstructRanks(
-            stop.attempt, self._phase, stop.stop_signal, stop.grace_s, as_of_s, self._env
+            stop.attempt,
+            self._phase,
+            stop.stop_signal,
+            stop.grace_s,
+            as_of_s,
+            self._env,
+            self._gang.dismissed,
         )
+
+    def resize(self, request: StartAttempt) -> None:
+        """Request further ranks, whose processes join the others, and dismiss some; a repeated
+        request changes nothing."""
+        self.request = request
+        self._gang.grow(len(request.ranks))
+        self._gang.dismiss(request.dismissed)
+        self._apply()
 
     def stop(self, request: StopAttempt | None = None) -> None:
         """Stop all processes; a repeated request changes nothing.
@@ -116,6 +133,7 @@ class GangAttempt:
     def repeat_reports(self) -> None:
         """Report the present state again."""
         self._has_told_running = self._has_told_end = False
+        self._told_size = None
         self._tell()
 
     @property
@@ -134,8 +152,9 @@ class GangAttempt:
             self._env = {"MASTER_ADDR": point.address, "MASTER_PORT": str(point.port)}
 
     def _apply(self) -> None:
-        if self._phase != self._instructed:
-            self._instructed = self._phase
+        wanted = self._phase, self._gang.dismissed
+        if wanted != self._instructed:
+            self._instructed = wanted
             self._instruct()
         self._tell()
 
@@ -144,11 +163,21 @@ class GangAttempt:
         if since_s is not None and not self._has_told_running:
             self._has_told_running = True
             self._report(AttemptRunning(self.request.attempt, since_s))
+        self._tell_size()
         if exits is not None and not self._has_told_end:
             self._has_told_end = True
             failed = first_failure(exits)
             tail = "" if failed is None else RankFiles.of(self.request, failed).log_tail()
             self._report(AttemptEnded(self.request.attempt, exits, tail, self._saved_us()))
+
+    def _tell_size(self) -> None:
+        """Of a gang that is, or was, resized."""
+        request = self.request
+        size = AttemptResized(request.attempt, len(request.ranks), request.dismissed)
+        is_resized = bool(request.joined or request.dismissed)
+        if is_resized and self._gang.has_its_size and size != self._told_size:
+            self._told_size = size
+            self._report(size)
 
     def _saved_us(self) -> int | None:
         """The latest write to the folder of checkpoints, before the next attempt writes there."""

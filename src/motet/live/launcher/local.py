@@ -29,8 +29,7 @@ class LocalAttempt:
 
     def __init__(self, request: StartAttempt, context: NodeContext, launcher: LocalLauncher):
         self.gang = GangAttempt(request, launcher.report, self._instruct)
-        hold = HoldRanks(request, tuple(range(len(request.ranks))), time.monotonic())
-        self.group = RankGroup(hold, context, self.gang.take)
+        self.group = RankGroup(_all_ranks(request), context, self.gang.take)
         self._lease_s = request.lease_s
 
     def begin(self) -> None:
@@ -38,8 +37,10 @@ class LocalAttempt:
         self.group.begin()
         self._renew_lease()
 
-    def repeat_reports(self) -> None:
-        """Report the present state again."""
+    def repeat(self, request: StartAttempt) -> None:
+        """Resize the gang, if the request differs; report the present state again."""
+        self.gang.resize(request)
+        self.group.extend(_all_ranks(request))
         self.group.repeat_reports()
         self.gang.repeat_reports()
 
@@ -51,6 +52,10 @@ class LocalAttempt:
         if not self.group.has_ended:
             loop = asyncio.get_running_loop()
             loop.call_later(self._lease_s / RENEWALS_PER_LEASE, self._renew_lease)
+
+
+def _all_ranks(request: StartAttempt) -> HoldRanks:
+    return HoldRanks(request, tuple(range(len(request.ranks))), time.monotonic())
 
 
 class LocalLauncher:
@@ -81,7 +86,7 @@ class LocalLauncher:
 
     def _start(self, request: StartAttempt) -> None:
         if request.attempt in self._attempts:
-            self._attempts[request.attempt].repeat_reports()
+            self._attempts[request.attempt].repeat(request)
             return
         attempt = LocalAttempt(request, self._context, self)
         self._attempts[request.attempt] = attempt

@@ -12,9 +12,10 @@ from typing import Literal, TypeAlias, get_args
 
 from motet.live.launcher.message_lines import read_line
 
-ExitReason: TypeAlias = Literal["exited", "stopped", "lease", "never_started", "lost"]
+ExitReason: TypeAlias = Literal["exited", "stopped", "lease", "never_started", "lost", "dismissed"]
 """`stopped`: after a stop signal. `lease`: the launcher did not renew the lease. `lost`: the
-shepherd was killed, so that the exit status is unknown."""
+shepherd was killed, so that the exit status is unknown. `dismissed`: the process had to leave a
+gang that went on; however it ended, it has not failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,10 @@ class StartAttempt:
     processes are stopped when they hear nothing for this time. `archive`: of a snapshot; the folder
     in which rank 0 starts is made from it if it is missing. Empty: that folder is there.
     `takes_slots`: False: it runs beside jobs, and its machines reserve nothing for it.
+
+    A gang may be resized while it runs: the same attempt is then requested with further `ranks`,
+    which join it, and with ranks that are `dismissed`, which are stopped. `joined`: how many of the
+    last ranks have joined; they leave when rank 0 has ended successfully.
     """
 
     attempt: str
@@ -49,6 +54,8 @@ class StartAttempt:
     lease_s: float
     archive: str = ""
     takes_slots: bool = True
+    joined: int = 0
+    dismissed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +80,20 @@ class RankExit:
     started_s: float | None
     ended_s: float
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether it makes the other processes of a gang stop, or is due to their stop."""
+        if self.reason == "dismissed":
+            return False
+        return self.code != 0 or self.reason != "exited"
+
 
 def first_failure(exits: tuple[RankExit, ...]) -> int | None:
     """The rank whose end made the others stop; None: no process has failed."""
     failed = [
         (end.reason == "stopped", end.ended_s, rank)
         for rank, end in enumerate(exits)
-        if end.code != 0 or end.reason != "exited"
+        if end.has_failed
     ]
     return min(failed)[2] if failed else None
 
@@ -90,6 +104,16 @@ class AttemptRunning:
 
     attempt: str
     at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptResized:
+    """The gang has its new size: all ranks of the request have been started, and those that were
+    dismissed have ended. `size`: how many it has had; `dismissed`: as in the request."""
+
+    attempt: str
+    size: int
+    dismissed: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +231,12 @@ class MachineExamined:
 
 LauncherRequest: TypeAlias = StartAttempt | StopAttempt
 Report: TypeAlias = (
-    AttemptRunning | AttemptProgressed | AttemptProposed | AttemptEnded | ClusterSeen
+    AttemptRunning
+    | AttemptResized
+    | AttemptProgressed
+    | AttemptProposed
+    | AttemptEnded
+    | ClusterSeen
 )
 """What the master records."""
 LauncherMessage: TypeAlias = LauncherRequest | Report | MachineExamined

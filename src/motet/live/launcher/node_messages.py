@@ -38,7 +38,8 @@ class HoldRanks:
 class InstructRanks:
     """The phase that all ranks of an attempt should have.
 
-    `env`: variables of all their processes, which are known once all ranks are held.
+    `env`: variables of all their processes, which are known once all ranks are held. `dismissed`:
+    these ranks are to stop, whatever the others do.
     """
 
     attempt: str
@@ -47,6 +48,7 @@ class InstructRanks:
     grace_s: float
     as_of_s: float
     env: Mapping[str, str] = field(default_factory=dict)
+    dismissed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import asyncio
 import os
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,8 +85,20 @@ class RankGroup:
 
     def begin(self) -> None:
         """Start what was never started, adopt what was."""
-        for rank, files in self._files.items():
-            if files.identity() is not None:
+        self._begin_ranks(self._files)
+
+    def extend(self, request: HoldRanks) -> None:
+        """The ranks of a repeated request, of which some may be new."""
+        self._request = request
+        new = [rank for rank in request.own if rank not in self._files]
+        self._files |= {rank: RankFiles.of(request.start, rank) for rank in new}
+        self._read_bytes |= dict.fromkeys(new, 0)
+        self._open |= {*new}
+        self._begin_ranks(new)
+
+    def _begin_ranks(self, ranks: Iterable[int]) -> None:
+        for rank in ranks:
+            if self._files[rank].identity() is not None:
                 self.changed(rank)
             elif rank == 0 and self._request.start.archive:
                 self._begin_copy()
@@ -227,7 +239,7 @@ class RankGroup:
         wanted = self._instruction
         control = Control(
             self._context.epoch,
-            wanted.phase,
+            "stop" if rank in wanted.dismissed else wanted.phase,
             wanted.stop_signal,
             wanted.grace_s,
             self._as_of_s,

@@ -29,12 +29,15 @@ def job_memory(state: LiveState, job: LiveJob, workplace: Workplace) -> JobMemor
     attempt = job.attempt
     if attempt is None or attempt.has_ended:
         return None
-    folder = workplace.attempt_folder(job.number, attempt.number)
+    folder = workplace.attempt_folder(job.number, attempt.began)
     requests: dict[str, dict[str, int]] = defaultdict(dict)
     if job.spec.memory:
+        gone = () if attempt.roster is None else attempt.roster.dismissed
         for rank, machine in enumerate(rank_machines(state, job, attempt)):
+            if rank in gone:
+                continue
             requests[machine][str(rank_folder(folder, rank))] = int(job.spec.memory)
-    return JobMemory(job.number, attempt.number, name_in_pool(job, attempt), requests)
+    return JobMemory(job.number, attempt.began, name_in_pool(job, attempt), requests)
 
 
 @dataclass(frozen=True)

@@ -267,6 +267,14 @@ class AttemptRan:
 
 
 @dataclass(frozen=True, slots=True)
+class GangResized:
+    """The processes that had to join a running job have done so, and others have left it."""
+
+    job: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptIdle:
     """The processes of an attempt write nothing since then (Unix microseconds); None: they do."""
 
@@ -341,6 +349,7 @@ JobFact: TypeAlias = (
     | JobChanged
     | JobUpdated
     | AttemptRan
+    | GangResized
     | AttemptIdle
     | JobProgressed
     | SizeSuggested

@@ -14,10 +14,8 @@ from motet.domain.events import (
     Failed,
     Finished,
     ProgressMeasured,
-    Resized,
     Resumed,
     SpeedMeasured,
-    Started,
     StartFailed,
     Stopped,
     SubtasksMeasured,
@@ -25,12 +23,11 @@ from motet.domain.events import (
     TimedOut,
 )
 from motet.domain.model_profile import ModelMeasured
-from motet.domain.units import FULL_SPEED, SECOND_US, microseconds
+from motet.domain.units import microseconds
 from motet.live.jobs.attempt import (
     MOVES,
     Attempt,
     AttemptOutcome,
-    AttemptPhase,
     StopCause,
     outcome_of,
 )
@@ -42,6 +39,7 @@ from motet.live.launcher.messages import (
     AttemptEnded,
     AttemptProgressed,
     AttemptProposed,
+    AttemptResized,
     AttemptRunning,
     ClusterSeen,
     Report,
@@ -57,7 +55,6 @@ from motet.live.master.cluster_changes import (
 from motet.live.master.facts import (
     AttemptIdle,
     AttemptOver,
-    AttemptRan,
     JobChanged,
     JobProgressed,
     MemoryBorrowed,
@@ -65,6 +62,7 @@ from motet.live.master.facts import (
     TimeLimitReached,
     Verb,
 )
+from motet.live.master.gang_reports import attempt_of, gang_intake
 from motet.live.master.intake_result import Intake, one_intake
 from motet.live.master.job_updates import UpdateJob, proposal_intake, update_or_limit
 from motet.live.master.machine_drains import failing_machine
@@ -144,8 +142,8 @@ def intake(state: LiveState, now_us: int, given: Input) -> Intake:
             | DeleteQueue()
         ):
             return update_or_limit(state, now_us, given)
-        case AttemptRunning():
-            return _running(state, now_us, given)
+        case AttemptRunning() | AttemptResized():
+            return gang_intake(state, now_us, given)
         case (
             AttemptProgressed() | AttemptProposed() | AttemptIdle() | ModelSeen() | MemoryBorrowed()
         ):
@@ -215,20 +213,6 @@ def _has_effect(job: LiveJob, verb: Verb) -> bool:
 
 
 # -- the launcher ----------------------------------------------------------------------------------
-
-
-def _running(state: LiveState, now_us: int, report: AttemptRunning) -> Intake:
-    job, number = attempt_of(state, report.attempt)
-    attempt = job.attempts[number - 1]
-    if attempt.running_us is not None or attempt.has_ended:
-        return Intake()
-    since_us = max(min(round(report.at_s * SECOND_US), now_us), attempt.requested_us)
-    fact = AttemptRan(job.number, number, since_us)
-    if attempt.phase is not AttemptPhase.REQUESTED:
-        return Intake((fact,))
-    has_moved = number > 1 and job.attempts[number - 2].stop_cause in MOVES
-    kind = Resized if has_moved else Started
-    return Intake((fact,), (kind(job.number, now_us, FULL_SPEED, FULL_SPEED, since_us),))
 
 
 def _heard(
@@ -379,9 +363,3 @@ def _events_of_end(
     if attempt.stop_cause is None and attempt.running_us is None:
         return (StartFailed(job.number, reason),)
     return (Stopped(job.number, until_us),)
-
-
-def attempt_of(state: LiveState, attempt: str) -> tuple[LiveJob, int]:
-    """The job and the number of an attempt, from its id `JOB.NUMBER`."""
-    job, _, number = attempt.partition(".")
-    return state.jobs[int(job)], int(number)

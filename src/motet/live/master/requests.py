@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from motet.aggregation.wire.job_credentials import JobCredential
-from motet.aggregation.wire.pool_address import ADDRESS_VARIABLE
+from motet.aggregation.wire.pool_address import ADDRESS_VARIABLE, FIRST_WORLD_SIZE
 from motet.live.jobs.attempt import Attempt, AttemptPhase
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import CommandSpec
+from motet.live.jobs.roster import Roster
 from motet.live.launcher.leftovers import MARK
 from motet.live.launcher.messages import LauncherRequest, RankTask, StartAttempt, StopAttempt
 from motet.live.launcher.rank_files import ARBITER, CHECKPOINT_FOLDER
@@ -115,13 +116,15 @@ def requests_of_job(state: LiveState, job: LiveJob, workplace: Workplace) -> lis
 
 
 def attempt_id(job: LiveJob, attempt: Attempt) -> str:
-    """`JOB.NUMBER`."""
-    return f"{job.number}.{attempt.number}"
+    """`JOB.NUMBER`, of the attempt with which the processes began."""
+    return f"{job.number}.{attempt.began}"
 
 
 def rank_machines(state: LiveState, job: LiveJob, attempt: Attempt) -> list[str]:
-    """The machine of each process."""
+    """The machine of each process that there is or was."""
     assert state.cluster is not None
+    if attempt.roster is not None:
+        return [state.cluster.names[machine] for machine in attempt.roster.machines]
     return [
         state.cluster.names[machine]
         for machine, count in zip(*attempt.placement, strict=True)
@@ -133,7 +136,8 @@ def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplac
     machines = rank_machines(state, job, attempt)
     preempt, checkpoints = job.spec.preempt, workplace.checkpoint_folder(job.number)
     argv, env = _program(job, attempt, workplace)
-    folder = str(workplace.attempt_folder(job.number, attempt.number))
+    folder = str(workplace.attempt_folder(job.number, attempt.began))
+    roster = attempt.roster or Roster((), 0)
     cwd, digest = str(workplace.working_folder(job)), job.spec.digest
     return StartAttempt(
         attempt_id(job, attempt),
@@ -162,6 +166,8 @@ def _start(state: LiveState, job: LiveJob, attempt: Attempt, workplace: Workplac
         grace_s(job.spec),
         workplace.lease_s,
         str(archive_path(workplace.snapshots_folder, digest)) if digest else "",
+        joined=roster.joined,
+        dismissed=roster.dismissed,
     )
 
 
@@ -208,8 +214,14 @@ def _memory_variables(job: LiveJob, attempt: Attempt, workplace: Workplace) -> d
 def _variables(
     job: LiveJob, attempt: Attempt, machines: list[str], rank: int, checkpoints: Path
 ) -> dict[str, str]:
-    """Defaults, variables of the user, then those of Motet, then those of torchrun."""
-    world, machine = str(len(machines)), machines[rank]
+    """Defaults, variables of the user, then those of Motet, then those of torchrun.
+
+    A process knows of those that began with it, and those before: not of who joins later.
+    """
+    roster, machine = attempt.roster, machines[rank]
+    if roster is not None and rank < roster.first:
+        machines = machines[: roster.first]
+    world = str(len(machines))
     local = [each for each in range(len(machines)) if machines[each] == machine]
     return {
         **_tracking_variables(job),
@@ -219,9 +231,10 @@ def _variables(
         "MOTET_RUN_ID": run_id(job),
         **_array_variables(job),
         **({"MOTET_TRIAL": "1"} if job.trial_s else {}),
-        "MOTET_ATTEMPT_NUMBER": str(attempt.number),
+        "MOTET_ATTEMPT_NUMBER": str(attempt.began),
         "MOTET_RANK": str(rank),
         "MOTET_WORLD_SIZE": world,
+        **({} if roster is None else {FIRST_WORLD_SIZE: str(roster.first)}),
         "MOTET_ROLE": "worker",
         CHECKPOINT_FOLDER: str(checkpoints),
         "MOTET_SUBMIT_DIR": job.spec.workdir,
@@ -264,8 +277,9 @@ def run_id(job: LiveJob) -> str:
 
 
 def name_in_pool(job: LiveJob, attempt: Attempt) -> str:
-    """Of what an attempt has on Aggregators and lenders; the next attempt begins anew."""
-    return f"{run_id(job)}.{attempt.number}"
+    """Of what an attempt has on Aggregators and lenders; the next attempt begins anew, unless it is
+    a resize that leaves processes running."""
+    return f"{run_id(job)}.{attempt.began}"
 
 
 def _tracking_variables(job: LiveJob) -> dict[str, str]:

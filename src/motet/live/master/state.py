@@ -13,6 +13,7 @@ from motet.live.jobs.held_jobs import HeldJobs
 from motet.live.jobs.job import JobArray, LiveJob, ProposedSize, ReportedProgress, field_changes
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
+from motet.live.jobs.roster import Roster
 from motet.live.master.decision_history import DecisionHistory
 from motet.live.master.facts import (
     ArrayAccepted,
@@ -24,6 +25,7 @@ from motet.live.master.facts import (
     DependencyFailed,
     DrainBegan,
     Fact,
+    GangResized,
     JobAccepted,
     JobChanged,
     JobFact,
@@ -135,6 +137,8 @@ class LiveState:
         """Names of the machines of an attempt and numbers of processes, in the order of ranks."""
         assert self.cluster is not None
         names, place = self.cluster.names, attempt.placement
+        if attempt.roster is not None:
+            return [(names[machine], 1) for machine in attempt.roster.machines]
         return [(names[machine], count) for machine, count in zip(*place, strict=True)]
 
     def machine(self, name: str) -> int:
@@ -191,6 +195,8 @@ class LiveState:
                 self._changed(at_us, self.jobs[number], verb)
             case AttemptRan():
                 self._ran(at_us, fact)
+            case GangResized(number, attempt):
+                self.jobs[number].attempts[attempt - 1].is_resizing = False
             case AttemptIdle() | JobProgressed() | SizeSuggested() | ModelSeen() | MemoryBorrowed():
                 self._heard(at_us, fact)
             case AttemptOver():
@@ -350,9 +356,11 @@ class LiveState:
             case Preempt():
                 self._moves.pop(job.number, None)
                 self._stop(at_us, job, self._cause(job))
+            case Migrate() if not partners and (found := job.attempts[-1].resized(action, at_us)):
+                job.attempts.append(found)
             case Migrate():
                 self._moves[job.number] = action, partners
-                self._stop(at_us, job, _cause_of_move(job, action))
+                self._stop(at_us, job, job.attempts[-1].cause_of(action))
 
     def _begin(
         self, at_us: int, job: LiveJob, action: Start | Migrate, partners: Sequence[int]
@@ -367,7 +375,9 @@ class LiveState:
         )
         roles = action.workers, action.servers
         job.reason = ""  # Why an earlier attempt ended is told with that attempt.
-        job.attempts.append(Attempt(number, placement, at_us, *roles, devices))
+        can_resize = job.spec.resizes_running and not (devices or self.cluster.joins)
+        roster = Roster.of(placement) if can_resize else None
+        job.attempts.append(Attempt(number, placement, at_us, *roles, devices, roster=roster))
         self.active[job.number] = job
 
     def _cause(self, job: LiveJob) -> StopCause:
@@ -388,9 +398,3 @@ class LiveState:
         attempt.phase, attempt.stop_cause = AttemptPhase.STOPPING, cause
         attempt.stopping_us, attempt.grace_s = at_us, stop_grace_s(job, at_us)
         self.limits.stops(job)
-
-
-def _cause_of_move(job: LiveJob, action: Migrate) -> StopCause:
-    attempt = job.attempts[-1]
-    is_same = (attempt.workers, attempt.servers) == (action.workers, action.servers)
-    return StopCause.MIGRATED if is_same else StopCause.RESIZED

@@ -146,11 +146,11 @@ class ReadTables:
         }
 
     def open_attempts(self) -> list[tuple[int, int]]:
-        """Jobs and attempts whose processes may run."""
+        """Jobs, and the attempts with which their processes began, of all that may run."""
         found = self._read(
-            f"SELECT job, attempt FROM attempts WHERE coalesce(ended_us, {2**62}) = {2**62}", []
+            f"SELECT job, began FROM attempts WHERE coalesce(ended_us, {2**62}) = {2**62}", []
         )
-        return [(job, attempt) for job, attempt in found]
+        return [(job, began) for job, began in found]
 
     def attempts_between(self, begin_us: int, end_us: int, most_jobs: int) -> list[AttemptRow]:
         """Attempts that held slots in a period, of the latest jobs that had any, by job."""

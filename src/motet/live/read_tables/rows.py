@@ -32,7 +32,8 @@ class JobRow(NamedTuple):
 
 
 class AttemptRow(NamedTuple):
-    """An attempt on the time axis. `ended_us`: None while processes of it may run.
+    """An attempt on the time axis. `ended_us`: None while processes of it may run. `began`: the
+    attempt whose processes it goes on with, or itself.
     `borrowed_byte_s` can exceed the integers of SQLite: 16 TiB of lenders for a week."""
 
     job: int
@@ -44,6 +45,7 @@ class AttemptRow(NamedTuple):
     outcome: str
     stop_cause: str
     borrowed_byte_s: float = 0.0
+    began: int = 0
 
 
 def job_row(job: LiveJob) -> JobRow:
@@ -95,4 +97,5 @@ def attempt_row(job: LiveJob, attempt: Attempt) -> AttemptRow:
         attempt.outcome.value if attempt.outcome else "",
         attempt.stop_cause.value if attempt.stop_cause else "",
         float(attempt.borrowed_byte_s_sum),
+        attempt.began,
     )

@@ -47,5 +47,5 @@ def is_trial_of(number: int, spec: JobSpec) -> bool:
 
 def _smallest(spec: JobSpec) -> JobSpec:
     if isinstance(spec, CommandSpec):
-        return spec.model_copy(update={"processes": 1})
+        return spec.model_copy(update={"processes": 1, "min_processes": None})
     return spec.model_copy(update={"workers": 1, "servers": 1, "auto": False})

@@ -17,10 +17,12 @@ from motet.live.master.state import LiveState
 
 
 class RunningAttempt(NamedTuple):
-    """Times are Unix microseconds. `idle_since_us`: as the master knows it; None: it is not."""
+    """Times are Unix microseconds. `began`: see Attempt. `idle_since_us`: as the master knows it;
+    None: it is not."""
 
     job: int
     attempt: int
+    began: int
     running_us: int
     idle_since_us: int | None
 
@@ -28,7 +30,9 @@ class RunningAttempt(NamedTuple):
 def running_attempts(state: LiveState) -> list[RunningAttempt]:
     """Those whose processes run and are not asked to stop."""
     return [
-        RunningAttempt(number, attempt.number, attempt.running_us, attempt.idle_since_us)
+        RunningAttempt(
+            number, attempt.number, attempt.began, attempt.running_us, attempt.idle_since_us
+        )
         for number, job in state.active.items()
         if (attempt := job.attempts[-1]).phase is AttemptPhase.RUNNING
         and attempt.running_us is not None
@@ -56,7 +60,7 @@ class IdleWatch:
         """To a log, a report of progress, or the folder of checkpoints and what lies directly
         there. The launcher writes other files of an attempt, as at every renewal of its lease."""
         place = self.workplace
-        attempt = place.attempt_folder(each.job, each.attempt)
+        attempt = place.attempt_folder(each.job, each.began)
         checkpoints = place.checkpoint_folder(each.job)
         own = (attempt.glob(f"rank-*/{name}") for name in (LOG, PROGRESS))
         files = (*own, [checkpoints], checkpoints.glob("*"))

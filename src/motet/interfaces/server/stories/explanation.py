@@ -165,7 +165,7 @@ def _smallest(job: LiveJob) -> str:
         return "one machine alone" if isinstance(spec, TrainingSpec) and _is_least(spec) else ""
     if isinstance(spec, TrainingSpec):
         return "two slots, for a worker and a server," if _is_least(spec) else ""
-    return "one slot alone" if spec.processes == 1 else ""
+    return "one slot alone" if spec.least_processes == 1 else ""
 
 
 def _is_least(spec: TrainingSpec) -> bool:

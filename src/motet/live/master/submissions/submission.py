@@ -203,7 +203,7 @@ def _check_size(state: LiveState, spec: JobSpec) -> None:
 def least_slots(cluster: ClusterDeclared, spec: JobSpec) -> int:
     """Slots without which a job cannot run."""
     if isinstance(spec, CommandSpec):
-        return spec.processes
+        return spec.least_processes
     if spec.machines is not None:
         return spec.least.workers * cluster.usual_slots
     return spec.least.workers + spec.least.servers
@@ -260,12 +260,12 @@ def _check_dependencies(state: LiveState, spec: JobSpec) -> None:
 
 
 def _request_of(state: LiveState, spec: JobSpec, slots: int) -> dict[str, int]:
-    """Columns of a job's size. `slots`: of the cluster; an elastic training requests all that it
-    can use of them, which policies that do not resize jobs give it, or at least its minimum. One
+    """Columns of a job's size. `slots`: of the cluster; an elastic job requests all that it can use
+    of them, which policies that do not resize jobs give it, or at least its minimum. One
     that proposes its size requests the minimum at first.
     """
     if isinstance(spec, CommandSpec):
-        return {"gpus": spec.processes}
+        return _request_of_command(spec, slots)
     if spec.machines is not None:
         assert state.cluster is not None
         return _request_of_machines(spec, slots, state.cluster.usual_slots)
@@ -287,6 +287,23 @@ def _request_of(state: LiveState, spec: JobSpec, slots: int) -> dict[str, int]:
         "max_servers": most.servers,
         "server_gpus": 1,
         **proposals,
+    }
+
+
+def _request_of_command(spec: CommandSpec, slots: int) -> dict[str, int]:
+    """Every process of an elastic command is a worker."""
+    if not spec.is_elastic:
+        return {"gpus": spec.processes}
+    wanted = max(spec.least_processes, min(spec.processes, slots))
+    return {
+        "gpus": wanted,
+        "workers": wanted,
+        "min_workers": spec.least_processes,
+        "max_workers": spec.processes,
+        "servers": 0,
+        "min_servers": 0,
+        "max_servers": 0,
+        "server_gpus": 0,
     }
 
 
