@@ -253,6 +253,10 @@ class ReferenceAgent:
         """Memory of this process alone."""
         return np.empty(shape, dtype)
 
+    @property
+    def steps_done(self) -> int:
+        return self._step - 1
+
     def push(self, tensor: int, gradient: NDArray[Any]) -> None:
         self._tell("push", tensor, gradient)
 

@@ -53,5 +53,21 @@ def test_a_loss_limit_is_of_the_pool_of_the_environment(
         attach(model, optimizer, service=service, loss_limit=0.05)
 
 
+def test_a_worker_that_joins_an_elastic_job_tells_how_many_began_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def joined(job: str, rank: int, workers: int, *, loss_limit: float | None) -> None:
+        asked.append((rank, workers))
+
+    monkeypatch.setattr("motet.aggregation.agent.pool_agent.join_pool", joined)
+    environment = {"RANK": "4", "WORLD_SIZE": "5", "MOTET_FIRST_WORLD_SIZE": "2"}
+    for name, value in {"MOTET_AGGREGATION": "/pool.json", **environment}.items():
+        monkeypatch.setenv(name, value)
+    service_of_environment()
+    assert asked == [(4, 2)]
+
+
 def test_a_process_without_a_name_is_a_job_of_its_own() -> None:
     assert job_of_environment({}) == f"process-{os.getpid()}"

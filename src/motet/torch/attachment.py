@@ -118,6 +118,12 @@ class Attachment:
         """Where the optimizer runs now."""
         return "aggregators" if isinstance(self._phase, RemoteOptimizer) else "averaged"
 
+    @property
+    def steps_done(self) -> int:
+        """Steps of the job since its first worker attached; a worker that joins later begins with
+        those of the others."""
+        return self.service.steps_done
+
     @contextmanager
     def no_sync(self) -> Iterator[None]:
         """Send no gradients for the time being, as in DistributedDataParallel: gradients of

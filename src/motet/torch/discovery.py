@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from motet.aggregation.agent.gradient_service import GradientService
-from motet.aggregation.wire.pool_address import ADDRESS_VARIABLE
+from motet.aggregation.wire.pool_address import ADDRESS_VARIABLE, FIRST_WORLD_SIZE
 from motet.domain.errors import BadInput
 
 
@@ -35,7 +35,7 @@ def service_of_environment(
     return join_pool(
         job or job_of_environment(environment),
         _number(environment, "RANK", 0) if rank is None else rank,
-        _number(environment, "WORLD_SIZE", 1) if workers is None else workers,
+        _workers(environment) if workers is None else workers,
         loss_limit=loss_limit,
     )
 
@@ -51,6 +51,11 @@ def job_of_environment(environment: Mapping[str, str]) -> str:
         meeting = f"{environment.get('MASTER_ADDR', 'localhost')}:{environment['MASTER_PORT']}"
         return f"torchrun-{meeting}.{environment.get('TORCHELASTIC_RESTART_COUNT', '0')}"
     return f"process-{os.getpid()}"
+
+
+def _workers(environment: Mapping[str, str]) -> int:
+    """That begin the job: of an elastic one, others may have joined since."""
+    return _number(environment, FIRST_WORLD_SIZE, _number(environment, "WORLD_SIZE", 1))
 
 
 def _number(environment: Mapping[str, str], name: str, otherwise: int) -> int:

@@ -30,6 +30,11 @@ class GradientService(Protocol):
     rank: int
     workers: int
 
+    @property
+    def steps_done(self) -> int:
+        """Steps of the job that this worker knows to have ended, also those before it joined."""
+        ...
+
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """An array in memory that Aggregators on this host access without a copy."""
         ...

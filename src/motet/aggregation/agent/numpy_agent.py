@@ -57,6 +57,11 @@ class NumpyAgent:
         self._open_pulls: list[TensorOperation] = []
         self._broadcasts = 0
 
+    @property
+    def steps_done(self) -> int:
+        """See GradientService."""
+        return self._step - 1
+
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """See GradientService."""
         return self._calls.arena.empty(shape, dtype)

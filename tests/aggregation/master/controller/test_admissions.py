@@ -90,3 +90,13 @@ def test_the_next_pmaster_knows_the_admissions(pool: AggregatorWorld) -> None:
     admission = JobAdmission("a.1", loss_limit=0.05)
     pool.handle(JobsAdmitted((admission,)))
     assert restored(SETTINGS, saved(pool.controller.state), 0.0).admitted == {"a.1": admission}
+
+
+def test_a_worker_that_joins_later_begins_no_job(pool: AggregatorWorld) -> None:
+    pool.handle(JobsAdmitted((JobAdmission("run-1.1"),)))
+    later = replace(join("run-1.1"), rank=2, workers=2)
+    with pytest.raises(Unreachable, match=r"rank 2 joins job 'run-1\.1', which has not begun"):
+        pool.handle(WorkerJoined(later, "00"))
+    number = joined(pool, "run-1.1")
+    pool.handle(WorkerJoined(later, "00"))
+    assert 2 in pool.controller.state.jobs[number].schedule.ranks

@@ -22,9 +22,14 @@ _LEAST_MARGIN, _MARGIN_UNMEASURED = 2, 10
 def new_job(state: PoolState, request: JoinJob, secret: str) -> PoolJob:
     """A job on as many Aggregators of its own as it has servers.
 
-    Raises BadInput, PoolFull; Unreachable: the job is not, or not yet, admitted.
+    Raises BadInput, PoolFull; Unreachable: the job is not, or not yet, admitted, or not, or not
+    any more, there for a worker of a live cluster that joins it later.
     """
     request = _admitted(state, request)
+    if state.admitted is not None and request.rank >= request.workers:
+        raise Unreachable(
+            f"rank {request.rank} joins job {request.job!r}, which has not begun, or has ended"
+        )
     _check_new(request)
     _require_room(state, request)
     count = min(request.servers, len(request.tensors))
