@@ -19,7 +19,7 @@ def consolidated(free_gpus: Ints, gpus: int) -> Placement:
 
 def fragments(free_gpus: Ints, gpus: int) -> Placement:
     """Free GPUs of the fullest machines first. Raises ValueError if too few are free."""
-    return in_order(free_gpus.argsort(kind="stable"), free_gpus, gpus)
+    return _placement(_fragments(free_gpus, gpus), free_gpus, gpus)
 
 
 def spread(free_gpus: Ints, gpus: int) -> Placement:
@@ -66,6 +66,32 @@ def _in_order(machines: Ints, free_gpus: Ints, gpus: int) -> tuple[Ints, Ints, i
         taken[machine] = min(free_gpus[machine], gpus)
         gpus -= taken[machine]
     return _of_taken(taken, gpus)
+
+
+@njit(cache=True)
+def _fragments(free_gpus: Ints, gpus: int) -> tuple[Ints, Ints, int]:
+    """Machines with equally many free GPUs in ascending order. A pass over all machines for each
+    number of free GPUs, of which there are few, takes less time than a sort."""
+    taken, least = np.zeros(len(free_gpus), np.int64), 0
+    while gpus > 0:
+        free, least = least, _least_above(free_gpus, least)
+        if free == least:
+            break
+        for machine in range(len(free_gpus)):
+            if free_gpus[machine] == least and gpus > 0:
+                taken[machine] = min(least, gpus)
+                gpus -= taken[machine]
+    return _of_taken(taken, gpus)
+
+
+@njit(cache=True)
+def _least_above(free_gpus: Ints, bound: int) -> int:
+    """The least number of free GPUs above `bound`; `bound` if no machine has more."""
+    least = bound
+    for free in free_gpus:
+        if free > bound and (least == bound or free < least):
+            least = free
+    return least
 
 
 @njit(cache=True)
