@@ -230,7 +230,7 @@ class Engine:
         A job that a queue's guarantee lets run, but that lacks CPUs or memory, does not run in the
         place of others: the limits are applied again without it.
         """
-        excluded = set[int]()
+        excluded: set[int] = set()
         while True:
             decision = self._limited(wanted, snapshot, staying, excluded)
             if self.state.has_proposals:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
+from numba import njit
 
 from motet.domain.arrays import Ints
 from motet.domain.cluster import ClusterSpec
@@ -83,6 +84,11 @@ class Room:
             self.memory_bytes + cluster.memory_bytes - own.memory_bytes,
         )
 
+    @property
+    def gpu_count(self) -> int:
+        """Free GPUs of all machines together."""
+        return _total(self.gpus)
+
     def gpus_for(self, demand: ResourceDemand) -> Ints:
         """`(machines,)`: how many free GPUs each machine can give to such a job."""
         if not (demand.cpus or demand.memory_bytes):
@@ -144,6 +150,15 @@ def gpus_of_empty(cluster: ClusterSpec, demand: ResourceDemand) -> Ints:
     if not (demand.cpus or demand.memory_bytes):
         return cluster.gpus
     return Room(cluster, cluster.gpus, cluster.cpus, cluster.memory_bytes).gpus_for(demand)
+
+
+@njit(cache=True)
+def _total(values: Ints) -> int:
+    """Compiled, as NumPy's sum of so few values takes five times as long."""
+    total = 0
+    for value in values:
+        total += value
+    return total
 
 
 def _within(gpus: Ints, free: Ints, size: Ints, needed: int, whole_gpus: int) -> Ints:

@@ -118,7 +118,7 @@ class Recorder:
         """Record a decision."""
         self._holds.decided(state, actions)
         waiting = len(decision.gpus) - len(state.placements)
-        used_gpus = self._gpu_count - int(np.add.reduce(state.room.gpus))
+        used_gpus = self._gpu_count - state.room.gpu_count
         self._series.extend((state.now_us, used_gpus, waiting))
 
     def outcome(self, state: ClusterState, progress: StepProgress) -> Outcome:
