@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from json.encoder import encode_basestring
 from math import isfinite
 from typing import Any, TextIO
@@ -30,6 +31,8 @@ OTHERS_OF = {
 """Name of the field that lists other jobs, by event."""
 
 
+_PLACES = 4096
+"""Whose text is kept: most placements have two entries or more, the last one when a job ends."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
@@ -41,19 +44,21 @@ class DecisionWriter:
         self._write, self._jobs, self._machines = file.write, jobs, machines
         self._encoded = [encode_basestring(name) for name in machines]
         self._time = 0, "0"
+        self._where = lru_cache(_PLACES)(self._places)
         self._named: tuple[tuple[tuple[int, int], ...], str] = (), ""
 
     def __call__(self, entry: LogEntry) -> None:
         """Write one entry."""
         job, waits = encode_basestring(self._jobs[entry.job]), is_wait(entry)
         event = "wait" if waits else entry.event
+        others = self._others(OTHERS_OF.get(event), entry.others) if entry.others.total else ""
+        if entry.exchange.total:
+            others += self._others(_exchange_role(entry), entry.exchange)
         queue = "" if entry.queue == UNKNOWN else f', "priority_queue": {entry.queue + 1}'
         self._write(
             f'{{"time": {self._seconds(entry.time_us)}, "job": {job}, "event": "{event}"'
             f"{_wait_fields(entry) if waits else self._state_fields(entry)}"
-            f"{self._others(OTHERS_OF.get(event), entry.others)}"
-            f"{self._others(_exchange_role(entry), entry.exchange)}"
-            f"{queue}{_times(entry)}}}\n"
+            f"{others}{queue}{_times(entry)}}}\n"
         )
 
     def _seconds(self, time_us: int) -> str:
@@ -68,7 +73,7 @@ class DecisionWriter:
             return text
         return text + _encoded({**_teams(entry), **self._left(entry.left), **_group(entry)})
 
-    def _where(self, placement: Placement) -> str:
+    def _places(self, placement: Placement) -> str:
         if not placement.machines:
             return ""
         counts = zip(placement.machines, placement.counts, strict=True)
@@ -81,7 +86,7 @@ class DecisionWriter:
         return {"left": self._machines[slow.machine], "times_as_long": slow.times_as_long}
 
     def _others(self, role: str | None, others: OtherJobs) -> str:
-        if role is None or not others.total:
+        if role is None:
             return ""
         if self._named[0] != others.first:  # Waits often name the same jobs.
             self._named = others.first, ", ".join(map(self._other, others.first))
