@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from motet.domain.model_profile import profile_of
@@ -69,6 +69,18 @@ def test_consolidation_leaves_the_large_gaps() -> None:
 
 def test_fragments_are_filled_from_the_fullest_machine_on() -> None:
     assert fragments(np.array([4, 1, 0, 2]), 4) == ((0, 1, 3), (1, 1, 2))
+
+
+@given(free=free_lists, gpus=st.integers(1, 20))
+def test_fragments_are_the_free_gpus_of_machines_in_ascending_order_of_them(
+    free: list[int], gpus: int
+) -> None:
+    available, taken = np.array(free), [0] * len(free)
+    assume(gpus <= available.sum())
+    for machine in sorted(range(len(free)), key=free.__getitem__):
+        taken[machine] = min(free[machine], gpus - sum(taken))
+    machines = tuple(machine for machine, count in enumerate(taken) if count)
+    assert fragments(available, gpus) == (machines, tuple(taken[each] for each in machines))
 
 
 def test_spreading_leaves_machines_as_equally_full_as_it_can() -> None:

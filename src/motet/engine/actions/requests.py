@@ -151,10 +151,19 @@ class Requests:
 
     def _regroup_waiting(self, job: int, partners: Sequence[int]) -> None:
         """Jobs that wait for the same slots as before share them with this one, or not any more."""
-        for other, (action, known) in self._waiting.items():
-            if (job in known) != (other in partners):
-                left = tuple(each for each in known if each != job)
-                self._waiting[other] = action, (*left, job) if other in partners else left
+        apart = [
+            other
+            for other, (_, known) in self._waiting.items()
+            if job in known and other not in partners
+        ]
+        for other in apart:
+            action, known = self._waiting[other]
+            self._waiting[other] = action, tuple(each for each in known if each != job)
+        for other in partners:
+            if other in self._waiting:
+                action, known = self._waiting[other]
+                if job not in known:
+                    self._waiting[other] = action, (*known, job)
 
     def _try(self, job: int) -> None:
         """Issue the action if its slots are free."""

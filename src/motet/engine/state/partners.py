@@ -40,13 +40,11 @@ class Partners(Mapping[int, tuple[int, ...]]):
         group = self._decision.group
         if group is None:
             raise KeyError(number)
-        rows = self._by_group
-        own = group[rows[self._jobs.number[rows] == number]]
-        members = rows[group[rows] == own] if len(own) else rows[:0]
-        if len(members) < 2:
+        position, numbers = self._decision.reasons.position, self._jobs.number
+        others = _others_of(number, self._by_group, group, position, numbers)
+        if not len(others):
             raise KeyError(number)
-        in_order = members[np.argsort(self._decision.reasons.position[members], kind="stable")]
-        return tuple(other for other in self._jobs.number[in_order].tolist() if other != number)
+        return tuple(others.tolist())
 
     def __iter__(self) -> Iterator[int]:
         rows = self._by_group
@@ -85,6 +83,29 @@ def _end_of_same(rows: Ints, values: Ints, start: int) -> int:
     while end < len(rows) and values[rows[end]] == values[rows[start]]:
         end += 1
     return end
+
+
+@njit(cache=True)
+def _others_of(job: int, by_group: Ints, group: Ints, position: Ints, number: Ints) -> Ints:
+    """Numbers of the other jobs of a job's group, by position, those of one position by row."""
+    others, count, start = np.empty(len(by_group), np.int64), 0, 0
+    for place in range(len(by_group)):
+        if group[by_group[place]] != group[by_group[start]]:
+            start = place
+        if number[by_group[place]] == job:
+            break
+    else:
+        return number[:0].copy()
+    for row in by_group[start : _end_of_same(by_group, group, start)]:
+        if number[row] == job:
+            continue
+        place = count
+        while place > 0 and position[row] < position[others[place - 1]]:
+            others[place] = others[place - 1]
+            place -= 1
+        others[place] = row
+        count += 1
+    return number[others[:count]]
 
 
 @njit(cache=True)
