@@ -50,7 +50,7 @@ from motet.interfaces.server.views import (
 from motet.live.accounts.roles import Forbidden
 from motet.live.jobs.array_file import array_spec, is_array
 from motet.live.jobs.job_file import job_spec
-from motet.live.jobs.job_keys import PATTERNS
+from motet.live.jobs.job_sections import PATTERNS
 from motet.live.jobs.job_state import JobState
 from motet.live.jobs.training_files import require_snapshot_files, require_visible_files
 from motet.live.jobs.wrong_values import wrong_value

@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError
 from motet.domain.errors import BadInput, MotetError, NotFound
 from motet.live.accounts.account_tables import ACCOUNT_TABLES, TOKENS, USERS
 from motet.live.accounts.roles import OWNER_TOKEN, Caller, RoleBound, UserRole
-from motet.live.jobs.job_keys import NAME_PATTERN
+from motet.live.jobs.job_sections import NAME_PATTERN
 from motet.live.journal.database import JournalDatabase
 
 PREFIX = "motet_"

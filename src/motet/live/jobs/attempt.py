@@ -9,9 +9,9 @@ from enum import StrEnum
 from motet.domain.actions import Migrate
 from motet.domain.snapshot import Placement
 from motet.domain.units import SECOND_US
-from motet.live.jobs.roster import Roster
 from motet.live.launcher.messages import RankExit, first_failure
 from motet.live.slots.devices import Devices
+from motet.live.slots.roster import Roster
 
 UNFINISHED = os.EX_TEMPFAIL
 """Exit status of a training's process that has not finished and is to be run again.

@@ -9,8 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from motet.domain.errors import BadInput, nearest_name
-from motet.live.jobs.job_keys import PATTERNS
-from motet.live.jobs.job_sections import TRIAL_FORMS
+from motet.live.jobs.job_sections import PATTERNS, TRIAL_FORMS
 from motet.live.jobs.job_spec import (
     COUNT_FORMS,
     SECTIONS,

@@ -10,9 +10,9 @@ from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 from pydantic import BaseModel, Discriminator, Field, Tag, field_validator, model_validator
 
 from motet.domain.reconfiguration import RoleCounts
-from motet.live.jobs.job_keys import JobKeys
 from motet.live.jobs.job_sections import (
     AggregationOptions,
+    CommonKeys,
     JobSection,
     PreemptOptions,
     Retry,
@@ -26,7 +26,7 @@ _ADDRESS = re.compile(r"\s*[^\s,]+:[0-9]{1,5}\s*")
 _Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
 
 
-class CommandSpec(JobKeys):
+class CommandSpec(CommonKeys):
     """A command that runs as a gang of processes.
 
     `run`: a shell script, or a list of words. `processes`: all of them run, or none; each takes one
@@ -103,7 +103,7 @@ COUNT_FORMS = ("count", "bounds")
 """Pydantic names the form of a number in the place of an error."""
 
 
-class TrainingSpec(JobKeys):
+class TrainingSpec(CommonKeys):
     """A training on a parameter server (`kind: ps`), with the arguments of `motet train`.
 
     Every worker and every server is a process with a slot of its own. With bounds for one of them
@@ -209,7 +209,7 @@ class TrainingSpec(JobKeys):
 
     @property
     def is_by_machine(self) -> bool:
-        """See JobKeys."""
+        """See CommonKeys."""
         return self.machines is not None
 
     @property

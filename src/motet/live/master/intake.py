@@ -62,11 +62,11 @@ from motet.live.master.facts import (
     TimeLimitReached,
     Verb,
 )
-from motet.live.master.gang_reports import attempt_of, gang_intake
 from motet.live.master.intake_result import Intake, one_intake
 from motet.live.master.job_updates import UpdateJob, proposal_intake, update_or_limit
 from motet.live.master.machine_drains import failing_machine
 from motet.live.master.policy_choice import choose_policy
+from motet.live.master.reports.gang_reports import attempt_of, gang_intake
 from motet.live.master.state import LiveState
 from motet.live.master.submissions.submission import (
     Submit,

@@ -11,12 +11,12 @@ from motet.aggregation.wire.pool_address import ADDRESS_VARIABLE, FIRST_WORLD_SI
 from motet.live.jobs.attempt import Attempt, AttemptPhase
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import CommandSpec
-from motet.live.jobs.roster import Roster
 from motet.live.launcher.leftovers import MARK
 from motet.live.launcher.messages import LauncherRequest, RankTask, StartAttempt, StopAttempt
 from motet.live.launcher.rank_files import ARBITER, CHECKPOINT_FOLDER
 from motet.live.master.state import LiveState
 from motet.live.slots.devices import devices_text
+from motet.live.slots.roster import Roster
 from motet.live.time_limits.time_limit import grace_s
 from motet.live.workdirs.digest import archive_path
 from motet.remote_memory.device.lender_access import ADDRESS_VARIABLE as ADDRESS_OF_LENDERS

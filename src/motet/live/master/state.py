@@ -13,7 +13,6 @@ from motet.live.jobs.held_jobs import HeldJobs
 from motet.live.jobs.job import JobArray, LiveJob, ProposedSize, ReportedProgress, field_changes
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
-from motet.live.jobs.roster import Roster
 from motet.live.master.decision_history import DecisionHistory
 from motet.live.master.facts import (
     ArrayAccepted,
@@ -59,6 +58,7 @@ from motet.live.queues.queue_facts import (
     QueueModeSet,
 )
 from motet.live.slots.devices import HeldDevices
+from motet.live.slots.roster import Roster
 from motet.live.time_limits.running_limits import RunningLimits
 from motet.live.time_limits.time_limit import stop_grace_s, with_limit
 from motet.live.trials.open_trials import OpenTrials

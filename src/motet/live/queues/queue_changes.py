@@ -17,7 +17,7 @@ from motet.domain.queues.queue_limits import (
     largest_job,
     limit_words,
 )
-from motet.live.jobs.job_keys import NAME_PATTERN
+from motet.live.jobs.job_sections import NAME_PATTERN
 from motet.live.queues.queue_book import LiveQueue, QueueBook
 from motet.live.queues.queue_facts import (
     QueueCreated,

@@ -1,1 +1,1 @@
-"""What a process gets of its machine: GPUs that are its slots, and a limit of its memory."""
+"""What a process gets of its machine: a slot, the GPUs that are slots, a limit of its memory."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.domain.snapshot import Placement
-from motet.live.jobs.roster import Roster
+from motet.live.slots.roster import Roster
 
 slots = st.dictionaries(st.integers(0, 3), st.integers(1, 3), min_size=1, max_size=4)
 

@@ -1,0 +1,1 @@
+"""Reports of the launcher, turned into facts and events."""
