@@ -32,7 +32,8 @@ class Stateful(Protocol):
 
 
 class TorchCheckpoint:
-    """The latest checkpoint of a job. The first process of the group writes it."""
+    """The latest checkpoint of a job. The first process of the group writes it; without
+    `torch.distributed`, the one whose RANK is 0."""
 
     def __init__(
         self,
@@ -114,7 +115,9 @@ class TorchCheckpoint:
 def _rank() -> int:
     from torch import distributed
 
-    return int(distributed.get_rank()) if distributed.is_initialized() else 0
+    if distributed.is_initialized():
+        return int(distributed.get_rank())
+    return int(os.environ.get("RANK", "0"))
 
 
 def _sync_folder(folder: Path) -> None:
