@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,10 @@ from live_server import LiveServer, running_server
 from live_trainings import ended
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
+from pool_job import pool_job
 from waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
-SUPPORT = Path(__file__).parents[1] / "support"
 
 
 @pytest.fixture
@@ -35,20 +34,9 @@ class ElasticTraining:
     def __init__(self, client: LiveClient, folder: Path) -> None:
         self.folder = folder
         folder.mkdir()
-        paths = (str(SUPPORT), os.environ.get("PYTHONPATH", ""))
-        spec = {
-            "name": "line",
-            "run": [sys.executable, str(SUPPORT / "elastic_torch_program.py"), str(folder)],
-            "processes": 4,
-            "min_processes": 1,
-            "workdir": str(folder),
-            "aggregation": {"servers": 1},
-            "envs": {
-                "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-                "OMP_NUM_THREADS": "1",
-            },
-        }
-        self.job: str = client.submit(spec)["id"]
+        spec = pool_job("elastic_torch_program.py", folder, 4)
+        elastic = {"min_processes": 1, "aggregation": {"servers": 1}}
+        self.job: str = client.submit({**spec, **elastic})["id"]
 
     def worker(self, rank: int) -> tuple[int, int]:
         """The process of a rank, and the steps of the job that it has written; 0, 0: none yet."""

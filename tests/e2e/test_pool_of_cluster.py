@@ -25,12 +25,12 @@ from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
 from motet.runtime.wire.codec import encode
 from motet.transport import Connection
+from pool_job import pool_job
 from pool_training import alone
 from ray_nodes import RayNodes, ray_nodes
 from waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
-SUPPORT = Path(__file__).parents[1] / "support"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "torch_digits.py"
 
 
@@ -53,14 +53,7 @@ class Training:
     def __init__(self, client: LiveClient, folder: Path, **more: Any) -> None:
         self.folder = folder
         folder.mkdir()
-        paths = (str(SUPPORT), os.environ.get("PYTHONPATH", ""))
-        spec = {
-            "name": "line",
-            "run": [sys.executable, str(SUPPORT / "pool_program.py"), str(folder)],
-            "processes": 2,
-            "workdir": str(folder),
-            "envs": {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        }
+        spec = pool_job("pool_program.py", folder, 2)
         self.job: str = client.submit({**spec, **more})["id"]
 
     @property
