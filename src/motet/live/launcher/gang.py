@@ -51,8 +51,8 @@ class ProcessGang:
     def ended(self, rank: int, end: RankExit) -> None:
         """The process of a rank has ended, successfully or not.
 
-        The job is done when its first process is. One that has joined may find nobody to train
-        with, so it has to leave then.
+        The job is done when its first process is. A process that joined cannot train without the
+        others, so it has to leave then.
         """
         if rank in self._dismissed:
             end = replace(end, reason="dismissed")
