@@ -488,6 +488,25 @@ def test_a_log_is_followed_paused_and_followed_again_over_the_one_stream(
     assert len(streams) <= 1
 
 
+def test_a_part_of_the_log_that_arrives_after_the_pause_is_not_shown(
+    window: Window, client: LiveClient
+) -> None:
+    job = submit(client, "talks", COUNTS)
+    window.tab.goto(f"/jobs/{job}")
+    has_lines(window.tab, 2)
+    held: list[Any] = []
+    window.tab.route(lambda url: "offset=" in url, lambda request: held.append(request))
+    with window.tab.expect_request(lambda sent: "offset=" in sent.url):
+        pass
+    window.tab.click("#pause")
+    window.tab.wait_for_selector("#pause:has-text('Follow')")
+    paused = lines_shown(window.tab)
+    for request in held:
+        request.continue_()
+    window.tab.wait_for_function("() => !isReading")
+    assert lines_shown(window.tab) == paused
+
+
 def test_the_page_of_a_job_goes_on_with_the_log_of_the_next_attempt(
     window: Window, client: LiveClient
 ) -> None:

@@ -33,6 +33,7 @@ async function readPart(log) {
   if (!answer.ok) return false;
   const part = await answer.json();
   if (!log.isConnected) return false;  // Another attempt has taken its place.
+  if (isPaused) return false;  // The button was pressed after the request; the part is read again.
   add(log, part);
   log.dataset.next = part.next;
   if (part.is_complete) log.dataset.ended = "";
