@@ -126,6 +126,16 @@ def test_a_job_file_and_options_beside_it(run: Shell, tmp_path: Path) -> None:
     assert "echo $A $B $WORLD_SIZE; pwd" in shown
 
 
+def test_an_elastic_command_from_options(run: Shell) -> None:
+    sizes = ("--processes", "2", "--min-processes", "1")
+    job = run("submit", *sizes, "--", "sleep", "600").stdout.strip()
+    found = json.loads(run("describe", job, "--json").stdout)
+    assert (found["spec"]["min_processes"], found["most_processes"]) == (1, 2)
+    run("cancel", job)
+    with pytest.raises(BadInput, match="min_processes is 3, more than processes, 2"):
+        run("submit", "--processes", "2", "--min-processes", "3", "--", "true")
+
+
 @pytest.mark.parametrize("words", [["job.yaml"], ["job.yml", "--fast"], ["job.sbatch", "more"]])
 def test_a_job_file_without_its_option_is_no_command(
     run: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]

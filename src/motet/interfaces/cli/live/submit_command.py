@@ -35,6 +35,13 @@ if TYPE_CHECKING:
 )
 @click.option("-n", "--name", metavar="NAME", help="Name of the job.")
 @click.option("--processes", type=click.IntRange(1), metavar="N", help="Processes of the gang.")
+@click.option(
+    "--min-processes",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Let the policy run N to --processes processes, and change their number while the command "
+    "runs; the program has to be made for it. Default: always --processes.",
+)
 @click.option("--cpus", type=click.IntRange(1), metavar="N", help="CPUs of each process.")
 @click.option("--memory", metavar="SIZE", help="Memory of each process, as 4GB or 500MiB.")
 @click.option(
