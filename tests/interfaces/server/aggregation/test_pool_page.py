@@ -6,9 +6,16 @@ import html
 import re
 from typing import Any
 
+import pytest
 from starlette.requests import Request
 
-from motet.aggregation.wire.pool_views import JobPlacement, PoolJobView, PoolView, TensorView
+from motet.aggregation.wire.pool_views import (
+    AggregatorView,
+    JobPlacement,
+    PoolJobView,
+    PoolView,
+    TensorView,
+)
 from motet.interfaces.server.accounts.caller_of_request import SCOPE_KEY
 from motet.interfaces.server.aggregation.documents import (
     ClusterNames,
@@ -45,6 +52,19 @@ def test_jobs_are_named_and_those_above_their_limit_are_counted() -> None:
     text = rendered("aggregators.html", pool_values(pool_document(view, NAMES)))
     assert "1 job, 1 at its loss limit or above" in text
     assert "3 <mlp> PLACED 2 1 0.0 MB 0 50 0.0001 ms 9e-05 ms 15.0% 10.0% 2" in text
+
+
+@pytest.mark.parametrize(
+    ("link_share", "columns"),
+    [(0.0, "Used Cycle Tensors"), (0.25, "Used Link Cycle Tensors")],
+)
+def test_links_have_a_column_where_they_are_limited(link_share: float, columns: str) -> None:
+    limited = AggregatorView(0, True, 10**6, 0.5, ("run-3.1",), 1, 0, 0, link_share=link_share)
+    idle = AggregatorView(1, True, 0, 0.0, (), 0, 0, 0)
+    view = PoolView((limited, idle), (JOB,), (), 4, 0.1)
+    text = rendered("aggregators.html", pool_values(pool_document(view, NAMES)))
+    assert columns in text
+    assert ("50.0% 25.0% 1 ms" in text) == bool(link_share)
 
 
 def test_an_empty_pool_says_how_jobs_come_to_it() -> None:

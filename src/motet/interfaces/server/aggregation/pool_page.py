@@ -61,6 +61,7 @@ def pool_values(document: dict[str, Any]) -> dict[str, Any]:
     return {
         "problem": "",
         "aggregators": [_aggregator_row(each) for each in document["aggregators"]],
+        "has_links": any(each["link_share"] for each in document["aggregators"]),
         "jobs": jobs,
         "over": sum(each["is_over"] for each in jobs),
         "most": document["most_aggregators"],
@@ -89,6 +90,7 @@ def _aggregator_row(each: dict[str, Any]) -> dict[str, Any]:
         "cycle": _ms(each["cycle_ns"]) if has_cycle else "",
         "used": _percent(each["used_share"]) if has_cycle else "",
         "used_part": round(min(100 * each["used_share"], 100.0), 1) if has_cycle else 0.0,
+        "link": _percent(each["link_share"]) if has_cycle else "",
         "memory": f"{each['memory_bytes'] / 1e6:.1f} MB",
     }
 
