@@ -96,6 +96,7 @@ def refusal(address: str, machines: int, code: int) -> str:
     return ended.err
 
 
+@pytest.mark.soak
 def test_a_job_trains_on_a_cluster_that_runs_already(address: str) -> None:
     command = [_BIN / "motet", *TRAIN, "--address", address, "--machines", "1"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
@@ -103,10 +104,12 @@ def test_a_job_trains_on_a_cluster_that_runs_already(address: str) -> None:
     assert len(json.loads(done.stdout)["loss"]) == 3
 
 
+@pytest.mark.soak
 def test_more_machines_than_the_cluster_has_nodes_are_refused(address: str) -> None:
     assert "has 1 node(s); lower --machines or add nodes" in refusal(address, 2, code=2)
 
 
+@pytest.mark.soak
 def test_a_token_that_other_users_can_read_is_refused(address: str, token_file: Path) -> None:
     token_file.chmod(0o644)
     err = refusal(address, 1, code=2)

@@ -44,11 +44,6 @@ sys.exit(run_member(Path(sys.argv[1]), int(sys.argv[2])))
 Cluster = LocalCluster | RayCluster | GangCluster
 Undisturbed = Callable[[TrainOptions, int], TrainResult]
 
-# An executor of Ray takes seconds to start: what the backend has no part in is tried locally.
-LOCAL = pytest.mark.parametrize(
-    "cluster", ["local", "gang", pytest.param("ray", marks=SOAK)], indirect=True
-)
-
 
 def train(
     cluster: Cluster,
@@ -60,7 +55,8 @@ def train(
     return Job(app, app.prepare(None, seed=1), options, cluster, observer).run()
 
 
-@pytest.fixture(params=["local", "ray", "gang"])
+# An executor of Ray takes seconds to start; `make test` has Ray in the tests of live clusters.
+@pytest.fixture(params=["local", pytest.param("ray", marks=SOAK), "gang"])
 def cluster(request: pytest.FixtureRequest) -> Cluster:
     """A cluster of five machines without executors of the test before."""
     cluster: Cluster = request.getfixturevalue(f"{request.param}_cluster")
@@ -215,7 +211,6 @@ def test_training_is_the_same_every_time_and_leaves_no_process(
     assert psutil.wait_procs(census.seen, timeout=20)[1] == []
 
 
-@LOCAL
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=SOAK), pytest.param(2, marks=SOAK)])
 def test_executors_killed_at_random_moments_do_not_change_the_model(
     cluster: Cluster, undisturbed: Undisturbed, seed: int
@@ -230,7 +225,6 @@ def test_executors_killed_at_random_moments_do_not_change_the_model(
     assert result.losses == expected.losses
 
 
-@LOCAL
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=SOAK), pytest.param(2, marks=SOAK)])
 def test_a_stopped_executor_is_lost_and_changes_no_model(
     cluster: Cluster, undisturbed: Undisturbed, seed: int
@@ -296,7 +290,6 @@ def test_two_jobs_at_once_do_not_disturb_each_other(shared_cluster: Cluster) -> 
     assert [result.model_sha256 for result in results] == [expected.model_sha256] * 2
 
 
-@LOCAL
 def test_a_bug_in_the_application_fails_the_job_and_leaves_no_process(
     cluster: Cluster,
 ) -> None:
@@ -307,7 +300,6 @@ def test_a_bug_in_the_application_fails_the_job_and_leaves_no_process(
     await_ends_of_executors()
 
 
-@LOCAL
 def test_an_application_that_exits_fails_the_job(cluster: Cluster) -> None:
     app = ToyRegression(fail_at_clock=3, exits=True)
     options = TrainOptions(machines=4, workers=2, servers=1, epochs=3)
@@ -336,7 +328,6 @@ def test_nothing_of_the_cluster_listens_beyond_loopback(cluster: Cluster) -> Non
     assert exposed == []
 
 
-@LOCAL
 def test_checkpoints_survive_the_job(cluster: Cluster, tmp_path: Path) -> None:
     first = TrainOptions(machines=3, workers=2, servers=2, epochs=2, checkpoint_dir=tmp_path)
     train(cluster, first)
@@ -346,7 +337,6 @@ def test_checkpoints_survive_the_job(cluster: Cluster, tmp_path: Path) -> None:
     assert train(cluster, more).resumed_from_epoch == 2
 
 
-@LOCAL
 def test_a_machine_that_was_left_is_used_again_while_the_job_trains(cluster: Cluster) -> None:
     app = ToyRegression()
     options = TrainOptions(machines=4, workers=2, servers=1, epochs=60)
