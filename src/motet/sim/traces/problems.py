@@ -114,12 +114,9 @@ class Problems:
     ) -> tuple[list[int], set[int]]:
         """A column's numbers, and the rows with invalid cells: recorded as problems, with value 0.
 
-        `parse_cell` raises ValueError with the reason for an invalid cell.
+        `parse_cell` raises ValueError with the reason for an invalid cell. It is called once per
+        cell, because it may count what it assumes.
         """
-        try:
-            return [parse_cell(cell) for cell in cells], set()
-        except ValueError:
-            pass  # Rare: parse cell by cell.
         values, bad = [], set()
         for row, cell in enumerate(cells):
             try:

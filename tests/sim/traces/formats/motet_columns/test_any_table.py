@@ -116,6 +116,19 @@ def test_a_time_zone_has_its_daylight_saving_time(file_of: FileOf) -> None:
     )
 
 
+def test_times_that_do_not_exist_are_counted_once_beside_bad_rows(file_of: FileOf) -> None:
+    text = (
+        "job_id,num_gpus,submit_time,duration\n"
+        "never,1,2024-03-31T02:30:00,60\nbad,1,2024-03-31T02:99:00,60\n"
+    )
+    trace = read_trace(file_of(text), "table", timezone="Europe/Berlin", skip_bad_rows=True)
+
+    assert trace.notices[0] == (
+        "daylight saving time in Europe/Berlin: 1 time lies in an hour that was left out (read an "
+        "hour later)"
+    )
+
+
 def test_bad_cells_are_told_with_their_line(file_of: FileOf) -> None:
     path = file_of(SITE.replace("5:30", "5:99"))
 
