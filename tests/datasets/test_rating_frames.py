@@ -53,6 +53,11 @@ def test_of_repeated_pairs_the_last_row_counts() -> None:
     ("frame", "message"),
     [
         (FRAME.drop(columns="stars"), "no column is known as the rating .columns: when, Movie ID"),
+        (
+            FRAME.drop(columns=["stars", "user_id"]),
+            r"the user, the rating .columns: when, Movie ID.; name them with "
+            r"motet.ratings_from_frame.X, user=..., rating=...\)$",
+        ),
         (FRAME.assign(stars="good"), "column 'stars': ratings are numbers"),
         (FRAME.assign(stars=[1, np.nan, 2]), "column 'stars': row 1 is nan; remove rows"),
         (FRAME.assign(user_id=["a", None, "b"]), "column 'user_id': row 1 has no id"),

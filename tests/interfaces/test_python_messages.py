@@ -29,6 +29,15 @@ from motet.interfaces.python_messages import python_arguments, python_message
         ("lower --machine-events", "lower machine_events"),
         ("x.csv: --na does not apply to npz data", "x.csv: na does not apply to npz data"),
         ("a - b, -- and 5 --", "a - b, -- and 5 --"),
+        (
+            "name them with --columns user=NAME,item=NAME, or rename columns",
+            "name them with columns={'user': 'NAME', 'item': 'NAME'}, or rename columns",
+        ),
+        (
+            "give --columns 'job_id=Job Id,num_gpus=GPUs' (or another --format)",
+            "give columns={'job_id': 'Job Id', 'num_gpus': 'GPUs'} (or another format)",
+        ),
+        ("--columns 'a,b': no pairs", "columns='a,b': no pairs"),
     ],
 )
 def test_an_option_becomes_an_argument(message: str, expected: str) -> None:

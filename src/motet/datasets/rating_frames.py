@@ -107,12 +107,8 @@ def ratings_from_frame(
     if not hasattr(frame, "columns"):
         raise BadArgument(f"frame={frame!r:.60}: give a DataFrame with a row per rating")
     names = list(frame.columns)
-    columns = [
-        _column(names, role, given, found)
-        for (role, _), given, found in zip(
-            ROLES, (user, item, rating), rating_columns(names), strict=True
-        )
-    ]
+    given, found = (user, item, rating), rating_columns(names)
+    columns = _chosen(names, given, found)
     users, items = (as_ids(frame[name].to_numpy(), f"column {name!r}") for name in columns[:2])
     return ratings_from_columns(users, items, _values(frame, columns[2]), source="X")
 
@@ -134,18 +130,36 @@ def ratings_from_columns(
     )
 
 
-def _column(names: list[Any], role: str, given: str | None, found: int | None) -> Any:
-    if given is not None:
-        if given not in names:
-            raise UnknownName("column of X", str(given), [str(name) for name in names])
-        return _only_one(names, given)
-    if found is None:
-        shown = ", ".join(map(str, names[:8]))
-        raise BadArgument(
-            f"X: no column is known as the {role} (columns: {shown}); name it with "
-            f"motet.ratings_from_frame(X, {role}=...)"
-        )
-    return _only_one(names, names[found])
+def _chosen(
+    names: list[Any], given: Sequence[str | None], found: Sequence[int | None]
+) -> list[Any]:
+    """The columns of user, item and rating: the one that is given, else the one that was found.
+
+    Raises BadArgument, which names all that are missing.
+    """
+    chosen: list[Any] = []
+    missing: list[str] = []
+    for (role, _), name, position in zip(ROLES, given, found, strict=True):
+        if name is not None:
+            chosen.append(_existing(names, name))
+        elif position is not None:
+            chosen.append(names[position])
+        else:
+            missing.append(role)
+    if not missing:
+        return [_only_one(names, each) for each in chosen]
+    arguments = ", ".join(f"{role}=..." for role in missing)
+    raise BadArgument(
+        f"X: no column is known as the {', the '.join(missing)} (columns: "
+        f"{', '.join(map(str, names[:8]))}); name {'it' if len(missing) == 1 else 'them'} with "
+        f"motet.ratings_from_frame(X, {arguments})"
+    )
+
+
+def _existing(names: list[Any], given: str) -> str:
+    if given not in names:
+        raise UnknownName("column of X", str(given), [str(name) for name in names])
+    return given
 
 
 def _only_one(names: list[Any], chosen: Any) -> Any:

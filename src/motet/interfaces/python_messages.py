@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from typing import ParamSpec, TypeVar
 
@@ -30,6 +31,9 @@ _OTHER_NAMES = {
     "throughputs": "'motet simulate --throughputs'",
 }
 _NO_VALUES = ("to", "are", "and", "or", "with", "does", "if", "instead", "is", "out")
+_COLUMNS = re.compile(
+    r"--columns (?P<pairs>'(?:[^']|'\"'\"')*'|\w+=[^\s,;:()]+(?:,\w+=[^\s,;:()]+)*)"
+)
 _LINE_BREAK = re.compile(r"\s*\n\s*")
 _OPTION = re.compile(
     r"(?P<command>'(?:motet|ray|pip) [^']*')"
@@ -77,7 +81,15 @@ def _told(error: MotetError) -> str:
 
 def python_message(message: str) -> str:
     """`--workers 0: must be ...` as `workers=0: must be ...`; commands in quotes stay."""
-    return _OPTION.sub(_as_argument, message)
+    return _OPTION.sub(_as_argument, _COLUMNS.sub(_as_dictionary, message))
+
+
+def _as_dictionary(match: re.Match[str]) -> str:
+    """`--columns user=NAME,item=NAME` as `columns={'user': 'NAME', 'item': 'NAME'}`."""
+    (pairs,) = shlex.split(match["pairs"])
+    if "=" not in pairs:  # A refused value.
+        return match[0]
+    return f"columns={dict(pair.split('=', 1) for pair in pairs.split(','))}"
 
 
 def _as_argument(match: re.Match[str]) -> str:

@@ -146,5 +146,6 @@ def test_a_policy_that_does_not_exist_cannot_be_loaded() -> None:
 
 
 def test_an_option_of_the_trace_is_no_parameter_of_a_policy() -> None:
-    with pytest.raises(BadInput, match=r"columns: .*motet.load_trace\(path, columns=...\)"):
+    remedy = r"columns: .*motet.load_trace\(path, columns=...\), or rename those of a DataFrame$"
+    with pytest.raises(BadInput, match=remedy):
         simulate(workload_of(QUEUE_OF_THREE), "1x2", columns={"num_gpus": "GPUs"})

@@ -131,8 +131,10 @@ def _require_known(settings: Mapping[str, str], known: Mapping[str, set[str]]) -
     everywhere = set[str]().union(*known.values())
     unknown = next((name for name in settings if name not in everywhere), None)
     if unknown in _OF_TRACES:
+        of_frames = ", or rename those of a DataFrame" if unknown == "columns" else ""
         raise BadInput(
             f"{unknown}: an option of the trace; give trace=motet.load_trace(path, {unknown}=...)"
+            f"{of_frames}"
         )
     if unknown is not None:
         whose = next(iter(known)) if len(known) == 1 else "these policies"
