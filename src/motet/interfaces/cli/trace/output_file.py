@@ -32,7 +32,7 @@ def write_trace_csv(target: Path, text: str, jobs: int) -> None:
         data_output().write(text)
         return
     write_text(target, text)
-    echo_note(f"{jobs:,} jobs written to {target}")
+    echo_note(f"{jobs:,} {'job' if jobs == 1 else 'jobs'} written to {target}")
 
 
 def print_trace_notices(trace: Trace) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
@@ -30,6 +31,7 @@ _DATE = re.compile(
     r"(?:[ ,T]+(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<secs>\d\d)(?:[.,](?P<part>\d{1,6}))?)?"
     r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?)?"
 )
+_UTC = re.compile(r"(?<=\d) ?(?:UTC|GMT)$", re.IGNORECASE)
 _MONTHS, _NOON = 12, 12
 DAY_FIRST, MONTH_FIRST = "'%d/%m/%Y %H:%M'", "'%m/%d/%Y %H:%M'"
 _REMEDY = (
@@ -51,9 +53,12 @@ class ClockForm:
 
 
 def read_iso(cell: str) -> datetime:
-    """A date and time of ISO 8601. Raises ValueError."""
+    """A date and time of ISO 8601, or with `UTC` or `GMT` at the end. Raises ValueError."""
+    text = cell.strip()
+    with suppress(ValueError):
+        return datetime.fromisoformat(text)
     try:
-        return datetime.fromisoformat(cell.strip())
+        return datetime.fromisoformat(_UTC.sub("+00:00", text))
     except ValueError:
         raise ValueError("which is not a time like 2017-10-09 07:01:55") from None
 

@@ -1,4 +1,4 @@
-"""Durations as logs write them: `1-02:03:04`, `26:03:04`, `P1DT2H`, `1d2h`, `93784.5`."""
+"""Durations as logs write them: `1-02:03:04`, `P1DT2H`, `1d2h`, `45 min`, `93784.5`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,15 @@ _CLOCK = re.compile(
     rf"(?:(?P<days>{_WHOLE})(?:-| days?,? ))?(?:(?P<hours>{_WHOLE}):)?"
     rf"(?P<minutes>\d{{1,2}}):(?P<seconds>\d\d(?:\.\d{{0,9}})?)"
 )
+_WORDS = {
+    "weeks": "w(?:eeks?)?",
+    "days": "d(?:ays?)?",
+    "hours": "h(?:rs?|ours?)?",
+    "minutes": "m(?:ins?|inutes?)?",
+    "seconds": "s(?:ecs?|econds?)?",
+}
 _UNITS = re.compile(
-    rf"(?:(?P<days>{_FRACTION})d)?(?:(?P<hours>{_FRACTION})h)?"
-    rf"(?:(?P<minutes>{_FRACTION})m)?(?:(?P<seconds>{_FRACTION})s)?",
+    "".join(rf"(?:(?P<{unit}>{_FRACTION}) ?{word},? ?)?" for unit, word in _WORDS.items()),
     re.IGNORECASE,
 )
 _ISO = re.compile(
@@ -33,8 +39,9 @@ def duration_us(cell: str) -> int:
     """A duration in microseconds. A number alone is in seconds.
 
     The forms are `[[D-]HH:]MM:SS` of Slurm and other batch systems, hours of any number without
-    days, `D days, HH:MM:SS` of Python and pandas, `1d2h3m4s` of Kubernetes, and ISO 8601 without
-    years and months. Raises ValueError with the reason for other cells.
+    days, `D days, HH:MM:SS` of Python and pandas, `1d2h3m4s` of Kubernetes, the same with blanks
+    and words (`1 day, 2 hours`, `45 min`), and ISO 8601 without years and months. Raises ValueError
+    with the reason for other cells.
     """
     text = cell.strip()
     if ":" in text:
