@@ -35,7 +35,8 @@ from motet.interfaces.python_messages import python_arguments, python_message
         ),
         (
             "give --columns 'job_id=Job Id,num_gpus=GPUs' (or another --format)",
-            "give columns={'job_id': 'Job Id', 'num_gpus': 'GPUs'} (or another format)",
+            "give load_trace(..., columns={'job_id': 'Job Id', 'num_gpus': 'GPUs'}) "
+            "(or another format)",
         ),
         ("--columns 'a,b': no pairs", "columns='a,b': no pairs"),
     ],

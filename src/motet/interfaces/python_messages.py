@@ -30,6 +30,7 @@ _OTHER_NAMES = {
     "server": "url",
     "throughputs": "'motet simulate --throughputs'",
 }
+_RATING_ROLES = {"user", "item", "rating"}
 _NO_VALUES = ("to", "are", "and", "or", "with", "does", "if", "instead", "is", "out")
 _COLUMNS = re.compile(
     r"--columns (?P<pairs>'(?:[^']|'\"'\"')*'|\w+=[^\s,;:()]+(?:,\w+=[^\s,;:()]+)*)"
@@ -85,11 +86,17 @@ def python_message(message: str) -> str:
 
 
 def _as_dictionary(match: re.Match[str]) -> str:
-    """`--columns user=NAME,item=NAME` as `columns={'user': 'NAME', 'item': 'NAME'}`."""
+    """`--columns user=NAME,item=NAME` as `columns={'user': 'NAME', 'item': 'NAME'}`.
+
+    Columns of other names are those of a trace, which `load_trace` takes.
+    """
     (pairs,) = shlex.split(match["pairs"])
     if "=" not in pairs:  # A refused value.
         return match[0]
-    return f"columns={dict(pair.split('=', 1) for pair in pairs.split(','))}"
+    columns = dict(pair.split("=", 1) for pair in pairs.split(","))
+    if columns.keys() <= _RATING_ROLES:
+        return f"columns={columns}"
+    return f"load_trace(..., columns={columns})"
 
 
 def _as_argument(match: re.Match[str]) -> str:
