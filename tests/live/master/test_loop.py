@@ -11,6 +11,8 @@ import pytest
 
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_file import job_spec
+from motet.live.jobs.job_state import JobState
+from motet.live.master.launcher_process import local_launcher
 from motet.live.master.loop import MasterLoop, MasterStopped
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
@@ -18,17 +20,30 @@ from motet.live.master.submissions.submission import Submit
 from scripted_cluster import CLUSTER
 
 SILENT_LAUNCHER = (sys.executable, "-c", "import sys; sys.stdin.read()")
+SPOILED_ONCE = """
+import os, sys
+from pathlib import Path
+marker, *launcher = sys.argv[1:]
+if Path(marker).exists():
+    os.execv(launcher[0], launcher)
+Path(marker).touch()
+print("Warning: disk is slow", flush=True)
+sys.stdin.read()
+"""
+"""A launcher whose first run prints what is no report."""
 JOB = Submit(job_spec({"name": "job", "run": "true", "workdir": "/"}), "ann", "")
 
 
 def started_loop(
-    folder: Path, follow: Callable[[Sequence[LiveJob]], None]
+    folder: Path,
+    follow: Callable[[Sequence[LiveJob]], None],
+    launcher: Sequence[str] = SILENT_LAUNCHER,
 ) -> tuple[MasterLoop, list[BaseException]]:
     """A loop and the failures that ended it."""
     failures: list[BaseException] = []
     workplace = Workplace(folder, {"PATH": "/bin"}, ("unused",))
     address, end = str(folder / "journal.db"), failures.append
-    loop = MasterLoop(address, CLUSTER, None, workplace, SILENT_LAUNCHER, end, follow=follow)
+    loop = MasterLoop(address, CLUSTER, None, workplace, launcher, end, follow=follow)
     loop.start()
     return loop, failures
 
@@ -63,3 +78,14 @@ def test_requests_after_a_failure_are_told_of_it(tmp_path: Path) -> None:
         with pytest.raises(MasterStopped, match="the journal cannot be written"):
             late.result(timeout=60)
     assert [getattr(each, "errno", None) for each in failures] == [errno.ENOSPC]
+
+
+def test_an_unknown_line_of_the_launcher_leads_to_another_one(tmp_path: Path) -> None:
+    program = (sys.executable, "-c", SPOILED_ONCE, str(tmp_path / "marker"))
+    launcher = (*program, *local_launcher(tmp_path))
+    loop, failures = started_loop(tmp_path, lambda jobs: None, launcher)
+    number = loop.ask(JOB).result(timeout=60)
+    loop.until_final(number).result(timeout=60)
+    state = loop.read(lambda state: state.jobs[number].state).result(timeout=60)
+    loop.close()
+    assert (state, failures) == (JobState.SUCCEEDED, [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 import threading
@@ -9,13 +10,18 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from motet.domain.errors import BadInput
 from motet.live.launcher.message_lines import message_line
 from motet.live.launcher.messages import (
     LauncherRequest,
     MachineExamined,
     Report,
+    StartAttempt,
+    StopAttempt,
     parse_message,
 )
+
+_LOG = logging.getLogger("motet.launcher")
 
 
 def local_launcher(folder: Path) -> tuple[str, ...]:
@@ -44,6 +50,7 @@ class LauncherProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="utf-8",
+            errors="backslashreplace",
             start_new_session=True,
         )
         self._on_report, self._on_end, self._on_examined = on_report, on_end, on_examined
@@ -72,13 +79,28 @@ class LauncherProcess:
         self._reader.join()
 
     def _read(self) -> None:
+        """Deliver reports until the launcher ends.
+
+        A line that is no report may have destroyed one: the launcher is ended then, and the next
+        one reports everything again.
+        """
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.endswith("\n"):
-                report = parse_message(line)
-                if isinstance(report, MachineExamined):
-                    self._on_examined(report)
-                else:
-                    self._on_report(report)  # type: ignore[arg-type]
+        try:
+            for line in self._process.stdout:
+                if line.endswith("\n"):
+                    self._deliver(line)
+        except BadInput as error:
+            _LOG.error("launcher_line_unknown", extra={"fields": {"reason": str(error)}})
+            self._process.kill()
         self._process.wait()
         self._on_end()
+
+    def _deliver(self, line: str) -> None:
+        """Raises BadInput."""
+        match parse_message(line):
+            case MachineExamined() as examined:
+                self._on_examined(examined)
+            case StartAttempt() | StopAttempt():
+                raise BadInput(f"not a report of the launcher: {line[:200]!r}")
+            case report:
+                self._on_report(report)
