@@ -60,7 +60,11 @@ def predict_starts(journal: FollowedJournal, store: PredictionStore, now_us: int
     store.add(state.jobs, starts, now_us, state.policy.policy)
     return {
         "starts": {
-            str(job): {"made_us": now_us, **start_document(start, now_us)}
+            str(job): {
+                "attempts": len(state.jobs[job].attempts),
+                "made_us": now_us,
+                **start_document(start, now_us),
+            }
             for job, start in starts.items()
         },
         "ends": {

@@ -40,6 +40,7 @@ from motet.interfaces.server.network.listening import HttpServer, listener_for, 
 from motet.interfaces.server.network.root_path import RootPath
 from motet.interfaces.server.policy_routes import add_policy_routes
 from motet.interfaces.server.predictions.follower_process import FollowerProcess
+from motet.interfaces.server.predictions.kept_predictions import KeptPredictions
 from motet.interfaces.server.predictions.program import ForecastProgram
 from motet.interfaces.server.predictions.routes import add_forecast_routes
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
@@ -172,7 +173,9 @@ class _ServerParts:
         self._metrics = ServerMetrics(folder)
         self._kernels = kernels
         follower = FollowerProcess(self._journal, folder)
-        self._predictions = StartPredictions(follower, self.changes.changed)
+        self._predictions = StartPredictions(
+            follower, self.changes.changed, KeptPredictions(folder)
+        )
         self._replays = ReplayStore(folder)
         self._beside = self._opened_beside()
         surroundings = job_environment(), training_program(), options.lease_s

@@ -6,17 +6,19 @@ import logging
 import queue
 import time
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from motet.domain.units import SECOND_US
+from motet.interfaces.server.predictions.kept_predictions import KeptPredictions
 from motet.interfaces.server.predictions.pacing import Pacing
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_state import JobState
-from motet.live.master.facts import PolicyChosen
+from motet.live.master.facts import ClusterReached, Fact, PolicyChosen
 from motet.live.master.state import LiveState
 
 WITHIN_S = 60.0
@@ -47,10 +49,12 @@ class ScriptedFollower:
 class Shown:
     """Predictions of a scripted follower. `rounds`: of those that are over."""
 
-    def __init__(self, pauses_s: tuple[float, float, float]) -> None:
+    def __init__(self, pauses_s: tuple[float, float, float], folder: Path) -> None:
         self.follower, pacing = ScriptedFollower(), Pacing(*pauses_s)
         self.rounds: queue.Queue[None] = queue.Queue()
-        self.predictions = StartPredictions(self.follower, lambda: self.rounds.put(None), pacing)
+        self.predictions = StartPredictions(
+            self.follower, lambda: self.rounds.put(None), KeptPredictions(folder), pacing
+        )
         self.predictions.start()
 
     def answer(self, **starts_s: float) -> None:
@@ -58,20 +62,26 @@ class Shown:
         now_us = self.follower.asked.get(timeout=WITHIN_S)
         starts = {
             job.removeprefix("job_"): {
+                "attempts": 0,
                 **dict.fromkeys(("low_s", "median_s", "high_s"), start_s),
                 "unknown_because": "",
             }
             for job, start_s in starts_s.items()
         }
-        self._end_round({"starts": starts, "made_us": now_us, "failed": ""})
+        coverage = {"waits": 1, "known": 0}
+        answer = {"starts": starts, "made_us": now_us, "failed": "", "coverage": coverage}
+        self._end_round(answer)
 
     def fail(self, failure: str) -> None:
         self.follower.asked.get(timeout=WITHIN_S)
         self._end_round({"failed": failure})
 
     def choose_policy(self) -> None:
+        self.record(PolicyChosen("srtf", {}))
+
+    def record(self, fact: Fact) -> None:
         class Step:
-            facts = (PolicyChosen("srtf", {}),)
+            facts = (fact,)
 
         self.predictions.stepped([Step()], [], LiveState())
 
@@ -86,11 +96,11 @@ class Shown:
 
 
 @pytest.fixture
-def begin() -> Iterator[Begin]:
+def begin(tmp_path: Path) -> Iterator[Begin]:
     found: list[Shown] = []
 
     def with_pauses(pauses_s: tuple[float, float, float]) -> Shown:
-        found.append(Shown(pauses_s))
+        found.append(Shown(pauses_s, tmp_path))
         return found[-1]
 
     yield with_pauses
@@ -204,3 +214,49 @@ def test_the_prediction_of_a_wait_that_is_over_is_not_that_of_the_next_one(begin
     start = shown.of(1)
     assert start is not None
     assert start["unknown_because"] == "not predicted yet"
+
+
+def state_with(*jobs: LiveJob) -> LiveState:
+    state = LiveState()
+    state.jobs = {each.number: each for each in jobs}
+    return state
+
+
+def test_the_next_server_shows_what_was_predicted_until_its_first_round(begin: Begin) -> None:
+    before = begin(NO_PAUSE)
+    before.predictions.follow([job(1)])
+    before.answer(job_1=1000.0)
+
+    after = begin(NO_PAUSE)
+    after.predictions.began(state_with(job(1), job(2)))
+    after.predictions.follow([job(1), job(2)])
+    start, other = after.of(1), after.of(2)
+    assert start is not None
+    assert other is not None
+    assert (start["high_s"], start["made"]) != (None, None)
+    assert other["unknown_because"] == "not predicted yet"
+    assert after.predictions.coverage == {"waits": 1, "known": 0}
+    after.answer(job_1=2000.0, job_2=2000.0)
+    start = after.of(1)
+    assert start is not None
+    assert start["high_s"] > 1000.0
+
+
+def test_the_next_server_predicts_once_while_nothing_waits(begin: Begin) -> None:
+    ended = job(1, end=JobState.SUCCEEDED)
+    shown = begin(NO_PAUSE)
+    shown.predictions.began(state_with(ended))
+    shown.predictions.follow([ended])
+    shown.answer()
+    assert shown.predictions.coverage is not None
+
+
+def test_starts_are_predicted_anew_when_the_cluster_answers_again(begin: Begin) -> None:
+    shown = begin(NO_PAUSE)
+    shown.predictions.follow([job(1)])
+    shown.answer()  # As while a cluster is out of reach.
+    shown.record(ClusterReached(""))
+    shown.answer(job_1=50.0)
+    start = shown.of(1)
+    assert start is not None
+    assert start["high_s"] is not None

@@ -6,18 +6,17 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 from motet.domain.units import SECOND_US, iso_time, seconds
 from motet.insight.expected_start import later_view, unknown_start
+from motet.interfaces.server.predictions.kept_predictions import WAITING, KeptPredictions
 from motet.interfaces.server.predictions.pacing import Pacing
 from motet.live.jobs.job import LiveJob
-from motet.live.jobs.job_state import JobState
-from motet.live.master.facts import PolicyChosen
+from motet.live.master.facts import JobFact, PolicyChosen
 from motet.live.master.master import DurableStep
 from motet.live.master.state import LiveState
 
-_WAITING = (JobState.PENDING, JobState.PREEMPTED)
 _NOTHING: Mapping[str, Any] = {
     "starts": {},
     "ends": {},
@@ -29,6 +28,7 @@ _NOTHING: Mapping[str, Any] = {
 WATCHED_S, FRESH_S, OLDEST_S = 60.0, 30.0, 600.0
 """How long predictions go on after a page has shown them; from which age on a page asks for new
 ones; from which age on it shows no ends."""
+_OF_JOBS = get_args(JobFact)
 NOT_YET = "not predicted yet"
 _FAILED = "the simulation failed, the log of the server says why"
 _LOG = logging.getLogger("motet.predictions")
@@ -53,14 +53,19 @@ class StartPredictions:
     and when a predicted time has come. Observes the master (see MasterObserver)."""
 
     def __init__(
-        self, process: Follower, on_change: Callable[[], None], pacing: Pacing | None = None
+        self,
+        process: Follower,
+        on_change: Callable[[], None],
+        kept: KeptPredictions,
+        pacing: Pacing | None = None,
     ) -> None:
-        """`on_change`: called after every round."""
-        self._process, self._on_change = process, on_change
+        """`on_change`: called after every round. `kept`: of the server before."""
+        self._process, self._on_change, self._kept = process, on_change, kept
         self._pacing = pacing or Pacing()
         self._lock = threading.Lock()
         self._waiting_since_us: dict[int, int] = {}
         self._found, self._is_unsettled, self._policies = _NOTHING, False, 0
+        self._policy: tuple[str, Mapping[str, str]] = ("", {})
         self._watched_until_s = 0.0
         self._last_failure = ""
         self._changed, self._hurry = threading.Event(), threading.Event()
@@ -76,7 +81,7 @@ class StartPredictions:
         now_us = _now_us()
         with self._lock:
             for job in jobs:
-                if job.state in _WAITING and not job.is_held:
+                if job.state in WAITING and not job.is_held:
                     self._waiting_since_us.setdefault(job.number, now_us)
                 elif self._waiting_since_us.pop(job.number, None) is not None:
                     self._is_unsettled |= (
@@ -117,7 +122,7 @@ class StartPredictions:
 
     @property
     def coverage(self) -> Mapping[str, Any] | None:
-        """How many starts were within their ranges; None: nothing was predicted since the start."""
+        """How many starts were within their ranges; None: nothing was predicted yet."""
         found: Mapping[str, Any] | None = self._found["coverage"]
         return found
 
@@ -134,20 +139,32 @@ class StartPredictions:
     # -- an observer of the master -----------------------------------------------------------------
 
     def began(self, state: LiveState) -> None:
-        """See MasterObserver."""
+        """See MasterObserver. What the server before has predicted is shown until the first round,
+        which comes also while nothing waits: jobs may have started since."""
+        self._policy = (state.policy.policy, state.policy.settings)
+        if (kept := self._kept.read(state)) is not None:
+            self._found = {**_NOTHING, **kept}
+        if state.jobs:
+            self._is_unsettled = True
+            self._changed.set()
 
     def stepped(
         self, steps: Sequence[DurableStep], jobs: Sequence[LiveJob], state: LiveState
     ) -> None:
-        """Another policy makes all predictions invalid: they are made anew without a pause."""
-        del jobs, state
-        if any(isinstance(fact, PolicyChosen) for step in steps for fact in step.facts):
+        """Another policy makes all predictions invalid: they are made anew without a pause. Changes
+        of machines and queues may concern all waits, also where the reason of none changes."""
+        del jobs
+        facts = [fact for step in steps for fact in step.facts]
+        if any(isinstance(fact, PolicyChosen) for fact in facts):
             with self._lock:
                 self._policies += 1
+                self._policy = (state.policy.policy, state.policy.settings)
                 self._is_unsettled |= bool(self._found["starts"])
                 self._found = {**_NOTHING, "coverage": self._found["coverage"]}
             self._changed.set()
             self._hurry.set()
+        elif self._is_wanted() and not all(isinstance(fact, _OF_JOBS) for fact in facts):
+            self._changed.set()
 
     def launched(self) -> None:
         """See MasterObserver."""
@@ -196,6 +213,7 @@ class StartPredictions:
             if failure != self._last_failure:
                 _LOG.warning("prediction_failed", extra={"fields": {"error": failure}})
         self._last_failure = failure
+        kept = None
         with self._lock:
             coverage = answer.get("coverage", self._found["coverage"])
             if policies != self._policies:
@@ -210,6 +228,9 @@ class StartPredictions:
                 starts = {job: start for job, start in given.items() if int(job) in waiting}
                 self._is_unsettled |= len(starts) < len(given)
                 self._found = {**answer, "starts": starts, "asked_us": asked_us}
+                kept = {**self._found, "starts": {**starts}}, self._policy
+        if kept is not None:
+            self._kept.keep(*kept)
 
 
 def _now_us() -> int:
