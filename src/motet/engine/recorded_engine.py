@@ -151,6 +151,15 @@ class RecordedEngine(Engine):
         self.recheck_at_us = self.state.now_us if wanted is None else wanted.recheck_at_us
         self._tell(self.state.snapshot())
 
+    def considered(self) -> CheckedDecision:
+        """What the policy in force decides now; nothing follows from it. Raises what it raises."""
+        kept = self._measurements
+        self._measurements = kept and kept.copy()
+        try:
+            return self._checked()
+        finally:
+            self._measurements, self.policy_error = kept, None
+
     # -- the decision ------------------------------------------------------------------------------
 
     def _decide(self) -> None:

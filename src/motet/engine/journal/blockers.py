@@ -66,6 +66,20 @@ def new_waits(
     rows = _rows_to_look_at(jobs.number, reasons.code, codes, looks)
     if not len(rows):  # At most decisions, so that they take one call with few arrays.
         return []
+    return _waits_of(rows, snapshot, decision, codes, positions)
+
+
+def wait_of(row: int, snapshot: Snapshot, decision: Decision) -> NewWait | None:
+    """The wait of one job, whether it is new or not; None: it does not wait."""
+    none = np.full(int(snapshot.jobs.number[row]) + 1, UNKNOWN, np.int64)
+    found = _waits_of(np.array([row], np.int64), snapshot, decision, none, none.copy())
+    return found[0] if found else None
+
+
+def _waits_of(
+    rows: Ints, snapshot: Snapshot, decision: Decision, codes: Ints, positions: Ints
+) -> list[NewWait]:
+    jobs, reasons = snapshot.jobs, decision.reasons
     order = reasons.code, reasons.free_gpus, reasons.position
     found = _new_waits(
         rows,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import isnan
 from typing import Any
 
 import numpy as np
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.arrays import Ints
-from motet.domain.decision import Decision, Reasons, SizeRefusal
+from motet.domain.decision import Decision, SizeRefusal
 from motet.domain.events import (
     Cancelled,
     Event,
@@ -23,10 +22,8 @@ from motet.domain.events import (
     Suspended,
     TimedOut,
 )
-from motet.domain.log_entry import MEASURE, NO_JOBS, NOWHERE, LogEntry, OtherJobs, Team
+from motet.domain.log_entry import MEASURE, NO_JOBS, LogEntry, OtherJobs, Team
 from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
-from motet.domain.units import NEVER_US
-from motet.domain.wait import COMPARISONS, QUEUE_WAITS, WAITS
 from motet.engine.journal.blockers import (
     MOST_NAMED,
     NewWait,
@@ -38,15 +35,11 @@ from motet.engine.journal.blockers import (
 from motet.engine.journal.handover import Handover
 from motet.engine.journal.held_places import HeldPlaces
 from motet.engine.journal.measured_groups import MeasuredGroups
+from motet.engine.journal.wait_entries import is_elastic, wait_entry
 from motet.engine.state.partners import present_sets
 
 _COLUMNS = ("code", "position", "queue", "has_started", "refusal")
 _NOT_SEEN = -1
-_NAN = float("nan")
-_KEYS = {int(wait): wait.key for wait in WAITS}
-_TIMED = frozenset(int(wait) for wait in WAITS if wait.reason.is_timed)
-_COMPARED = frozenset(map(int, COMPARISONS))
-_OF_QUEUES = frozenset(map(int, QUEUE_WAITS))
 _JOBS_PER_LOOK = 16
 _REFUSALS = {each: number for number, each in enumerate(SizeRefusal)}
 _TOLD: Mapping[type[Event], str] = {
@@ -220,7 +213,7 @@ class DecisionLog:
             forecast=decision.forecasts.get(row),
             on_disk=0.0 if decision.spill is None else float(decision.spill[row]),
         )
-        if _is_elastic(snapshot.jobs, row):
+        if is_elastic(snapshot.jobs, row):
             entry = entry._replace(team=team_of(action))
         if event == "resize":
             before, exchange = self._teams[job], handover.exchanged_with(job)
@@ -275,29 +268,8 @@ class DecisionLog:
     def _note_wait(
         self, now_us: int, wait: NewWait, snapshot: Snapshot, decision: Decision
     ) -> None:
-        row, job, gpus, code, free_gpus, before, blockers = wait
-        jobs, reasons = snapshot.jobs, decision.reasons
-        until_us = decision.recheck_at_us if code in _TIMED else NEVER_US
-        measure, bar = _comparison(reasons, row) if code in _COMPARED else (_NAN, _NAN)
-        self._on_entry(
-            LogEntry(
-                now_us,
-                job,
-                _KEYS[code],
-                gpus,
-                free_gpus,
-                before,
-                NOWHERE,
-                blockers,
-                self._queue(job),
-                until_us,
-                measure=measure,
-                bar=bar,
-                usable_gpus=_usable(reasons, row),
-                least_gpus=_least_gpus(jobs, row),
-                job_queue=snapshot.queues.names[jobs.queue[row]] if code in _OF_QUEUES else "",
-            )
-        )
+        entry = wait_entry(now_us, wait, snapshot, decision, self._queue(wait.job))
+        self._on_entry(entry)
 
     # -- recorded values of each job, by its number ----------------------------------------------
 
@@ -320,31 +292,6 @@ def _partner(job: int, row: int, jobs: JobTable) -> OtherJobs:
     named = others[:MOST_NAMED]
     gpus = jobs.held_gpus[named].tolist()
     return OtherJobs(tuple(zip(jobs.number[named].tolist(), gpus, strict=True)), len(others))
-
-
-def _comparison(reasons: Reasons, row: int) -> tuple[float, float]:
-    if reasons.measure is None:
-        return _NAN, _NAN
-    bars = np.broadcast_to(reasons.bar, reasons.measure.shape)
-    measure, bar = float(reasons.measure[row]), float(bars[row])
-    return (_NAN, _NAN) if isnan(measure) or isnan(bar) else (measure, bar)
-
-
-def _usable(reasons: Reasons, row: int) -> int:
-    return UNKNOWN if reasons.usable_gpus is None else int(reasons.usable_gpus[row])
-
-
-def _least_gpus(jobs: JobTable, row: int) -> int:
-    """UNKNOWN for a rigid job."""
-    if not _is_elastic(jobs, row):
-        return UNKNOWN
-    workers_gpus = int(jobs.min_workers[row] * jobs.worker_gpus[row])
-    return workers_gpus + int(jobs.min_servers[row] * jobs.server_gpus[row])
-
-
-def _is_elastic(jobs: JobTable, row: int) -> bool:
-    has_workers = jobs.min_workers[row] != jobs.max_workers[row]
-    return bool(has_workers or jobs.min_servers[row] != jobs.max_servers[row])
 
 
 def team_of(action: Start | Migrate) -> Team:

@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from motet.domain.actions import Action, Preempt, Start
 from motet.domain.arrays import Ints
-from motet.domain.decision import refusal_named
+from motet.domain.decision import Decision, refusal_named
 from motet.domain.events import Event
 from motet.domain.log_entry import LogEntry, is_wait
 from motet.domain.snapshot import Snapshot
 from motet.engine.journal.decision_log import DecisionLog, team_of
+from motet.engine.journal.wait_entries import LatestDecision
 
 
 class RepeatedLog(DecisionLog):
     """A `Journal` of an engine whose first steps are folded from records."""
+
+    def __init__(self, on_entry: Callable[[LogEntry], object]) -> None:
+        """See DecisionLog."""
+        super().__init__(on_entry)
+        self._latest: LatestDecision | None = None
+
+    def decided(
+        self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]
+    ) -> None:
+        """See Journal."""
+        super().decided(now_us, snapshot, decision, actions)
+        self.considered(snapshot, decision)
+
+    def considered(self, snapshot: Snapshot, decision: Decision) -> None:
+        """Take the reasons of waits from a decision, although nothing follows from it."""
+        self._latest = LatestDecision.of(snapshot, decision)
+
+    def latest_wait(self, job: int) -> LogEntry | None:
+        """Why a job waits by the latest decision, with its place then; None: it did not wait, or
+        that decision is known from its record alone, which has no reasons that stayed the same."""
+        return None if self._latest is None else self._latest.entry(job, self._queue(job))
 
     def repeat(
         self,
@@ -34,6 +56,7 @@ class RepeatedLog(DecisionLog):
         self.received(now_us, events)
         self._on_entry = on_entry
         if snapshot is not None:
+            self._latest = None
             self._note_repeated(snapshot, codes, actions)
         for entry in entries:
             if is_wait(entry):

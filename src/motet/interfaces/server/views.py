@@ -33,13 +33,13 @@ from motet.report.simulation.story_document import story_document
 _UNIX_TIMES = ("submit_time", "end_time")
 
 
-def job_line(state: LiveState, job: LiveJob) -> dict[str, Any]:
+def job_line(state: LiveState, job: LiveJob, *, is_latest: bool = False) -> dict[str, Any]:
     """A job in a list. `reason`: of a wait, a warning or a failure; `message`: a sentence about a
     wait or a warning. `processes`: that it holds, or requests while it holds none.
     `most_processes`: of a training whose size may change; None: of other jobs. When it has ended,
     `least_processes` and `most_processes` are those that it has had. `limit_at`: when a
-    job that runs has run for `max_duration_s`."""
-    reason, message = _remark(state, job)
+    job that runs has run for `max_duration_s`. `is_latest`: see `why_waiting`."""
+    reason, message = _remark(state, job, is_latest=is_latest)
     return {
         "id": str(job.number),
         "name": job.spec.name,
@@ -109,7 +109,7 @@ def job_page(state: LiveState, number: int, workplace: Workplace) -> dict[str, A
     job = state.job(number)
     has_results = isinstance(job.spec, TrainingSpec)
     return {
-        **job_line(state, job),
+        **job_line(state, job, is_latest=True),
         "results": str(workplace.results_folder(job.number)) if has_results else None,
         "working_folder": str(workplace.working_folder(job)),
         "ran_s": seconds(
@@ -142,7 +142,7 @@ def job_explanation(
     job = state.job(number)
     document = story_document(explained(state, number, now_us))
     chapters = [{**each, "sentence": in_slots(each["sentence"])} for each in document["chapters"]]
-    reason, message = _remark(state, job)
+    reason, message = _remark(state, job, is_latest=True)
     return {
         **document,
         "name": job.spec.name,
@@ -183,11 +183,11 @@ def _sizes(job: LiveJob) -> dict[str, int | None]:
     }
 
 
-def _remark(state: LiveState, job: LiveJob) -> tuple[str, str]:
+def _remark(state: LiveState, job: LiveJob, *, is_latest: bool) -> tuple[str, str]:
     """Why it waits, or what is odd about its run: a name and a sentence."""
     remarks = (limit_warning(job), loss_warning(state, job), idle_warning(job))
     found = next((each for each in remarks if each[0]), None)
-    return found or why_waiting(state, job)
+    return found or why_waiting(state, job, is_latest=is_latest)
 
 
 def iso(at_us: int | None) -> str | None:

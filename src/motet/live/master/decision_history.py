@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from motet.domain.log_entry import MEASURE, LogEntry, is_wait
@@ -25,6 +25,11 @@ class DecisionHistory:
     def __init__(self) -> None:
         self._of_job: dict[int, list[LogEntry]] = defaultdict(list)
         self._rounds: list[DecisionRound] = []
+        self._latest_wait: Callable[[int], LogEntry | None] = _not_known
+
+    def take_waits_from(self, latest_wait: Callable[[int], LogEntry | None]) -> None:
+        """`latest_wait`: why a job waits by the latest decision; None: it is not known."""
+        self._latest_wait = latest_wait
 
     def add(self, entry: LogEntry) -> None:
         """The next entry of its job."""
@@ -39,6 +44,15 @@ class DecisionHistory:
     def of(self, job: int) -> Sequence[LogEntry]:
         """All entries of a job; empty before the first decision about it."""
         return self._of_job.get(job, ())
+
+    def wait_of(self, job: int) -> LogEntry | None:
+        """Why a job waits, with its place and the others as of the latest decision: entries have
+        those of the time at which the reason was new. None: it does not wait."""
+        last = self.of(job)[-1] if self.of(job) else None
+        if last is None or not is_wait(last):
+            return None
+        latest = self._latest_wait(job)
+        return latest if latest is not None and latest.event == last.event else last
 
     @property
     def round_count(self) -> int:
@@ -55,3 +69,7 @@ class DecisionHistory:
         """The latest rounds, latest first. `first`: 0 is the latest."""
         end = len(self._rounds) - first
         return self._rounds[max(0, end - count) : max(0, end)][::-1]
+
+
+def _not_known(job: int) -> None:
+    del job

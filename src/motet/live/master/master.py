@@ -154,6 +154,8 @@ class Master:
         for given, answer in zip(first, answers, strict=True):
             if answer.error is not None and not self._has_failed(given):
                 raise answer.error
+        if self._has_policy and self._engine.decision is None:
+            self._replayed.consider()
 
     def _has_failed(self, given: Input) -> bool:
         """Whether this is the policy in force, which decides no more."""

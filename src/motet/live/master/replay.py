@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 
 from motet.domain.actions import Action
 from motet.domain.errors import BadInput, MotetError
@@ -45,6 +46,7 @@ class ReplayedCluster:
         state = ClusterState(cluster.spec(), memory, {}, Queues(), SKEW_PROFILES)
         self._log, measurements = RepeatedLog(self._note), late_fitted_measurements()
         self.engine = RecordedEngine(policy, planner, state, self._log, measurements)
+        self.state.history.take_waits_from(self._log.latest_wait)
 
     def replay(self, record: Record) -> None:
         """Apply the next record. Raises JournalDamaged."""
@@ -74,6 +76,12 @@ class ReplayedCluster:
         actions = self.step(now_us, [])
         self.engine.effects, self._entries = effects, [*entries, *self._entries]
         return actions
+
+    def consider(self) -> None:
+        """Ask the policy in force why jobs wait, after records; nothing else changes."""
+        with suppress(Exception):  # A policy's file raises anything; the next step tells it.
+            considered = self.engine.considered()
+            self._log.considered(considered.snapshot, considered.decision)
 
     @property
     def _may_ask(self) -> bool:

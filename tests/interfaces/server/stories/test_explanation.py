@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -318,3 +319,29 @@ def test_an_unknown_job_is_an_error(cluster: ScriptedCluster) -> None:
 
 def test_sentences_speak_of_slots() -> None:
     assert in_slots("needs 1 GPU, 2 GPUs; 5 GPU-seconds") == "needs 1 slot, 2 slots; 5 slot-seconds"
+
+
+def test_the_place_in_line_is_that_of_the_last_decision_also_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    cluster = ScriptedCluster(tmp_path, ChoosePolicy("tiresias-las", {}))
+    for _ in range(4):
+        cluster.submit(processes=4)
+    waits = cluster.submit(processes=2)
+    assert "(place 4 in line)" in explanation(cluster, waits)["message"]
+
+    cluster.ask(Change(3, "cancel", "ann"))
+    document = explanation(cluster, waits)
+    assert "(place 3 in line)" in document["message"]
+    assert "(place 4 in line, later 3)" in document["chapters"][-1]["sentence"]
+
+    cluster.replay()
+    cluster.master.choose_first(None)
+    again = explanation(cluster, waits)
+    assert (again["message"], again["chapters"]) == (document["message"], document["chapters"])
+    assert cluster.master.take_steps() == []
+    cluster.close()
+
+
+def explanation(cluster: ScriptedCluster, job: int) -> dict[str, Any]:
+    return job_explanation(cluster.master.state, job, cluster.now_us)

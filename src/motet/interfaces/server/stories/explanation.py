@@ -78,6 +78,9 @@ def _events(state: LiveState, job: LiveJob) -> list[StoryEvent]:
             story_event(entry, str, _machines(state)) for entry in state.history.of(job.number)
         )
     ]
+    if (latest := state.history.wait_of(job.number)) is not None:
+        now = story_event(latest, str, _machines(state))
+        decided[-1] = _with_latest_place(decided[-1], now)
     decided = [*with_true_ends(decided, job)]
     if job.trial_s and job.state is JobState.SUCCEEDED and decided[-1].event == "cancel":
         told = f"ran for {duration_words(round(job.trial_s * SECOND_US))} without an error"
@@ -87,6 +90,17 @@ def _events(state: LiveState, job: LiveJob) -> list[StoryEvent]:
         decided = [replace(it, told=told) if it.event == "time_out" else it for it in decided]
     events = [*held_events(state, job), *with_outages(decided, state.outages)]
     return events or [StoryEvent(job.submitted_us, "wait", job.spec.processes)]
+
+
+def _with_latest_place(wait: StoryEvent, latest: StoryEvent) -> StoryEvent:
+    """A wait since it began, with its present place and the jobs that it waits for now."""
+    return replace(
+        latest,
+        time_us=wait.time_us,
+        place=wait.place,
+        last_place=latest.place,
+        until_us=wait.until_us,
+    )
 
 
 def _with_guarantee(state: LiveState, job: LiveJob, event: StoryEvent) -> StoryEvent:
@@ -104,8 +118,12 @@ def _with_guarantee(state: LiveState, job: LiveJob, event: StoryEvent) -> StoryE
     return replace(event, told=told[0]) if told else event
 
 
-def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
-    """The name of the reason for which a job waits, and its sentence; empty: it does not wait."""
+def why_waiting(state: LiveState, job: LiveJob, *, is_latest: bool = False) -> tuple[str, str]:
+    """The name of the reason for which a job waits, and its sentence; empty: it does not wait.
+
+    `is_latest`: with the place and the other jobs of the latest decision, which takes longer, not
+    with those of the time at which the reason was new.
+    """
     if job.is_held and not job.is_suspended:
         return why_held(state, job)
     entries = state.history.of(job.number)
@@ -124,7 +142,8 @@ def why_waiting(state: LiveState, job: LiveJob) -> tuple[str, str]:
         return "", ""
     if not is_wait(entries[-1]):
         return "", ""
-    event = with_restart_delay(story_event(entries[-1], str, _machines(state)), job)
+    entry = state.history.wait_of(job.number) if is_latest else None
+    event = with_restart_delay(story_event(entry or entries[-1], str, _machines(state)), job)
     sentence = f"{wait_sentence(event)}{_ended_since(state, event)}"
     return _slots_name(wait_named(entries[-1].event).reason.name), in_slots(sentence)
 
