@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from motet.domain.units import NEVER_US, seconds
 from motet.live.jobs.job_file import job_spec
 from motet.live.journal.store import JournalStore
-from motet.live.launcher.messages import LauncherRequest, Report, StartAttempt
+from motet.live.launcher.messages import ClusterSeen, LauncherRequest, Report, StartAttempt
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy, Input
 from motet.live.master.master import Master
@@ -36,7 +36,8 @@ class TimedProcesses:
     they have stopped. With `finish_us` of work left at most, they finish instead. `since_us`: from
     when on they run, `ending`: when those that stop will end, `finishing` of them with success.
     `unheard_us`: by job, how long after its end the master hears of that. `failing_us`: by job, the
-    work that it has left when its attempts fail, in their order.
+    work that it has left when its attempts fail, in their order. `loss_us`: how long after the loss
+    of a machine it is certain that processes on it have ended; `gone`: machines that are lost.
     """
 
     needed_us: dict[int, int]
@@ -45,6 +46,8 @@ class TimedProcesses:
     finish_us: int = 0
     unheard_us: Mapping[int, int] = field(default_factory=dict)
     failing_us: dict[int, list[int]] = field(default_factory=dict)
+    loss_us: int = 0
+    gone: set[str] = field(default_factory=set)
     launcher: ScriptedLauncher = field(default_factory=ScriptedLauncher)
     since_us: dict[str, int] = field(default_factory=dict)
     starting: set[str] = field(default_factory=set)
@@ -95,11 +98,12 @@ class TimedProcesses:
                 ran_us = max(now_us - self.since_us.pop(request.attempt), 0)
                 self.needed_us[job_of(request.attempt)] -= ran_us
                 left_us = self.needed_us[job_of(request.attempt)]
-                processes = len(self.launcher.running[request.attempt].ranks)
+                ranks = self.launcher.running[request.attempt].ranks
+                is_lost = any(rank.machine in self.gone for rank in ranks)
                 if left_us <= self.finish_us:
                     self.finishing.add(request.attempt)
                     self.ending[request.attempt] = now_us + left_us
-                elif takes_us := self.stop_us(processes):
+                elif takes_us := self.loss_us if is_lost else self.stop_us(len(ranks)):
                     self.ending[request.attempt] = now_us + takes_us
                 else:
                     self.reports.append(self.launcher.ended(request.attempt, None, "stopped"))
@@ -144,15 +148,16 @@ def play(
     finish_us: int = 0,
     unheard_us: Mapping[int, int] | None = None,
     failing_us: Mapping[int, Sequence[int]] | None = None,
+    loss_us: int = 0,
 ) -> int:
     """Let a master run jobs until nothing is left to do; returns the number of its first record
     with jobs. `others`: further inputs, by time. `declares`: users know how long their jobs run.
     `needed_us`: run times by job, where `others` submit some, too. `start_up_us`, `stop_us`,
-    `finish_us`, `unheard_us`, `failing_us`: see TimedProcesses."""
+    `finish_us`, `unheard_us`, `failing_us`, `loss_us`: see TimedProcesses."""
     clock = [rows[0][0]]
     needed = needed_us or {number: row[1] for number, row in enumerate(rows, 1)}
     failing = {job: [*left_us] for job, left_us in (failing_us or {}).items()}
-    took = start_up_us, stop_us, finish_us, unheard_us or {}, failing
+    took = start_up_us, stop_us, finish_us, unheard_us or {}, failing, loss_us
     processes = TimedProcesses(dict(needed), *took)
     master = Master(store, cluster, Workplace(Path("/nowhere"), {}), lambda: clock[0])
     master.handle([policy])
@@ -173,6 +178,8 @@ def play(
         given = processes.happened(clock[0])
         while agenda and agenda[0][0] == clock[0]:
             given.append(agenda.pop(0)[1])
+        for seen in (each for each in given if isinstance(each, ClusterSeen)):
+            processes.gone = {*cluster.names} - {each.name for each in seen.machines}
         answers, requests = master.handle(given)
         assert [answer.error for answer in answers if answer.error] == []
         processes.receive(clock[0], requests)

@@ -8,7 +8,7 @@ from statistics import median
 
 from motet.domain.units import MILLISECOND_US, SECOND_US, seconds
 from motet.estimate.run_times import ObservedRunTime, RunTimeForecast, RunTimePredictor
-from motet.live.jobs.attempt import Attempt, AttemptOutcome
+from motet.live.jobs.attempt import Attempt, AttemptOutcome, StopCause
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_state import JobState
 from motet.live.time_limits.time_limit import left_us
@@ -134,12 +134,14 @@ class RemainingWork:
 def worked_until_us(attempt: Attempt) -> int | None:
     """Until when an attempt worked; None: it still does. One that ended by itself is taken to have
     worked until the server knew that: its slots were not free before, and are not in a replay. A
-    preempted one did until its preemption: that it held its slots until it had stopped is
-    simulated, and also that it finished meanwhile, as a training does after its last epoch. One
-    that finished while it was being stopped for another cause is done at once."""
+    preempted one did until its preemption, and one that lost a machine until then: that it held its
+    slots until it had stopped is simulated, and also that it finished meanwhile, as a training does
+    after its last epoch. One that finished while it was being stopped for another cause is done at
+    once."""
     is_done = attempt.outcome is AttemptOutcome.SUCCEEDED
+    is_cut = attempt.was_preempted or attempt.stop_cause is StopCause.MACHINE_LOST
     is_simulated = attempt.has_finished_while_stopping
-    if attempt.stopping_us is None or is_simulated or not (attempt.was_preempted or is_done):
+    if attempt.stopping_us is None or is_simulated or not (is_cut or is_done):
         return attempt.freed_us
     return max(attempt.stopping_us, attempt.running_us or attempt.requested_us)
 

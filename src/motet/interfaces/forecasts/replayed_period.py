@@ -65,7 +65,7 @@ class PolicyInForce:
 @dataclass(frozen=True, eq=False)
 class ReplayedPeriod:
     """`jobs`: the live numbers of the workload's jobs, in its order. `cluster`: with all machines
-    that there ever were. `starts`: how long they take, `stops`: how long preemptions do.
+    that there ever were. `starts`: how long they take, `stops`: how long stops do.
     `failures`: where jobs fail. `resize_us`: the cost of every resize beside its start."""
 
     start: SimulationStart
@@ -175,6 +175,8 @@ class ReplayedPeriod:
         start.begin(simulation, place_of, self.work_us, keeps_policy=keeps_policy)
         simulation.take_time_to_start(self.starts.times(self.jobs))
         simulation.take_time_to_stop(self.stops.times(self.jobs), self.stops.finishes(self.jobs))
+        if self.stops.lost_us:
+            simulation.take_time_to_lose(self.stops.loss_times(self.jobs))
         simulation.take_failures(self.failures.of_places(self.jobs))
         return simulation
 

@@ -40,7 +40,13 @@ from motet.engine.step import NO_LIMITS, Engine
 from motet.placement.planner import Planner
 from motet.sim.replay.agenda import Agenda, Completions
 from motet.sim.replay.attempts.failures import FailurePoint, Failures
-from motet.sim.replay.attempts.start_ups import FinishTest, StartUps, StartUpTime, StopTime
+from motet.sim.replay.attempts.start_ups import (
+    FinishTest,
+    LossTime,
+    StartUps,
+    StartUpTime,
+    StopTime,
+)
 from motet.sim.replay.captured import CapturedSimulation
 from motet.sim.replay.instruments import Instruments
 from motet.sim.replay.machine_speeds import MachinePaces
@@ -167,6 +173,11 @@ class Simulation:
         progress; a job that `finishes` with what is left of its work has completed then."""
         self._starts.take_stops(time_us, finishes)
 
+    def take_time_to_lose(self, time_us: LossTime) -> None:
+        """From now on a job that loses a machine holds its slots for this time, and gets others
+        only then."""
+        self._starts.take_losses(time_us)
+
     def take_failures(self, points: Mapping[int, Sequence[FailurePoint]]) -> None:
         """From now on jobs fail at these points of their work, by number: they keep their place in
         line, and wait for a further attempt. They belong to no capture."""
@@ -288,6 +299,14 @@ class Simulation:
         self._starts.withdraw([number])
         self._recorder.stopped(number, self._state)
 
+    def _loses(self, number: int) -> bool:
+        """A job has lost a machine; returns whether it holds its slots for some time yet."""
+        if not self._starts.lost(number):
+            return False
+        self._running.stop(number)
+        self._recorder.stopped(number, self._state)
+        return True
+
     def _submission(self, number: int) -> list[Event]:
         self._watch.event()
         columns = self._agenda.submitted(number) | self._progress.arrived(number)
@@ -321,7 +340,7 @@ class Simulation:
             case Cancelled(job) | Suspended(job):
                 stops = [job] if job in state.placements else []
             case MachineLeft(machine):
-                stops = state.on_machine(machine)
+                stops = [job for job in state.on_machine(machine) if not self._loses(job)]
         for number in stops:
             self._stop(number)
         if isinstance(event, Cancelled):

@@ -23,6 +23,7 @@ from motet.interfaces.forecasts.replay.what_if_summary import what_if_summary
 from motet.live.jobs.array_file import array_spec
 from motet.live.jobs.job_file import job_spec
 from motet.live.journal.store import JournalStore
+from motet.live.launcher.messages import ClusterSeen, MachineSeen
 from motet.live.master.cluster_changes import DrainMachine, ResumeMachine
 from motet.live.master.facts import ClusterDeclared, ModelSeen
 from motet.live.master.intake import Change, ChoosePolicy, Input
@@ -64,7 +65,7 @@ def asked(
     start_up_us, cluster = more.pop("start_up_us", at_once), more.pop("cluster", CLUSTER)
     declares, stop_us = more.pop("declares", False), more.pop("stop_us", at_once)
     finish_us, unheard_us = more.pop("finish_us", 0), more.pop("unheard_us", None)
-    failing_us = more.pop("failing_us", None)
+    failing_us, loss_us = more.pop("failing_us", None), more.pop("loss_us", 0)
     with tempfile.TemporaryDirectory() as home:
         address = f"{home}/journal.db"
         policy = ChoosePolicy(in_force, POLICIES.get(in_force, {}))
@@ -72,7 +73,7 @@ def asked(
             timed = seconds_of(rows)
             took = {"needed_us": needed_us, "start_up_us": start_up_us, "declares": declares}
             took |= {"stop_us": stop_us, "finish_us": finish_us, "unheard_us": unheard_us}
-            took |= {"failing_us": failing_us}
+            took |= {"failing_us": failing_us, "loss_us": loss_us}
             play(store, cluster, timed, policy, others, at(until_s), **took)
         question = WhatIfQuestion(wanted, POLICIES.get(wanted, {}), **more)
         return what_if(FollowedJournal(address), question)
@@ -182,6 +183,45 @@ def test_jobs_fail_after_as_much_work_under_another_policy() -> None:
     would = completions(report, "jct_s")
     assert would == completions(really, "measured_jct_s")
     assert would != completions(report, "measured_jct_s")
+
+
+JOINED = replace(CLUSTER, joins=True)
+
+
+def seen(*names: str) -> ClusterSeen:
+    slots = dict(zip(CLUSTER.names, CLUSTER.slots, strict=True))
+    return ClusterSeen(tuple(MachineSeen(name, slots[name], takes_jobs=True) for name in names))
+
+
+LOSSES = [
+    *[(at(0), seen("m0", "m1")), (at(10), seen("m0")), (at(25), seen("m0", "m1"))],
+    *[(at(60), seen("m1")), (at(64), seen("m0", "m1"))],
+]
+SOME_LOSE = [(0, 40, 6), (3, 9, 2), (5, 30, 2), (7, 22, 3), (30, 6, 1), (50, 12, 4)]
+
+
+@pytest.mark.parametrize("since_s", [None, 4, 40])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_jobs_that_lost_a_machine_do_so_in_the_replay(policy: str, since_s: int | None) -> None:
+    """They get slots again when their processes have certainly ended, and do no work before."""
+    more: dict[str, Any] = {"loss_us": 12 * SECOND_US, "start_up_us": lambda n: n * SECOND_US // 4}
+    if since_s is not None:
+        more["since_us"] = at(since_s)
+    report = asked(SOME_LOSE, policy, "fifo", others=LOSSES, cluster=JOINED, **more)
+    measured = completions(report, "measured_jct_s")
+    assert None not in measured
+    assert completions(report, "in_force_jct_s") == measured
+    before, replayed, _ = report["runs"]
+    for figure in ("jct_s", "makespan_s"):  # A job may lose slots again before it has begun.
+        assert replayed[figure] == before[figure]
+
+
+def test_another_policy_waits_as_long_for_jobs_that_lost_a_machine() -> None:
+    more: dict[str, Any] = {"others": LOSSES, "cluster": JOINED, "loss_us": 12 * SECOND_US}
+    report = asked(SOME_LOSE, "fifo", "best-effort", **more)
+    really = asked(SOME_LOSE, "best-effort", "fifo", **more)
+    assert completions(report, "jct_s") == completions(really, "measured_jct_s")
+    assert completions(report, "jct_s") != completions(report, "measured_jct_s")
 
 
 def test_a_job_that_ended_in_an_outage_does_so_in_the_replay() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from motet.domain.cluster import ClusterSpec
-from motet.domain.events import Cancelled, Suspended
+from motet.domain.events import Cancelled, MachineCame, MachineLeft, Suspended
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import SECOND_US
 from motet.sim.experiment import Experiment
@@ -105,3 +105,43 @@ def test_a_job_that_is_cancelled_while_it_stops_gives_its_slots_back_then() -> N
     found = outcome(rows, "tiresias-las", lambda job: 0.0, cancelled, **settings)
     assert ends_s(found)[1] == 9.0
     assert found.columns["end_us"][0] == UNKNOWN
+
+
+def lost_at(lost_s: float, back_s: float, machine: int = 1) -> tuple[TimedEvent, ...]:
+    lost_us, back_us = round(lost_s * SECOND_US), round(back_s * SECOND_US)
+    return (lost_us, MachineLeft(machine)), (back_us, MachineCame(machine))
+
+
+def losing(
+    rows: list[tuple[float, float, int]],
+    timeline: tuple[TimedEvent, ...],
+    start_up_s: float = 0.0,
+    policy: str = "fifo",
+) -> list[float]:
+    """Ends of jobs on two machines with a GPU each, whose losses take five seconds."""
+    columns = np.array([(s * SECOND_US, d * SECOND_US, g) for s, d, g in rows], np.int64).T
+    workload = Workload.of(tuple(map(str, range(len(rows)))), *columns)
+    experiment = Experiment(policy, {"placement": "count", "preemption_cost": "0"})
+    simulation = experiment.simulation(workload, ClusterSpec.of([1, 1]), None, timeline)
+    simulation.take_time_to_start(lambda job: round(start_up_s * SECOND_US))
+    simulation.take_time_to_lose(lambda job: 5 * SECOND_US)
+    return ends_s(simulation.run())
+
+
+def test_a_job_that_lost_a_machine_goes_on_when_the_loss_is_over() -> None:
+    assert losing([(0, 10, 2)], lost_at(4, 6)) == [15.0]
+    assert losing([(0, 10, 2)], lost_at(4, 30)) == [36.0]
+
+
+def test_a_job_that_loses_its_next_machine_before_the_loss_is_over_waits_on() -> None:
+    timeline = (*lost_at(4, 5), *lost_at(6, 7))
+    assert losing([(0, 10, 2)], timeline) == [15.0]
+
+
+def test_a_job_that_lost_a_machine_keeps_the_slots_of_the_others_until_then() -> None:
+    """The second job fits on the machine that is left, and gets it when the loss is over."""
+    assert losing([(0, 10, 2), (6, 2, 1)], lost_at(4, 30), policy="best-effort") == [36.0, 11.0]
+
+
+def test_a_start_is_withdrawn_when_a_machine_is_lost() -> None:
+    assert losing([(0, 10, 2)], lost_at(2, 3), start_up_s=3.0) == [20.0]
