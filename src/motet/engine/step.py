@@ -33,7 +33,7 @@ from motet.engine.actions.preemption_limits import (
     without_early_preemptions,
 )
 from motet.engine.actions.queue_limits import within_queue_limits
-from motet.engine.actions.requests import Requests
+from motet.engine.actions.requests import PendingRequests, Requests
 from motet.engine.actions.slots import Slots
 from motet.engine.actions.staying_jobs import StayingJobs
 from motet.engine.capture import CapturedEngine
@@ -133,6 +133,11 @@ class Engine:
     def policy(self) -> Policy:
         """The policy in force."""
         return self._policy
+
+    @property
+    def pending(self) -> PendingRequests:
+        """Requested actions that are not done."""
+        return self._requests.pending
 
     @property
     def measurements(self) -> Measurements | None:
@@ -388,3 +393,7 @@ class Engine:
         for job, placement in self.state.placements.items():
             self._requests.adopt(job, placement, self.state.sharing.others(job))
         self._reducer = self._new_reducer()
+
+    def continue_with(self, pending: PendingRequests) -> None:
+        """After `restore`: these actions of the other engine are not done."""
+        self._requests.continue_with(pending)

@@ -260,3 +260,19 @@ def test_a_waiting_job_does_not_follow_a_partner_that_has_left_its_group() -> No
     assert requests.take() == [start(2, on(0, 2))]
     requests.stopped(4)
     assert requests.take() == [start(1, on(0, 2))]
+
+
+def test_another_engine_goes_on_with_the_requests_that_are_not_done() -> None:
+    requests = with_running((1, on(0)))
+    requests.stop(1)
+    requests.take()
+    requests.start(start(2, on(0)), ())
+    assert requests.take() == []
+
+    others = Requests((4, 4))
+    others.adopt(2, on(0), ())  # Slots are those of the jobs that get them.
+    others.continue_with(requests.pending)
+    assert others.take() == []
+    assert others.stopped(1)
+    assert others.take() == [start(2, on(0))]
+    assert others.are_settled

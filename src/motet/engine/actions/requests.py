@@ -8,7 +8,7 @@ are free.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.snapshot import Placement
@@ -23,6 +23,15 @@ class _Hold:
 
     def copy(self) -> _Hold:
         return _Hold(self.placement, set(self.jobs))
+
+
+@dataclass(frozen=True)
+class PendingRequests:
+    """`stopping`: jobs whose processes are being stopped, on these slots. `waiting`: starts that
+    wait for slots."""
+
+    stopping: Mapping[int, Placement] = field(default_factory=dict)
+    waiting: Mapping[int, Start] = field(default_factory=dict)
 
 
 class Requests:
@@ -126,6 +135,27 @@ class Requests:
     def adopt(self, job: int, placement: Placement, partners: Sequence[int]) -> None:
         """Register a job whose processes already run, on slots that these jobs share."""
         self._hold(job, placement, self._hold_of(partners, placement))
+
+    @property
+    def pending(self) -> PendingRequests:
+        """Stops and starts that are not done; none are told where jobs have shared slots."""
+        if self._any_shared:
+            return PendingRequests()
+        stopping = {job: self._holds[job].placement for job in sorted(self._stopping)}
+        starts = {job: action for job, (action, _) in self._waiting.items()}
+        return PendingRequests(
+            stopping, {job: each for job, each in starts.items() if isinstance(each, Start)}
+        )
+
+    def continue_with(self, pending: PendingRequests) -> None:
+        """Go on with these, after `adopt` of all slots that jobs were given."""
+        for job, action in pending.waiting.items():
+            self._release(job, self._holds.pop(job, None))
+            self._waiting[job] = action, ()
+        for job, placement in pending.stopping.items():
+            if job not in self._holds:  # Else it moves, and has its new slots.
+                self._hold(job, placement, None)
+                self._stopping.add(job)
 
     def stopped(self, job: int) -> bool:
         """Its processes have stopped; returns whether that was requested, or they held nothing.

@@ -45,8 +45,7 @@ class MeasuredRuns:
     def attempt_us(self, attempt: Attempt, from_us: int) -> int:
         """The same of one attempt."""
         held_us = self._held_us(attempt, from_us)
-        start_us = self.start_us(attempt) if attempt.requested_us > from_us else 0
-        return held_us - min(start_us, held_us)
+        return held_us - min(self.start_left_us(attempt, from_us), held_us)
 
     def start_us(self, attempt: Attempt) -> int:
         """How long an attempt took until all of its processes ran. One that ended by itself before
@@ -54,6 +53,11 @@ class MeasuredRuns:
         if attempt.running_us is not None:
             return attempt.running_us - attempt.requested_us
         return 0 if ended_by_itself(attempt) else self.start_up_us
+
+    def start_left_us(self, attempt: Attempt, from_us: int) -> int:
+        """The part of the start-up of an attempt that comes after a moment."""
+        began_us = attempt.requested_us
+        return max(began_us + self.start_us(attempt) - max(began_us, from_us), 0)
 
     def starts_us(self, job: LiveJob, from_us: int) -> tuple[int, ...]:
         """The start-ups of a job that began since then, in their order."""

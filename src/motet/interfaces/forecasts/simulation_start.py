@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from motet.domain.actions import Action, Preempt, Start
 from motet.domain.arrays import Ints
 from motet.domain.cluster import ClusterSpec
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import NEVER_US
+from motet.engine.actions.requests import PendingRequests
 from motet.engine.capture import CapturedEngine
 from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.state.captured_state import CapturedState
@@ -29,21 +31,30 @@ _SIZES = (*_ROLES, *(f"{limit}_{role}" for role in _ROLES for limit in ("min", "
 class SimulationStart:
     """The engine of the live cluster at a moment. `recheck_at_us`: as its policy requested.
 
-    Slots of jobs that are being stopped are already those of the jobs that get them. `reported`:
-    what elastic jobs have reported, of those that a simulation resizes.
+    `reported`: what elastic jobs have reported, of those that a simulation resizes. `requested`:
+    the engine's actions that are not done, `done_us`: by number, when the stop or start of a job
+    will be that is carried out. None: a simulation takes all of them to be done: slots of jobs that
+    are being stopped are already those of the jobs that get them.
     """
 
     state: CapturedState
     recheck_at_us: int
     cluster: ClusterSpec
     reported: Measurements | None = None
+    requested: PendingRequests = field(default_factory=PendingRequests)
+    done_us: Mapping[int, int] | None = None
 
     @classmethod
     def of(cls, engine: Engine) -> SimulationStart:
         """A copy of the present state."""
         reported = engine.measurements and engine.measurements.copy()
         captured = engine.state.capture()
-        return cls(captured, engine.recheck_at_us, engine.state.cluster, reported)
+        recheck_at_us, cluster = engine.recheck_at_us, engine.state.cluster
+        return cls(captured, recheck_at_us, cluster, reported, engine.pending)
+
+    def with_actions(self, done_us: Mapping[int, int]) -> SimulationStart:
+        """The same, in which these actions are not done yet."""
+        return replace(self, done_us=done_us)
 
     def with_sizes(self, roles: Mapping[int, Mapping[str, int]]) -> SimulationStart:
         """The same with these requests and limits, by number, but for jobs that propose their size;
@@ -132,7 +143,44 @@ class SimulationStart:
                 ),
             )
         )
-        simulation.continue_jobs()
+        simulation.continue_jobs(*self._actions(place_of))
+
+    def _pending(self) -> PendingRequests:
+        """The requests that are not done, of jobs whose stops are known."""
+        if self.done_us is None:
+            return PendingRequests()
+        stopping = {job: it for job, it in self.requested.stopping.items() if job in self.done_us}
+        return PendingRequests(stopping, self.requested.waiting)
+
+    def _starting(self) -> dict[int, int]:
+        """Jobs whose processes are being started, and when that will be done."""
+        pending, known = self._pending(), self.done_us or {}
+        others = {*pending.stopping, *pending.waiting}
+        return {
+            job: known[job] for job in self.state.placements.keys() & known if job not in others
+        }
+
+    def _actions(
+        self, place_of: Mapping[int, int]
+    ) -> tuple[list[tuple[int, Action]], PendingRequests]:
+        """For a simulation of these jobs: what is carried out, and the pending requests."""
+        pending, known = self._pending(), self.done_us or {}
+        stops = [
+            (known[job], Preempt(place_of[job])) for job in pending.stopping if job in place_of
+        ]
+        starts = [(at_us, self._start(job, place_of)) for job, at_us in self._starting().items()]
+        return [*stops, *starts], PendingRequests(
+            {place_of[job]: it for job, it in pending.stopping.items() if job in place_of},
+            {
+                place_of[job]: action._replace(job=place_of[job])
+                for job, action in pending.waiting.items()
+            },
+        )
+
+    def _start(self, job: int, place_of: Mapping[int, int]) -> Start:
+        row = self.rows[job]
+        roles = row["held_workers"], row["held_servers"]
+        return Start(place_of[job], self.state.placements[job], *roles)
 
     def _renumbered(
         self, place_of: Mapping[int, int], work_us: Mapping[int, int], absent: range
@@ -140,7 +188,8 @@ class SimulationStart:
         state = self.state
         numbers = state.columns["number"].tolist()
         left_us = np.array([work_us[number] for number in numbers], np.int64)
-        runs = state.columns["held_gpus"] > 0
+        unready = [*self._starting(), *self._pending().waiting]
+        runs = (state.columns["held_gpus"] > 0) & ~np.isin(state.columns["number"], unready)
         starts = runs & (state.columns["running_since_us"] == UNKNOWN)
         columns = {
             **state.columns,

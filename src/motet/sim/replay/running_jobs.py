@@ -112,11 +112,13 @@ class RunningJobs:
         self._paces.left(number)
 
     def adapt_to_slots(self) -> list[Event]:
-        """Let all jobs with a work model that hold slots train, after another driver let them."""
-        jobs = self._state.jobs
+        """Let all jobs with a work model train that hold slots, and are not being started, after
+        another driver let them."""
+        table, jobs = self._state.table, self._state.jobs
+        trains = (jobs.held_gpus > 0) & (table.column("finish_us") != NEVER_US)
         return [
-            SpeedChanged(number, *self._change_speed(self._state.table.row_of(number)))
-            for number in jobs.number[jobs.held_gpus > 0].tolist()
+            SpeedChanged(number, *self._change_speed(table.row_of(number)))
+            for number in jobs.number[trains].tolist()
             if number in self._progress
         ]
 

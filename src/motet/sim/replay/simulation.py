@@ -6,7 +6,7 @@ decision. The clock jumps from instant to instant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from motet.domain.actions import Action, Preempt
@@ -31,6 +31,7 @@ from motet.domain.snapshot import Queues
 from motet.domain.units import NEVER_US
 from motet.domain.wait import Wait
 from motet.engine.actions.preemption_limits import PreemptionLimits
+from motet.engine.actions.requests import PendingRequests
 from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.measurements.machine_monitor import MachineMonitor
 from motet.engine.ports import Journal
@@ -374,9 +375,14 @@ class Simulation:
         self._completions.restore()
         self._paces.restore(captured.pace_changes, self._state.placements)
 
-    def continue_jobs(self) -> None:
+    def continue_jobs(
+        self, actions: Iterable[tuple[int, Action]], pending: PendingRequests
+    ) -> None:
         """After `restore` from what another driver left: jobs with a work model begin their work
-        here, those that hold slots at once."""
+        here, those that hold slots at once. `actions`: starts and stops that are carried out, with
+        the times at which they are done; `pending`: of the engine."""
+        self.engine.continue_with(pending)
+        self._starts.continue_with(actions)
         state = self._state
         for number in (*state.jobs.number.tolist(), *state.suspended):
             self._progress.arrived(number)

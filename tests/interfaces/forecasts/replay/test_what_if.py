@@ -143,6 +143,30 @@ def test_preemptions_take_as_long_as_they_did(policy: str, drawn: Any, took_s: i
         assert replayed[figure] == before[figure]
 
 
+@pytest.mark.parametrize("policy", [each for each in POLICIES if each != "gandiva"])
+@settings(max_examples=examples(10))
+@given(
+    drawn=st.lists(jobs, min_size=2, max_size=8).map(sorted),
+    took_s=st.integers(0, 4),
+    stop_s=st.integers(0, 3),
+    since_s=st.integers(1, 60),
+)
+def test_a_replay_goes_on_with_the_starts_and_stops_of_its_beginning(
+    policy: str, drawn: Any, took_s: int, stop_s: int, since_s: int
+) -> None:
+    """Jobs that are being started attain no service yet, and slots of those that are being stopped
+    are not free. (Moves of gandiva count as done.)"""
+    more = {
+        "start_up_us": lambda processes: took_s * processes * SECOND_US,
+        "stop_us": lambda processes: stop_s * processes * SECOND_US,
+    }
+    try:
+        report = asked(drawn, policy, "fifo", since_us=at(since_s), **more)
+    except NotFound:
+        return
+    assert completions(report, "in_force_jct_s") == completions(report, "measured_jct_s")
+
+
 def test_a_job_that_finished_while_it_was_being_stopped_does_so_in_the_replay() -> None:
     rows = [(0, 1.3, 4), (0.2, 6, 4), (0.4, 2, 2), (0.6, 5, 6)]
     more = {"stop_us": lambda processes: SECOND_US // 2, "finish_us": SECOND_US}

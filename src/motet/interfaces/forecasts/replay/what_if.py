@@ -14,6 +14,7 @@ from motet.interfaces.forecasts.draws.past_starts import PastStarts
 from motet.interfaces.forecasts.draws.past_stops import PastStops
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.remaining_work import RemainingWork
+from motet.interfaces.forecasts.replay.attempts_in_progress import AttemptsInProgress
 from motet.interfaces.forecasts.replay.policies_in_turn import PoliciesInTurn
 from motet.interfaces.forecasts.replay.what_if_report import Tell, untold, what_if_report
 from motet.interfaces.forecasts.replayed_period import PolicyInForce, ReplayedPeriod
@@ -45,6 +46,7 @@ def what_if(journal: FollowedJournal, asked: WhatIfQuestion, tell: Tell = untold
     reported: list[TimedEvent] = []
     journal.read(0 if asked.since_us is None else asked.since_us, reported)
     start = SimulationStart.of(journal.cluster.engine)
+    in_progress = AttemptsInProgress.of(journal.cluster.state)
     first = journal.cluster.state.queue_book.in_force
     limits = dict(zip(first.names, first.limits, strict=True))
     happened = journal.read(reported=reported)
@@ -54,6 +56,7 @@ def what_if(journal: FollowedJournal, asked: WhatIfQuestion, tell: Tell = untold
     jobs = [state.jobs[number] for number in sorted(rows)]
     until_us = max(asked.until_us or 0, engine.state.now_us)
     work = RemainingWork.of(state.jobs.values(), jobs, start.now_us, until_us)
+    start = start.with_actions(in_progress.done_us(state.jobs, work.runs))
     bounds_us = start.now_us, until_us
     sized = SizedTrainings.of(jobs, rows, reported, work, bounds_us, state.history)
     first_us = min((job.submitted_us for job in jobs), default=0)

@@ -37,7 +37,7 @@ def held_spans(
     jobs: Iterable[LiveJob], from_us: int, until_us: int, start_us: Callable[[Attempt], int]
 ) -> Mapping[int, list[HeldSpan]]:
     """By job, in the order of time, between two moments. `start_us`: how long the start-up of
-    an attempt took; one that began before the period counts as done."""
+    an attempt took."""
     chosen = [*jobs]
     by_machine = frozenset(job.number for job in chosen if job.spec.is_by_machine)
     changes: list[tuple[int, int, int, Attempt]] = []
@@ -52,8 +52,8 @@ def held_spans(
     sweep = _Sweep(by_machine)
     for at_us, begins, number, attempt in changes:
         if begins:
-            took_us = start_us(attempt) if attempt.requested_us > from_us else 0
-            sweep.begins(at_us, number, attempt, took_us)
+            works_us = attempt.requested_us + start_us(attempt)
+            sweep.begins(at_us, number, attempt, max(works_us - at_us, 0))
         else:
             sweep.ends(at_us, number)
     return sweep.found

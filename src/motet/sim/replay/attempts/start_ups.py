@@ -49,6 +49,11 @@ class StartUps:
         """From now on jobs that lose a machine hold their slots for this time."""
         self._loss_us = time_us
 
+    def continue_with(self, actions: Iterable[tuple[int, Action]]) -> None:
+        """Actions that are carried out at the beginning, with the times at which they are done."""
+        self._pending = {action.job: (at_us, action) for at_us, action in actions}
+        self._look()
+
     def lost(self, job: int) -> bool:
         """A job has lost a machine. Returns whether it holds its slots until a `Preempt`, which the
         engine requests at this instant unless the job has yet to get slots, is done."""
