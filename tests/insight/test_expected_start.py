@@ -25,6 +25,8 @@ def test_a_range_names_its_ends_and_its_middle() -> None:
     told = words(start(0.0, 90.0, 7200.0))
     assert told == "at once to 2 h, in half of all cases within 1 min 30 s (1000 to 8200)"
     assert words(start(60.0, 90.0, 120.0)).startswith("in 1 min to 2 min, ")
+    told = words(start(0.0, 0.186, 3.608))
+    assert told == "at once to 3.6 s, in half of all cases at once (1000 to 1003.61)"
 
 
 def test_what_is_certain_is_a_time() -> None:

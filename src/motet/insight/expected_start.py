@@ -8,7 +8,7 @@ from typing import Any
 from motet.domain.units import duration_words, microseconds
 
 _AT_ONCE_S = 1.0
-_EXACT_BELOW_S = 10.0
+_TENTHS_BELOW_S = 10.0
 
 
 def expected_start_words(
@@ -30,13 +30,14 @@ def expected_start_words(
     if low == high:
         return f"in {low} ({first})"
     soonest = "at once" if start["low_s"] < _AT_ONCE_S else f"in {low}"
-    return f"{soonest} to {high}, in half of all cases within {median} ({first} to {last})"
+    half = "at once" if start["median_s"] < _AT_ONCE_S else f"within {median}"
+    return f"{soonest} to {high}, in half of all cases {half} ({first} to {last})"
 
 
 def rough_words(seconds: float) -> str:
-    """A duration without fractions of a second, unless it is short."""
-    whole = seconds if seconds < _EXACT_BELOW_S else round(seconds)
-    return duration_words(microseconds(str(whole)))
+    """A duration in whole seconds, in tenths of one if it is short."""
+    rounded = round(seconds, 1) if seconds < _TENTHS_BELOW_S else round(seconds)
+    return duration_words(microseconds(str(rounded)))
 
 
 def later_view(start: Mapping[str, Any], passed_s: float) -> dict[str, Any]:
