@@ -150,7 +150,7 @@ def job_explanation(
         **_sizes(job),
         "reason": reason or job.reason,
         "message": message,
-        "advice": advice(reason, job),
+        "advice": advice(state, reason, job),
         "chapters": with_moments(with_lost_work(chapters, job, writes_us), state, job, now_us),
     }
 

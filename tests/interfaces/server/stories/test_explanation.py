@@ -74,9 +74,19 @@ def test_a_job_of_one_slot_is_not_told_to_ask_for_fewer(cluster: ScriptedCluster
     assert document["advice"].startswith("nothing to do: it needs one slot alone")
 
 
-def test_a_training_at_its_least_size_is_not_told_to_ask_for_fewer(
-    cluster: ScriptedCluster,
-) -> None:
+def test_a_job_with_bounds_may_ask_for_fewer_where_the_policy_resizes_none(tmp_path: Path) -> None:
+    cluster = ScriptedCluster(tmp_path, ChoosePolicy("best-effort", {}))
+    cluster.submit(processes=4)
+    command = cluster.submit(processes=4, min_processes=1)
+    training = cluster.train(workers={"min": 1, "max": 2}, servers=1)
+    for waits in (command, training):
+        advice = explanation(cluster, waits)["advice"]
+        assert advice.startswith("with fewer slots it may start earlier")
+    cluster.close()
+
+
+def test_a_training_at_its_least_size_is_not_told_to_ask_for_fewer(tmp_path: Path) -> None:
+    cluster = ScriptedCluster(tmp_path, ChoosePolicy("fair", {}))
     cluster.submit(processes=4)
     waits = cluster.train(workers={"min": 1, "max": 2}, servers=1)
     assert why(cluster, waits)[0] == "InsufficientSlots"
@@ -86,6 +96,7 @@ def test_a_training_at_its_least_size_is_not_told_to_ask_for_fewer(
     larger = cluster.train(workers=2, servers=1)
     document = job_explanation(cluster.master.state, larger, cluster.now_us)
     assert document["advice"].startswith("with fewer slots it may start earlier")
+    cluster.close()
 
 
 def test_a_job_that_runs_or_has_ended_waits_for_nothing(cluster: ScriptedCluster) -> None:

@@ -158,10 +158,11 @@ def _ended_since(state: LiveState, event: StoryEvent) -> str:
     return f"; {listed(ended, len(ended))} {'has' if len(ended) == 1 else 'have'} ended since"
 
 
-def advice(reason: str, job: LiveJob) -> str:
+def advice(state: LiveState, reason: str, job: LiveJob) -> str:
     """What the user of a job could do that waits for this reason, or has this warning; empty:
     nothing is known."""
-    if reason == _TOO_FEW_SLOTS and (least := _smallest(job)):
+    least = _smallest(state, job)
+    if reason == _TOO_FEW_SLOTS and least:
         return f"nothing to do: it needs {least}, and starts when that is free at its turn"
     if reason == MACHINE_LOST:
         return (
@@ -172,19 +173,30 @@ def advice(reason: str, job: LiveJob) -> str:
     for words in (*(wait.reason for wait in WAITS), *(wait.value for wait in ClusterWait)):
         if _slots_name(words.name) == reason:
             told = in_slots(words.advice.format(job=job.number))
-            may_shrink = reason == _MACHINES_DRAINED and not _smallest(job)
+            may_shrink = reason == _MACHINES_DRAINED and not least
             return f"{told}; or ask for fewer slots" if may_shrink else told
     return ""
 
 
-def _smallest(job: LiveJob) -> str:
-    """What a job needs that cannot ask for less; empty: it can."""
+def _smallest(state: LiveState, job: LiveJob) -> str:
+    """What a job needs that cannot ask for less; empty: it can. Under a policy that resizes no jobs
+    one with bounds asks for the most that it may have."""
     spec = job.spec
+    if spec.is_elastic and _keeps_requests(state.policy):
+        return ""
     if spec.is_by_machine:
         return "one machine alone" if isinstance(spec, TrainingSpec) and _is_least(spec) else ""
     if isinstance(spec, TrainingSpec):
         return "two slots, for a worker and a server," if _is_least(spec) else ""
     return "one slot alone" if spec.least_processes == 1 else ""
+
+
+def _keeps_requests(chosen: PolicyChosen) -> bool:
+    """Whether a policy resizes no jobs; of one whose file is gone or broken that is not known."""
+    try:
+        return policy_of(chosen.policy, chosen.settings).keeps_requests
+    except MotetError:
+        return False
 
 
 def _is_least(spec: TrainingSpec) -> bool:
