@@ -224,7 +224,7 @@ def _rows(
         if typical[job] >= _LEAST_DELAY_US:
             yield {
                 "id": str(job),
-                "name": jobs[job].spec.name,
+                "name": jobs[job].title,
                 "user": jobs[job].user,
                 "delay_s": seconds(typical[job]),
                 "largest_delay_s": seconds(max(delays[job])),

@@ -425,6 +425,8 @@ def test_held_jobs_and_those_of_arrays_arrive_when_they_were_released() -> None:
     needed_us = {number: each * SECOND_US for number, each in run_s.items()}
     report = asked([(0, 0, 4), (3, 0, 2)], "fifo", "best-effort", others, needed_us=needed_us)
     assert {each["id"] for each in report["job_list"]} == {str(number) for number in run_s}
+    names = [each["name"] for each in report["job_list"]]
+    assert sorted(names) == [*["job"] * 3, *(f"job[{index}]" for index in range(4))]
     measured = completions(report, "measured_jct_s")
     assert None not in measured
     assert completions(report, "in_force_jct_s") == measured

@@ -233,7 +233,7 @@ def _job_rows(
         ended_us = job.ended_us if has_ended(job) else None
         yield {
             "id": str(job.number),
-            "name": job.spec.name,
+            "name": job.title,
             "user": job.user,
             "queue": job.spec.queue,
             "processes": _processes(job, sized, int(after.workload.gpus[place])),
