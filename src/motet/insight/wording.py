@@ -10,6 +10,7 @@ from motet.insight.story_event import OtherJob, StoryEvent, TeamSize
 
 _MOST_MACHINES = 6
 _ROUNDING = 1e-9
+_WORKERS = re.compile(r"(?<=\d )worker(s)?\b")
 _GPUS = re.compile(r"\bGPU(s|-seconds)?\b")
 
 
@@ -111,3 +112,8 @@ def told_apart(
 def in_slots(sentence: str) -> str:
     """The sentence for machines that offer slots: "needs 2 slots" for "needs 2 GPUs"."""
     return _GPUS.sub(lambda found: f"slot{found[1] or ''}", sentence)
+
+
+def in_processes(sentence: str) -> str:
+    """The sentence about a job that has no workers and servers: "4 processes" for "4 workers"."""
+    return _WORKERS.sub(lambda found: "processes" if found[1] else "process", sentence)

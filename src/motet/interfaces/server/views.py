@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from motet.domain.units import iso_time, microseconds, seconds
-from motet.insight.wording import in_slots
+from motet.insight.wording import in_processes, in_slots
 from motet.interfaces.server.stories.explanation import (
     advice,
     explained,
@@ -141,7 +141,9 @@ def job_explanation(
     `dated_explanation`. Raises NotFound. `writes_us`: to the job's folder of checkpoints."""
     job = state.job(number)
     document = story_document(explained(state, number, now_us))
-    chapters = [{**each, "sentence": in_slots(each["sentence"])} for each in document["chapters"]]
+    chapters = [
+        {**each, "sentence": _of_job(job, each["sentence"])} for each in document["chapters"]
+    ]
     reason, message = _remark(state, job, is_latest=True)
     return {
         **document,
@@ -153,6 +155,12 @@ def job_explanation(
         "advice": advice(state, reason, job),
         "chapters": with_moments(with_lost_work(chapters, job, writes_us), state, job, now_us),
     }
+
+
+def _of_job(job: LiveJob, sentence: str) -> str:
+    """A sentence of the simulator in the words of the live cluster."""
+    told = in_slots(sentence)
+    return told if isinstance(job.spec, TrainingSpec) else in_processes(told)
 
 
 def dated_explanation(document: Mapping[str, Any]) -> dict[str, Any]:

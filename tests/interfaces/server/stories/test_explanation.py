@@ -356,3 +356,9 @@ def test_the_place_in_line_is_that_of_the_last_decision_also_after_a_restart(
 
 def explanation(cluster: ScriptedCluster, job: int) -> dict[str, Any]:
     return job_explanation(cluster.master.state, job, cluster.now_us)
+
+
+def test_an_elastic_command_has_processes_instead_of_workers(cluster: ScriptedCluster) -> None:
+    command = cluster.submit(processes=2, min_processes=1)
+    sentence = explanation(cluster, command)["chapters"][-1]["sentence"]
+    assert "started with 2 processes on m0 (2 slots)" in sentence
