@@ -82,7 +82,7 @@ def test_jobs_that_never_fit_are_refused_with_the_limit(cluster: ScriptedCluster
         cluster.submit(3)
     job = cluster.submit(2)
     cluster.ask(LimitQueue("ml", "ann", {"borrow": 0}))
-    with pytest.raises(BadInput, match="job 1: 2, but a job of queue ml gets 1 slot at most"):
+    with pytest.raises(BadInput, match="job 1 needs 2, but a job of queue ml gets 1 slot at most"):
         cluster.ask(UpdateJob(job, "ann", queue="ml"))
 
 

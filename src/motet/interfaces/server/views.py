@@ -147,7 +147,7 @@ def job_explanation(
     reason, message = _remark(state, job, is_latest=True)
     return {
         **document,
-        "name": job.spec.name,
+        "name": job.title,
         "state": job.state.value,
         **_sizes(job),
         "reason": reason or job.reason,

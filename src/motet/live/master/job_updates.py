@@ -60,7 +60,7 @@ def _update_job(state: LiveState, now_us: int, job: LiveJob, given: UpdateJob) -
         if state.cluster is not None and state.cluster.names:
             slots, least = sum(state.cluster.slots), least_slots(state.cluster, job.spec)
             queues = state.queue_book.in_force
-            check_size(queues, columns["queue"], slots, least, f"job {job.number}")
+            check_size(queues, columns["queue"], slots, least, f"job {job.number} needs")
     limit_s = _new_limit_s(job, now_us, given)
     if not columns and limit_s is None:
         return Intake()

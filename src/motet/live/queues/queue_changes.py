@@ -100,16 +100,17 @@ def change_queues(
             return _deleted(book.queue(name), name, user, in_use)
 
 
-def check_size(queues: Queues, queue: int, slots: int, least: int, unit: str) -> None:
+def check_size(queues: Queues, queue: int, slots: int, least: int, needs: str) -> None:
     """Raises BadInput for a job that the limits of its queue never let run.
 
-    `least`: the slots without which it cannot run; `unit`: what they are for the job.
+    `least`: the slots without which it cannot run; `needs`: the words before that number, as
+    in "processes: 3" and "job 1 needs 3".
     """
     largest = largest_job(queue, queues.limits, slots)
     if least > largest:
         most = f"{largest} slot{'' if largest == 1 else 's'} at most"
         raise BadInput(
-            f"{unit}: {least}, but a job of queue {queues.names[queue]} gets {most} "
+            f"{needs} {least}, but a job of queue {queues.names[queue]} gets {most} "
             f"({limit_words(queues, queue, 'slots')}); the job could never start"
         )
 

@@ -270,6 +270,7 @@ def test_a_job_beyond_the_limit_of_its_array_is_explained(cluster: ScriptedClust
         "has waited 20 s: until no other jobs of its array are open",
     ]
     assert told(cluster, array + 1)[0] == needs_first
+    assert explanation(cluster, array + 2)["name"] == "sweep[1]"
 
 
 @pytest.mark.parametrize("end", ["cancel", "dependency"])

@@ -195,7 +195,7 @@ def _check_size(state: LiveState, spec: JobSpec) -> None:
     if least > slots:
         has = "1 slot" if slots == 1 else f"{slots} slots"
         raise BadInput(f"{size}: {least}, but the cluster has {has}; the job could never start")
-    check_size(queues, queue, slots, least, size)
+    check_size(queues, queue, slots, least, f"{size}:")
     columns = _request_of(state, spec, _slots_of(state, queue))
     _check_demand(state.cluster, spec, _processes_of(spec, columns))
 
