@@ -57,8 +57,9 @@ class Shown:
         )
         self.predictions.start()
 
-    def answer(self, **starts_s: float) -> None:
-        """A round predicts that jobs start exactly after some time: `job_1=60.0`."""
+    def answer(self, **starts_s: float | None) -> None:
+        """A round predicts that jobs start exactly after some time: `job_1=60.0`; None:
+        unknown."""
         now_us = self.follower.asked.get(timeout=WITHIN_S)
         starts = {
             job.removeprefix("job_"): {
@@ -254,8 +255,11 @@ def test_the_next_server_predicts_once_while_nothing_waits(begin: Begin) -> None
 def test_starts_are_predicted_anew_when_the_cluster_answers_again(begin: Begin) -> None:
     shown = begin(NO_PAUSE)
     shown.predictions.follow([job(1)])
-    shown.answer()  # As while a cluster is out of reach.
+    shown.answer(job_1=None)  # As while a cluster is out of reach.
     shown.record(ClusterReached(""))
+    start = shown.of(1)
+    assert start is not None
+    assert start["unknown_because"] == "not predicted yet"
     shown.answer(job_1=50.0)
     start = shown.of(1)
     assert start is not None

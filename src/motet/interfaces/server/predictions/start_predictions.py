@@ -13,9 +13,18 @@ from motet.insight.expected_start import later_view, unknown_start
 from motet.interfaces.server.predictions.kept_predictions import WAITING, KeptPredictions
 from motet.interfaces.server.predictions.pacing import Pacing
 from motet.live.jobs.job import LiveJob
-from motet.live.master.facts import JobFact, PolicyChosen
+from motet.live.master.facts import (
+    ClusterReached,
+    DrainBegan,
+    MachineDrained,
+    MachineNoted,
+    MachineResumed,
+    PolicyChosen,
+    PolicyFailed,
+)
 from motet.live.master.master import DurableStep
 from motet.live.master.state import LiveState
+from motet.live.queues.queue_facts import QueueFact
 
 _NOTHING: Mapping[str, Any] = {
     "starts": {},
@@ -28,7 +37,11 @@ _NOTHING: Mapping[str, Any] = {
 WATCHED_S, FRESH_S, OLDEST_S = 60.0, 30.0, 600.0
 """How long predictions go on after a page has shown them; from which age on a page asks for new
 ones; from which age on it shows no ends."""
-_OF_JOBS = get_args(JobFact)
+_OF_ALL_WAITS = (
+    *(ClusterReached, MachineNoted, MachineDrained, DrainBegan, MachineResumed),
+    *(PolicyFailed, *get_args(QueueFact)),
+)
+"""Facts that may concern all waits, also where the reason of none changes."""
 NOT_YET = "not predicted yet"
 _FAILED = "the simulation failed, the log of the server says why"
 _LOG = logging.getLogger("motet.predictions")
@@ -152,7 +165,7 @@ class StartPredictions:
         self, steps: Sequence[DurableStep], jobs: Sequence[LiveJob], state: LiveState
     ) -> None:
         """Another policy makes all predictions invalid: they are made anew without a pause. Changes
-        of machines and queues may concern all waits, also where the reason of none changes."""
+        of machines and queues may lift what made starts unknown."""
         del jobs
         facts = [fact for step in steps for fact in step.facts]
         if any(isinstance(fact, PolicyChosen) for fact in facts):
@@ -163,8 +176,13 @@ class StartPredictions:
                 self._found = {**_NOTHING, "coverage": self._found["coverage"]}
             self._changed.set()
             self._hurry.set()
-        elif self._is_wanted() and not all(isinstance(fact, _OF_JOBS) for fact in facts):
-            self._changed.set()
+        elif any(isinstance(fact, _OF_ALL_WAITS) for fact in facts):
+            with self._lock:
+                starts = self._found["starts"]
+                known = {job: it for job, it in starts.items() if it["high_s"] is not None}
+                self._found = {**self._found, "starts": known, "because": "", "asked_us": 0}
+            if self._is_wanted():
+                self._changed.set()
 
     def launched(self) -> None:
         """See MasterObserver."""
