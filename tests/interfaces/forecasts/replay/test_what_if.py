@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,64 +21,14 @@ from motet.interfaces.forecasts.replay.what_if_summary import what_if_summary
 from motet.live.jobs.array_file import array_spec
 from motet.live.jobs.job_file import job_spec
 from motet.live.journal.store import JournalStore
-from motet.live.launcher.messages import ClusterSeen, MachineSeen
 from motet.live.master.cluster_changes import DrainMachine, ResumeMachine
 from motet.live.master.facts import ClusterDeclared, ModelSeen
 from motet.live.master.intake import Change, ChoosePolicy, Input
 from motet.live.master.job_updates import UpdateJob
 from motet.live.master.submissions.submission import Submit, SubmitArray
 from motet.live.queues.queue_changes import CreateQueue, LimitQueue, SetQueueMode
-from timed_master import TimedRows, at_once, play
-
-CLUSTER = ClusterDeclared(("m0", "m1"), (4, 2))
-NOON_US = 1_700_000_000 * SECOND_US
-POLICIES: dict[str, dict[str, str]] = {
-    "fifo": {},
-    "best-effort": {},
-    "tiresias-las": {"thresholds": "4,20"},
-    "gandiva": {"packing": "false", "quantum_s": "4"},
-    "drf": {},
-    "yarn-cs": {},
-}
-jobs = st.tuples(st.integers(0, 20), st.integers(1, 30), st.integers(1, 6))
-
-
-def at(second: float) -> int:
-    return NOON_US + round(second * SECOND_US)
-
-
-def seconds_of(rows: Sequence[tuple[float, float, int]]) -> TimedRows:
-    return [(at(submit), round(run * SECOND_US), slots) for submit, run, slots in rows]
-
-
-def asked(
-    rows: Sequence[tuple[float, float, int]],
-    in_force: str,
-    wanted: str,
-    others: Sequence[tuple[int, Input]] = (),
-    **more: Any,
-) -> dict[str, Any]:
-    """The report about a cluster that was left to itself until all jobs had ended."""
-    until_s, needed_us = more.pop("until_s", 1e6), more.pop("needed_us", None)
-    start_up_us, cluster = more.pop("start_up_us", at_once), more.pop("cluster", CLUSTER)
-    declares, stop_us = more.pop("declares", False), more.pop("stop_us", at_once)
-    finish_us, unheard_us = more.pop("finish_us", 0), more.pop("unheard_us", None)
-    failing_us, loss_us = more.pop("failing_us", None), more.pop("loss_us", 0)
-    with tempfile.TemporaryDirectory() as home:
-        address = f"{home}/journal.db"
-        policy = ChoosePolicy(in_force, POLICIES.get(in_force, {}))
-        with JournalStore(address) as store:
-            timed = seconds_of(rows)
-            took = {"needed_us": needed_us, "start_up_us": start_up_us, "declares": declares}
-            took |= {"stop_us": stop_us, "finish_us": finish_us, "unheard_us": unheard_us}
-            took |= {"failing_us": failing_us, "loss_us": loss_us}
-            play(store, cluster, timed, policy, others, at(until_s), **took)
-        question = WhatIfQuestion(wanted, POLICIES.get(wanted, {}), **more)
-        return what_if(FollowedJournal(address), question)
-
-
-def completions(report: dict[str, Any], column: str) -> list[float | None]:
-    return [each[column] for each in report["job_list"]]
+from replayed_journal import CLUSTER, POLICIES, asked, at, completions, jobs, seconds_of
+from timed_master import play
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -109,156 +57,6 @@ def test_a_replay_from_any_moment_on_is_what_happened(
     except NotFound:
         return
     assert completions(report, "in_force_jct_s") == completions(report, "measured_jct_s")
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=examples(10))
-@given(drawn=st.lists(jobs, min_size=1, max_size=8).map(sorted), took_s=st.integers(1, 9))
-def test_starts_take_as_long_as_they_did(policy: str, drawn: Any, took_s: int) -> None:
-    """A job that is starting attains no service yet: it is preempted as late as it was."""
-
-    def start_up_us(processes: int) -> int:
-        return took_s * processes * SECOND_US
-
-    report = asked(drawn, policy, "fifo", start_up_us=start_up_us)
-    assert completions(report, "in_force_jct_s") == completions(report, "measured_jct_s")
-    before, replayed, _ = report["runs"]
-    for figure in ("jct_s", "wait_s", "makespan_s", "preemptions"):
-        assert replayed[figure] == before[figure]
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=examples(10))
-@given(drawn=st.lists(jobs, min_size=1, max_size=8).map(sorted), took_s=st.integers(1, 4))
-def test_preemptions_take_as_long_as_they_did(policy: str, drawn: Any, took_s: int) -> None:
-    """The jobs that get the slots start later by this time, and the preempted one does no work."""
-
-    def stop_us(processes: int) -> int:
-        return took_s * processes * SECOND_US
-
-    report = asked(drawn, policy, "fifo", stop_us=stop_us)
-    assert completions(report, "in_force_jct_s") == completions(report, "measured_jct_s")
-    before, replayed, _ = report["runs"]
-    for figure in ("jct_s", "makespan_s"):  # A job may lose slots again before it has begun.
-        assert replayed[figure] == before[figure]
-
-
-@pytest.mark.parametrize("policy", [each for each in POLICIES if each != "gandiva"])
-@settings(max_examples=examples(10))
-@given(
-    drawn=st.lists(jobs, min_size=2, max_size=8).map(sorted),
-    took_s=st.integers(0, 4),
-    stop_s=st.integers(0, 3),
-    since_s=st.integers(1, 60),
-)
-def test_a_replay_goes_on_with_the_starts_and_stops_of_its_beginning(
-    policy: str, drawn: Any, took_s: int, stop_s: int, since_s: int
-) -> None:
-    """Jobs that are being started attain no service yet, and slots of those that are being stopped
-    are not free. (Moves of gandiva count as done.)"""
-    more = {
-        "start_up_us": lambda processes: took_s * processes * SECOND_US,
-        "stop_us": lambda processes: stop_s * processes * SECOND_US,
-    }
-    try:
-        report = asked(drawn, policy, "fifo", since_us=at(since_s), **more)
-    except NotFound:
-        return
-    assert completions(report, "in_force_jct_s") == completions(report, "measured_jct_s")
-
-
-def test_a_job_that_finished_while_it_was_being_stopped_does_so_in_the_replay() -> None:
-    rows = [(0, 1.3, 4), (0.2, 6, 4), (0.4, 2, 2), (0.6, 5, 6)]
-    more = {"stop_us": lambda processes: SECOND_US // 2, "finish_us": SECOND_US}
-    report = asked(rows, "tiresias-las", "fifo", **more)
-    measured = completions(report, "measured_jct_s")
-    assert measured[0] == 1.3
-    assert completions(report, "in_force_jct_s") == measured
-    assert report["job_list"][0]["in_force_preemptions"] == 0
-    before, replayed, _ = report["runs"]
-    assert replayed["preemptions"] == before["preemptions"] > 0
-
-
-SOME_FAIL = [(0, 40, 4), (3, 9, 2), (5, 20, 6), (7, 12, 2), (30, 6, 1)]
-LEFT_S = {1: [39, 36, 36, 30, 12, 1], 4: [11, 5]}
-
-
-@pytest.mark.parametrize("since_s", [None, 4, 11])
-@pytest.mark.parametrize("policy", POLICIES)
-def test_attempts_that_failed_do_so_in_the_replay(policy: str, since_s: int | None) -> None:
-    """After as much work, with the same delays, in which the job keeps its place in line."""
-    failing_us = {job: [each * SECOND_US for each in left_s] for job, left_s in LEFT_S.items()}
-    more: dict[str, Any] = {"failing_us": failing_us, "start_up_us": lambda n: n * SECOND_US // 4}
-    if since_s is not None:
-        more["since_us"] = at(since_s)
-    report = asked(SOME_FAIL, policy, "fifo", **more)
-    measured = completions(report, "measured_jct_s")
-    assert None not in measured
-    assert completions(report, "in_force_jct_s") == measured
-    before, replayed, _ = report["runs"]
-    for figure in ("jct_s", "wait_s", "makespan_s", "preemptions"):
-        assert replayed[figure] == before[figure]
-
-
-def test_jobs_fail_after_as_much_work_under_another_policy() -> None:
-    failing_us = {job: [each * SECOND_US for each in left_s] for job, left_s in LEFT_S.items()}
-    report = asked(SOME_FAIL, "fifo", "best-effort", failing_us=failing_us)
-    really = asked(SOME_FAIL, "best-effort", "fifo", failing_us=failing_us)
-    would = completions(report, "jct_s")
-    assert would == completions(really, "measured_jct_s")
-    assert would != completions(report, "measured_jct_s")
-
-
-JOINED = replace(CLUSTER, joins=True)
-
-
-def seen(*names: str) -> ClusterSeen:
-    slots = dict(zip(CLUSTER.names, CLUSTER.slots, strict=True))
-    return ClusterSeen(tuple(MachineSeen(name, slots[name], takes_jobs=True) for name in names))
-
-
-LOSSES = [
-    *[(at(0), seen("m0", "m1")), (at(10), seen("m0")), (at(25), seen("m0", "m1"))],
-    *[(at(60), seen("m1")), (at(64), seen("m0", "m1"))],
-]
-SOME_LOSE = [(0, 40, 6), (3, 9, 2), (5, 30, 2), (7, 22, 3), (30, 6, 1), (50, 12, 4)]
-
-
-@pytest.mark.parametrize("since_s", [None, 4, 40])
-@pytest.mark.parametrize("policy", POLICIES)
-def test_jobs_that_lost_a_machine_do_so_in_the_replay(policy: str, since_s: int | None) -> None:
-    """They get slots again when their processes have certainly ended, and do no work before."""
-    more: dict[str, Any] = {"loss_us": 12 * SECOND_US, "start_up_us": lambda n: n * SECOND_US // 4}
-    if since_s is not None:
-        more["since_us"] = at(since_s)
-    report = asked(SOME_LOSE, policy, "fifo", others=LOSSES, cluster=JOINED, **more)
-    measured = completions(report, "measured_jct_s")
-    assert None not in measured
-    assert completions(report, "in_force_jct_s") == measured
-    before, replayed, _ = report["runs"]
-    for figure in ("jct_s", "makespan_s"):  # A job may lose slots again before it has begun.
-        assert replayed[figure] == before[figure]
-
-
-def test_another_policy_waits_as_long_for_jobs_that_lost_a_machine() -> None:
-    more: dict[str, Any] = {"others": LOSSES, "cluster": JOINED, "loss_us": 12 * SECOND_US}
-    report = asked(SOME_LOSE, "fifo", "best-effort", **more)
-    really = asked(SOME_LOSE, "best-effort", "fifo", **more)
-    assert completions(report, "jct_s") == completions(really, "measured_jct_s")
-    assert completions(report, "jct_s") != completions(report, "measured_jct_s")
-
-
-def test_a_job_that_ended_in_an_outage_does_so_in_the_replay() -> None:
-    """Its slots were not free before the server knew of its end."""
-    rows = [(0, 30, 6), (1, 5, 2), (2, 5, 4), (250, 3, 1)]
-    report = asked(rows, "fifo", "tiresias-las", unheard_us={1: 170 * SECOND_US})
-    measured = completions(report, "measured_jct_s")
-    assert measured[:2] == [30.0, 204.0]
-    assert completions(report, "in_force_jct_s") == measured
-    before, replayed, _ = report["runs"]
-    for figure in ("jct_s", "wait_s", "makespan_s"):
-        assert replayed[figure] == before[figure]
-    assert before["wait_s"]["max"] == 199.0
 
 
 def test_another_policy_would_have_done_what_it_does_on_the_live_cluster() -> None:
