@@ -174,6 +174,39 @@ def test_what_a_queue_does_not_lend_stays_free_for_it() -> None:
     assert cluster.held_by_queue() == [4, 4]
 
 
+def test_jobs_that_no_longer_fit_behind_a_head_outside_its_guarantee_wait_for_the_head() -> None:
+    """The policy gives job 1 and job 2 the slots kept for queue a, so it finds none for the rest."""
+    cluster = LimitedCluster("fifo", [QueueLimits(4, lend=0), QueueLimits()])
+    cluster.step(0, *[job(number, 2 if number else 4, queue=1) for number in range(5)])
+    assert cluster.held == {0: 4, 1: 0, 2: 0, 3: 0, 4: 0}
+    waits = cluster.waits()
+    assert waits[1].startswith("queue b has a guarantee of 0 GPUs and holds 4")
+    assert [waits[number] for number in (2, 3, 4)] == [
+        "may not overtake job 1, which needs 2 GPUs; needs 2 GPUs itself, 4 were free "
+        f"(place {place} in line)"
+        for place in (2, 3, 4)
+    ]
+
+
+def test_a_job_waits_for_a_guarantee_also_where_the_policy_gave_the_slots_to_others() -> None:
+    cluster = LimitedCluster("best-effort", [QueueLimits(4, lend=0), QueueLimits()])
+    cluster.step(0, *[job(number, 2 if number else 4, queue=1) for number in range(5)])
+    waits = cluster.waits()
+    assert [waits[number] for number in (1, 2, 3, 4)] == [
+        "queue b has a guarantee of 0 GPUs and holds 4, and the rest is guaranteed to other queues "
+        f"or in use; needs 2 GPUs, 4 were free (place {place} in line); running: job 0 (4 GPUs)"
+        for place in (1, 2, 3, 4)
+    ]
+
+
+def test_gpus_that_a_job_behind_was_admitted_to_are_not_free_at_the_turn_of_one_before() -> None:
+    """Job 1 is on hold, job 3 fits beside it and starts; job 2 needs all eight."""
+    cluster = LimitedCluster("best-effort", [QueueLimits(is_held=True), QueueLimits()])
+    cluster.step(0, job(1, 2), job(2, 8, 1), job(3, 6, 1))
+    assert cluster.held == {1: 0, 2: 0, 3: 6}
+    assert cluster.waits()[2].startswith("needs 8 GPUs, 6 were free at its turn")
+
+
 def test_a_small_job_does_not_take_the_place_of_a_larger_one_before_it() -> None:
     cluster = LimitedCluster("fifo", [QueueLimits(1, borrow=1), QueueLimits()])
     cluster.step(0, job(0, 2))

@@ -24,8 +24,8 @@ _FOR_OTHERS = frozenset((Wait.QUEUE_GUARANTEE, Wait.MIN_RUNTIME, Wait.PREEMPTION
 class QueueFilling:
     """Admits jobs one by one. `sizes`: of the admitted ones, by row; `code`: of the others.
 
-    `held`: GPUs by queue, of the admitted jobs. `more_free`: by row of a job that waits, how many
-    GPUs more are free at its turn than the policy said, which gave them to jobs of queues on hold.
+    `held`: GPUs by queue, of the admitted jobs. `free`: by row of a job that the policy left
+    waiting behind jobs which limits refuse, the GPUs that are free at its turn.
     `kept_until_us`: the first end of a protection that stands in the way of a job.
     """
 
@@ -60,7 +60,7 @@ class QueueFilling:
         self.sizes: dict[int, JobSize] = {}
         self.held = [0] * len(self._limits)
         self.code: list[int] = decision.reasons.code.tolist()
-        self.more_free: dict[int, int] = {}
+        self.free: dict[int, int] = {}
         self.kept_until_us = NEVER_US
         self._protected: list[int] = []
 
@@ -136,27 +136,28 @@ class QueueFilling:
 
         Under a policy that lets no job overtake, none overtakes a waiting job of its queue that the
         policy chose: such queues are `closed`. `full`: queues at their limit. `stuck`: a job before
-        waits for GPUs, not for its queue. Where a job on hold was the head of the line, the first
-        job behind it that does not fit waits for GPUs itself, and is the head.
+        waits for GPUs, not for its queue. `refused`: jobs before that get nothing of what the
+        policy gave them, `given` GPUs. Reasons of jobs behind these count their GPUs as free.
         """
         left_out = [row for row in order if self._wanted[row] and row not in self.sizes]
         heads = () if self._may_overtake else left_out
         closed = {self._queue[row] for row in heads if not self._runs[row]}
         leaves_gpus = any(size.gpus < self._wanted[row] for row, size in self.sizes.items())
         full, stuck, leaves_gpus = set[int](), False, leaves_gpus or bool(left_out)
-        passed_hold, for_held, room = set[int](), 0, self._room
+        refused, given, room = set[int](), 0, self._room
         for row in order:
             queue, behind = self._queue[row], self._is_behind(row)
             is_next = not (behind and (stuck or queue in full)) and queue not in closed
             if row in self.sizes or (leaves_gpus and self._runs[row] and self._runs_on(row)):
                 continue
-            if passed_hold:
-                self.more_free[row] = for_held - (room - self._room)
+            if refused and not self._wanted[row]:
+                self.free[row] = self._free_at_turn(row, given - (room - self._room))
             if self._wanted[row] or not self._is_candidate(row):
-                if self.code[row] == Wait.QUEUE_HELD:
-                    leaves_gpus = True
-                    for_held += self._chosen_for(row, passed_hold)
-                    passed_hold.add(row)
+                is_held = self.code[row] == Wait.QUEUE_HELD
+                leaves_gpus |= is_held
+                if is_held or self._wanted[row]:
+                    given += self._chosen_for(row, refused)
+                    refused.add(row)
                 stuck |= self.code[row] in _FOR_OTHERS
             elif self._is_above_limit(row):
                 if not (behind and queue in full | closed):
@@ -164,8 +165,8 @@ class QueueFilling:
                 full.add(queue)
                 leaves_gpus = True
             elif not (leaves_gpus and is_next and self._admit_if_fits(row)):
-                if behind and is_next and passed_hold:
-                    self.code[row] = self._shortage(row)
+                if refused:
+                    self.code[row] = self._code_behind_refused(row, is_next=is_next, closed=closed)
                 stuck |= not (queue in closed or (behind and queue in full))
 
     # -- one job -----------------------------------------------------------------------------------
@@ -208,8 +209,26 @@ class QueueFilling:
         is_counted = not others.isdisjoint(self._mates.get(row, ()))
         return 0 if is_counted else self._cost(row, self._wanted[row])
 
-    def _shortage(self, row: int) -> Wait:
-        """Why a job that may overtake all that wait before it does not fit."""
+    def _free_at_turn(self, row: int, more: int) -> int:
+        """The policy's count with `more` GPUs; with no more than are free, because jobs behind in
+        the order may have been admitted to some of them.
+        """
+        free = int(self._decision.reasons.free_gpus[row])
+        return max(free + min(more, max(self._room - free, 0)), 0)
+
+    def _code_behind_refused(self, row: int, *, is_next: bool, closed: Container[int]) -> int:
+        """Why a job waits that the policy left waiting behind jobs that limits refuse.
+
+        It is behind one of its queue that it may not overtake, or behind the head of the line that
+        the policy named, or may overtake all that wait before it, and is the head itself.
+        """
+        code = self.code[row]
+        if not self._is_behind(row) and code != Wait.TOO_FEW_GPUS:
+            return code
+        if self._queue[row] in closed:
+            return Wait.BEHIND_HEAD
+        if not is_next:
+            return code
         fits = self._fitting(row, self._room) is not None
         return Wait.QUEUE_GUARANTEE if fits else Wait.TOO_FEW_GPUS
 

@@ -71,9 +71,9 @@ def _reasons(reasons: Reasons, snapshot: Snapshot, filling: QueueFilling) -> Rea
     if not changed.any():
         return reasons
     free_gpus = np.where(changed, filling.room, reasons.free_gpus)
-    for row, more in filling.more_free.items():
+    for row, free in filling.free.items():
         if code[row] in FOR_GPUS:
-            free_gpus[row] = max(int(reasons.free_gpus[row]) + more, 0)
+            free_gpus[row] = free
     measure, bar = _comparisons(reasons, code)
     names, limits = snapshot.queues.names, snapshot.queues.limits
     for row in np.flatnonzero(np.isin(code, (Wait.QUEUE_LIMIT, Wait.QUEUE_GUARANTEE))).tolist():
