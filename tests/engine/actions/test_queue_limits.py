@@ -175,7 +175,7 @@ def test_what_a_queue_does_not_lend_stays_free_for_it() -> None:
 
 
 def test_jobs_that_no_longer_fit_behind_a_head_outside_its_guarantee_wait_for_the_head() -> None:
-    """The policy gives job 1 and job 2 the slots kept for queue a, so it finds none for the rest."""
+    """The policy gives jobs 1 and 2 the slots kept for queue a, and finds none for the rest."""
     cluster = LimitedCluster("fifo", [QueueLimits(4, lend=0), QueueLimits()])
     cluster.step(0, *[job(number, 2 if number else 4, queue=1) for number in range(5)])
     assert cluster.held == {0: 4, 1: 0, 2: 0, 3: 0, 4: 0}

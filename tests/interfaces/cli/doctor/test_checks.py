@@ -52,7 +52,10 @@ def test_what_others_can_read_is_wrong(home: Path, name: str, mode: int) -> None
     assert f"chmod {'700' if name == '.' else '600'} {home / name}" in first.message
 
 
-@pytest.mark.parametrize(("free", "verdict"), [(10**9, "warning"), (10**8, "wrong")])
+@pytest.mark.parametrize(
+    ("free", "verdict"),
+    [(2 * 10**9, "ok"), (2 * 10**9 - 1, "warning"), (10**8, "wrong")],
+)
 def test_little_room_is_told(
     home: Path, monkeypatch: pytest.MonkeyPatch, free: int, verdict: str
 ) -> None:
@@ -88,6 +91,20 @@ def test_without_a_server_the_rest_is_checked(home: Path, monkeypatch: pytest.Mo
     found = all_checks(None, home)
     assert verdicts(found)[-1] == ("server", "wrong")
     assert found[0] == installation()
+
+
+def test_a_client_of_a_server_elsewhere_needs_no_state_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("MOTET_TOKEN", "motet_x")
+    monkeypatch.delenv("MOTET_SERVER", raising=False)
+    assert ("state folder", "warning") in verdicts(all_checks(None, None))
+    subjects = [each.subject for each in all_checks("http://127.0.0.1:1", None)]
+    monkeypatch.setenv("MOTET_SERVER", "http://127.0.0.1:1")
+    assert [each.subject for each in all_checks(None, None)] == subjects
+    assert subjects == ["installation", "server port"]
+    assert ("state folder", "warning") in verdicts(all_checks(None, tmp_path / "absent"))
 
 
 def checkup(*machines: dict[str, Any], refusal: str = "") -> dict[str, Any]:

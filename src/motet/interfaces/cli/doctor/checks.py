@@ -18,6 +18,7 @@ from motet.interfaces.cli.doctor.machine_checks import examined_findings, machin
 from motet.interfaces.cli.doctor.own_checks import installation, state_folder
 from motet.interfaces.cli.doctor.port_checks import head_port, served_port, unreached_port
 from motet.interfaces.client import LiveClient
+from motet.interfaces.configuration.settings import SERVER, value_of
 from motet.interfaces.ray_nodes.cluster_record import RayClusterRecord
 from motet.interfaces.server_address import (
     TOKEN_VARIABLE,
@@ -36,7 +37,9 @@ _NEW_TOKEN = f"an admin makes another by 'motet token create NAME'; set it as {T
 def all_checks(server: str | None, folder: Path | None) -> list[Finding]:
     """Check this installation, the state folder, ports, and the server if it can be found."""
     home = folder or default_server_folder()
-    found = [installation(), *state_folder(home)]
+    found = [installation()]
+    if home.exists() or not _is_client(server, folder):
+        found += state_folder(home)
     head = _recorded_head(home)
     try:
         address = ServerAddress.find(server, folder)
@@ -45,6 +48,11 @@ def all_checks(server: str | None, folder: Path | None) -> list[Finding]:
         return [*found, *([] if head is None else [head_port(head)])]
     with LiveClient(address, _LONGEST_ANSWER_S) as client:
         return [*found, *server_checks(client, head)]
+
+
+def _is_client(server: str | None, folder: Path | None) -> bool:
+    """Whether an option, the environment or a configuration file names a server and no folder."""
+    return bool(folder is None and (server or value_of(SERVER)))
 
 
 def _recorded_head(home: Path) -> str | None:

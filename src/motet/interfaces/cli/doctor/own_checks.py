@@ -11,8 +11,8 @@ from pathlib import Path
 from motet.interfaces.cli.doctor.finding import Finding
 from motet.interfaces.ray_launcher.installed_versions import InstalledVersions
 from motet.interfaces.server_address import TOKEN_FILE
+from motet.live.upkeep.routine import LEAST_FREE_BYTES
 
-LEAST_FREE_BYTES = 1 << 30
 SECRETS = (TOKEN_FILE, "ray-token", "webhook-secrets", "journal.db")
 """Of a state folder."""
 _OTHERS = 0o077
