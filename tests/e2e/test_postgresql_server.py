@@ -1,4 +1,5 @@
-"""`motet server --database postgresql://...`: jobs outlive the database and the server."""
+"""`motet server --database postgresql://...`: jobs outlive the database and the server, and a
+backup of the database is put in force."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from live_server import LiveServer
+from marked_process import run_motet
 from private_postgresql import PrivatePostgresql, private_postgresql
 from waiting import wait_until
 
@@ -47,5 +49,39 @@ def test_jobs_run_on_while_the_database_is_away(
             assert client.wait(job, 100)["state"] == "SUCCEEDED"
             assert client.wait(waits, 100)["state"] == "SUCCEEDED"
             assert client.job(job)["attempts"] == 1
+    finally:
+        server.kill_everything()
+
+
+def test_a_database_of_pg_restore_is_put_in_force(
+    database: PrivatePostgresql, tmp_path: Path
+) -> None:
+    """Without that, the next job with the number of a later one would end with its exit record."""
+    url, dump = database.database("journal"), tmp_path / "motet.dump"
+    server = LiveServer(tmp_path / "state", "--cluster", "1x2", "--database", url)
+    spec = {"name": "job", "workdir": "/"}
+    try:
+        with server.start() as client:
+            runs = client.submit({**spec, "run": "sleep 600"})["id"]
+            wait_until(lambda: client.job(runs)["state"] == "RUNNING")
+            database.tool("pg_dump", "-Fc", "-f", dump, "-d", url)
+            server.end()
+        with server.start() as client:  # Its epoch is later than that of the dump.
+            lost = client.submit({**spec, "run": "echo lost"})["id"]
+            assert client.wait(lost, 100)["state"] == "SUCCEEDED"
+            server.end()
+        database.tool("pg_restore", "--clean", "-d", url, dump)
+        with pytest.raises(AssertionError, match=f"attempts/{lost}: the journal does not know"):
+            server.start()
+        restored = run_motet("server", "restore", "--database", url, "--state-dir", server.folder)
+        assert (restored.code, restored.out.partition(";")[0]) == (0, "restored 1 job")
+        with server.start() as client:
+            again = client.submit({**spec, "run": "echo again"})["id"]
+            assert again == lost
+            assert client.wait(again, 100)["state"] == "SUCCEEDED"
+            assert client.log_part(again, rank=0, attempt=0, offset=0).data == b"again\n"
+            assert client.job(runs)["attempts"] == 1
+            client.change(runs, "cancel")  # Its shepherd obeys no epoch before the latest.
+            assert client.wait(runs, 100)["state"] == "CANCELLED"
     finally:
         server.kill_everything()

@@ -80,6 +80,10 @@ class PrivatePostgresql:
         self.run(f'CREATE DATABASE "{name}"')
         return f"postgresql://{_OWNER}@/{name}?host={self.folder}"
 
+    def tool(self, name: str, *arguments: str | Path) -> None:
+        """Run one of PostgreSQL's own programs, such as `pg_dump`."""
+        subprocess.run([_program(name), *arguments], check=True)
+
     def run(self, statement: str) -> None:
         """Run a statement in the database `postgres`."""
         import psycopg

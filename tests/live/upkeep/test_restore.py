@@ -3,6 +3,7 @@ for that of new ones."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,6 +41,10 @@ def run(server: LiveServer, *words: str) -> str:
 def submit(client: LiveClient, text: str) -> str:
     job: str = client.submit({"name": "job", "run": text, "workdir": "/"})["id"]
     return job
+
+
+def wait_for(client: LiveClient, job: str, state: str) -> None:
+    wait_until(lambda: client.job(job)["state"] == state)
 
 
 def log_of(client: LiveClient, job: str) -> bytes:
@@ -180,6 +185,67 @@ def test_a_journal_that_is_elsewhere_is_backed_up_and_restored(tmp_path: Path) -
             assert [job["id"] for job in client.jobs()] == [first]
     finally:
         server.kill_everything()
+
+
+def put_in_place(server: LiveServer, backup: Path) -> None:
+    """A copy in place of the journal, as by hand."""
+    for suffix in ("-wal", "-shm"):
+        (server.folder / f"journal.db{suffix}").unlink(missing_ok=True)
+    shutil.copyfile(backup, server.folder / "journal.db")
+
+
+def test_a_server_does_not_start_on_a_journal_that_does_not_know_its_jobs(
+    server: LiveServer, tmp_path: Path
+) -> None:
+    with server.start() as client:
+        first = submit(client, "echo first")
+        ended(client, first)
+        run(server, "backup", str(tmp_path / "backup"))
+        lost = submit(client, "echo lost")
+        ended(client, lost)
+        server.end()
+    put_in_place(server, tmp_path / "backup")
+    with pytest.raises(AssertionError, match=f"attempts/{lost}: the journal does not know"):
+        server.start()
+    told = run(server, "restore")
+    assert told.startswith(f"restored 1 job; what was there before is in {server.folder}/before-")
+    assert "valid again" in told
+    with server.start() as client:
+        again = submit(client, "echo again")
+        assert again == lost
+        assert ended(client, again)["state"] == "SUCCEEDED"
+        assert log_of(client, again) == b"again\n"
+        server.end()
+    assert run(server, "restore").startswith("restored 2 jobs; no job is later")
+
+
+@pytest.mark.parametrize("backed_up", ["RUNNING", "SUSPENDED"])
+def test_a_server_does_not_start_on_a_journal_that_does_not_know_an_attempt(
+    server: LiveServer, tmp_path: Path, backed_up: str
+) -> None:
+    with server.start() as client:
+        job = submit(client, "sleep 600")
+        for state, change in {"RUNNING": "suspend", "SUSPENDED": "resume"}.items():
+            wait_for(client, job, state)
+            if state == backed_up:
+                run(server, "backup", str(tmp_path / "backup"))
+            client.change(job, change)
+        wait_until((server.folder / "attempts" / job / "2").is_dir)
+        client.change(job, "cancel")
+        ended(client, job)
+        server.end()
+    put_in_place(server, tmp_path / "backup")
+    with pytest.raises(AssertionError, match=f"attempts/{job}/2: the journal does not know"):
+        server.start()
+    run(server, "restore")
+    (aside,) = server.folder.glob("before-restore-*")
+    assert [each.name for each in (aside / "attempts" / job).iterdir()] == ["2"]
+
+
+def test_without_a_file_and_a_journal_nothing_is_restored(tmp_path: Path) -> None:
+    server = LiveServer(tmp_path / "state", "--cluster", "1x1")
+    with pytest.raises(BadInput, match="there is no journal; name the FILE of a backup"):
+        run(server, "restore")
 
 
 @pytest.mark.parametrize("command", ["backup", "restore"])

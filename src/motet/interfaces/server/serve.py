@@ -150,7 +150,7 @@ def serve(
 def _require_whole(folder: Path) -> None:
     """Raises BadInput after a restore that was interrupted."""
     if (folder / MARKER).exists():
-        raise BadInput(f"{folder}: a restore was interrupted; repeat 'motet server restore FILE'")
+        raise BadInput(f"{folder}: a restore was interrupted; repeat 'motet server restore'")
 
 
 class _ServerParts:

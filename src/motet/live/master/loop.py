@@ -24,6 +24,7 @@ from motet.live.master.launcher_process import LauncherProcess
 from motet.live.master.master import Answer, DurableStep, Master
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
+from motet.live.master.unknown_folders import require_known
 from motet.live.queues.queue_changes import DefineQueues
 
 T = TypeVar("T")
@@ -231,6 +232,7 @@ class MasterLoop:
         master = Master(
             store, self._cluster, self._workplace, _unix_us, self._drain_after, time.perf_counter
         )
+        require_known(self._workplace.folder, master.state)
         log_notices(store.copy_of_former, master.divergence)
         for each in self._observers:
             each.began(master.state)

@@ -9,20 +9,24 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+from sqlalchemy import update
 
 from motet.domain.errors import BadInput
 from motet.live.journal.database import JournalDatabase
 from motet.live.journal.reading import JournalReader
 from motet.live.journal.record import Record
+from motet.live.journal.tables import META
 from motet.live.launcher.leftovers import marked_processes
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.replay import ReplayedCluster, declared_by
 from motet.live.master.state import LiveState
+from motet.live.master.unknown_folders import numbered_folders, unknown_folders
 from motet.live.upkeep.backup import copy_database, make_durable
 from motet.live.upkeep.kept_revocations import keep_revocations
 
@@ -35,12 +39,12 @@ _EPOCHS_BETWEEN = 1000
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """`aside`: the folder with the journal before and with what later jobs left. `revoked`: users
-    and tokens that stay revoked though the backup holds them as valid; None: see
-    `keep_revocations`."""
+    """`aside`: the folder with the journal before and with what later jobs left; None: there was
+    neither. `revoked`: users and tokens that stay revoked though the backup holds them as valid;
+    None: see `keep_revocations`."""
 
     jobs: int
-    aside: Path
+    aside: Path | None
     revoked: int | None
 
 
@@ -51,76 +55,104 @@ def restore(backup: Path, folder: Path, journal: Path | None = None) -> Restored
     It can be repeated after an interruption. Raises BadInput, JournalDamaged, and
     JournalInUse while a server runs.
     """
-    state = _replayed(backup)
+    if not backup.is_file():
+        raise BadInput(f"{backup}: there is no such file")
+    state = _replayed(str(backup))
     journal = folder / _NAME if journal is None else journal
-    lock = JournalDatabase(str(journal)).lock()
-    try:
-        later = list(_later(folder, state))
-        _require_ended(later)
-        aside = folder / datetime.now(UTC).strftime("before-restore-%Y%m%dT%H%M%S%fZ")
-        aside.mkdir(mode=0o700)
-        (folder / MARKER).touch(mode=0o600)
-        make_durable(folder / MARKER)
+    with _moving_later_folders(JournalDatabase(str(journal)), folder, state) as later:
+        aside = _made_aside(folder)
         revoked = _replace_journal(backup, journal, aside)
-        for each in later:
-            place = aside / each.relative_to(folder)
-            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            each.rename(place)
-        (folder / MARKER).unlink()
-        make_durable(journal)
-    finally:
-        lock.close()
+        _move(later, folder, aside)
     return Restored(len(state.jobs), aside, revoked)
 
 
-def _replayed(backup: Path) -> LiveState:
-    """The state that the backup leads to: it can be read, and by this version."""
-    if not backup.is_file():
-        raise BadInput(f"{backup}: there is no such file")
-    with JournalReader(str(backup)) as reader:
+def adopt(address: str, folder: Path) -> Restored:
+    """Put a journal in force that other tools have restored, as `pg_restore` or a copied file.
+
+    `address`: a database URL, or the path of a SQLite file. `folder`: of the state, whose server
+    has ended. It can be repeated after an interruption. Raises what `restore` raises.
+    """
+    database = JournalDatabase(address)
+    if database.file is not None and not database.file.is_file():
+        raise BadInput(f"{address}: there is no journal; name the FILE of a backup")
+    state = _replayed(address)
+    with _moving_later_folders(database, folder, state) as later:
+        aside = _made_aside(folder) if later else None
+        _raise_epoch(database)
+        if aside is not None:
+            _move(later, folder, aside)
+    return Restored(len(state.jobs), aside, None)
+
+
+@contextmanager
+def _moving_later_folders(
+    database: JournalDatabase, folder: Path, state: LiveState
+) -> Iterator[list[Path]]:
+    """Folders that the state does not know, while no server may start on the journal."""
+    lock = database.lock()
+    try:
+        later = list(unknown_folders(folder, state))
+        _require_ended(later)
+        (folder / MARKER).touch(mode=0o600)
+        make_durable(folder / MARKER)
+        yield later
+        (folder / MARKER).unlink()
+        make_durable(folder)
+    finally:
+        lock.close()
+
+
+def _made_aside(folder: Path) -> Path:
+    aside = folder / datetime.now(UTC).strftime("before-restore-%Y%m%dT%H%M%S%fZ")
+    aside.mkdir(mode=0o700)
+    return aside
+
+
+def _move(later: Sequence[Path], folder: Path, aside: Path) -> None:
+    for each in later:
+        place = aside / each.relative_to(folder)
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        each.rename(place)
+
+
+def _raise_epoch(database: JournalDatabase) -> None:
+    engine = database.engine()
+    try:
+        with engine.begin() as connection:
+            connection.execute(update(META).values(epoch=META.c.epoch + _EPOCHS_BETWEEN))
+    finally:
+        engine.dispose()
+
+
+def _replayed(address: str) -> LiveState:
+    """The state that a journal leads to: it can be read, and by this version."""
+    with JournalReader(address) as reader:
         cluster: ReplayedCluster | None = None
         for record in reader.records():
             if cluster is None:
-                cluster = ReplayedCluster(_declared(backup, record))
+                cluster = ReplayedCluster(_declared(address, record))
             cluster.replay(record)
     if cluster is None:
-        raise BadInput(f"{backup}: holds no record of a journal")
+        raise BadInput(f"{address}: holds no record of a journal")
     return cluster.state
 
 
-def _declared(backup: Path, first: Record) -> ClusterDeclared:
+def _declared(address: str, first: Record) -> ClusterDeclared:
     try:
         return declared_by(first)
     except BadInput as error:
-        raise BadInput(f"{backup}: {error}") from error
-
-
-def _later(folder: Path, state: LiveState) -> Iterator[Path]:
-    """Folders of jobs and attempts that the state does not know."""
-    for kind in ("attempts", "checkpoints", "results", "workdirs"):
-        for job in _numbered(folder / kind):
-            known = state.jobs.get(int(job.name))
-            if known is None:
-                yield job
-            elif kind == "attempts":
-                yield from (each for each in _numbered(job) if int(each.name) > len(known.attempts))
-
-
-def _numbered(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    return sorted(each for each in folder.iterdir() if each.name.isdecimal())
+        raise BadInput(f"{address}: {error}") from error
 
 
 def _require_ended(folders: list[Path]) -> None:
     """Raises BadInput while processes of these attempts run on this machine."""
     for folder in folders:
-        attempts = [folder, *_numbered(folder)]
+        attempts = [folder, *numbered_folders(folder)]
         if pids := [pid for each in attempts for pid in marked_processes(str(each))]:
             raise BadInput(
                 f"{folder}: the backup does not know this job, whose processes run "
-                f"({', '.join(map(str, pids[:5]))}); start the server, cancel it, and end the "
-                "server; or kill the processes"
+                f"({', '.join(map(str, pids[:5]))}); kill them, or cancel the job in a server with "
+                "the journal before, and end that server"
             )
 
 

@@ -15,6 +15,14 @@ from motet.interfaces.cli.shell.streams.visible import echo_note
 _JOURNAL = "journal.db"
 
 
+class _JournalAddress(click.Path):
+    """A file, or the URL of a database."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Leaves URLs as they are."""
+        return value if "://" in str(value) else super().convert(value, param, ctx)
+
+
 class _JournalFile(click.Path):
     """A file; the tools of a database server copy what is in one."""
 
@@ -24,7 +32,7 @@ class _JournalFile(click.Path):
             kind = str(value).partition("://")[0]
             raise BadInput(
                 f"--database {kind}://...: this command copies journals that are files; use the "
-                "database's own tools, for PostgreSQL pg_dump and pg_restore"
+                "database's own tools, for PostgreSQL pg_dump"
             )
         return super().convert(value, param, ctx)
 
@@ -56,26 +64,51 @@ def backup_command(file: Path, database: Path | None, state_folder: Path | None)
 
 
 @click.command("restore", short_help="Put a backup of the journal in force.")
-@click.argument("file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
-@_database_option
+@click.argument(
+    "file",
+    metavar="[FILE]",
+    required=False,
+    type=click.Path(dir_okay=False, path_type=Path),
+)
+@click.option(
+    "--database",
+    type=_JournalAddress(dir_okay=False),
+    metavar="URL",
+    help="The journal, if the server has it elsewhere: the path of a file, or a URL of "
+    "PostgreSQL. Default: that in --state-dir.",
+)
 @state_option
-def restore_command(file: Path, database: Path | None, state_folder: Path | None) -> None:
+def restore_command(file: Path | None, database: str | None, state_folder: Path | None) -> None:
     """Put the journal of FILE in force; no server may run on the state folder.
 
+    Without FILE, the journal that other tools have put in its place, as pg_restore does.
+
     The journal before, and what jobs have left that the backup does not know, are moved into a
-    folder before-restore-TIME. Users and tokens that were revoked after the backup stay revoked.
+    folder before-restore-TIME. Users and tokens that were revoked after the backup stay revoked,
+    if the journal before is a file.
     """
     require_server_extra()
     from motet.interfaces.server.state_folder import locked_state_folder, open_state_folder
     from motet.interfaces.server_address import default_server_folder
-    from motet.live.upkeep.restore import restore
+    from motet.live.upkeep.restore import adopt, restore
 
+    if file is not None and database is not None and "://" in database:
+        kind = database.partition("://")[0]
+        raise BadInput(
+            f"--database {kind}://...: pg_restore puts a FILE of pg_dump into it; then repeat this "
+            "without FILE"
+        )
     folder = (state_folder or default_server_folder()).absolute()
     open_state_folder(folder)
     with locked_state_folder(folder):
-        restored = restore(file, folder, database and database.absolute())
+        if file is None:
+            restored = adopt(database or str(folder / _JOURNAL), folder)
+        else:
+            journal = None if database is None else Path(database).absolute()
+            restored = restore(file, folder, journal)
     jobs = "1 job" if restored.jobs == 1 else f"{restored.jobs:,} jobs"
-    click.echo(f"restored {jobs}; what was there before is in {restored.aside}")
+    aside = f"what was there before is in {restored.aside}" if restored.aside else "no job is later"
+    click.echo(f"restored {jobs}; {aside}")
     if restored.revoked is None:
         echo_note(
             "warning: the journal before cannot be read: users and tokens that were revoked after "
