@@ -122,6 +122,8 @@ def run_ray_launcher() -> None:
         program = RayLauncherProgram(address, folder, float(sys.argv[3]), int(sys.argv[4]))
         asyncio.run(_until_end(program, lock))
         status = 0
+    except BrokenPipeError:  # The server, which reads the reports, has ended.
+        status = 0
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
