@@ -17,6 +17,7 @@ from motet.domain.units import NEVER_US
 from motet.live.jobs.job import LiveJob
 from motet.live.journal.divergence import log_notices
 from motet.live.journal.store import JournalLost, JournalStore
+from motet.live.journal.unknown_folders import require_known_folders
 from motet.live.launcher.messages import LauncherRequest, MachineExamined, Report
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy, Input
@@ -24,7 +25,6 @@ from motet.live.master.launcher_process import LauncherProcess
 from motet.live.master.master import Answer, DurableStep, Master
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
-from motet.live.master.unknown_folders import require_known
 from motet.live.queues.queue_changes import DefineQueues
 
 T = TypeVar("T")
@@ -228,11 +228,16 @@ class MasterLoop:
                 self._has_ended = True
             self._refuse_rest()
 
+    def _require_known_folders(self, state: LiveState) -> None:
+        attempts = {number: len(job.attempts) for number, job in state.jobs.items()}
+        ended = {number for number, job in state.jobs.items() if job.state.is_final}
+        require_known_folders(self._workplace.folder, attempts, ended)
+
     def _serve(self, store: JournalStore, policy: ChoosePolicy | None) -> None:
         master = Master(
             store, self._cluster, self._workplace, _unix_us, self._drain_after, time.perf_counter
         )
-        require_known(self._workplace.folder, master.state)
+        self._require_known_folders(master.state)
         log_notices(store.copy_of_former, master.divergence)
         for each in self._observers:
             each.began(master.state)

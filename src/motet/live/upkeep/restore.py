@@ -22,11 +22,11 @@ from motet.live.journal.database import JournalDatabase
 from motet.live.journal.reading import JournalReader
 from motet.live.journal.record import Record
 from motet.live.journal.tables import META
+from motet.live.journal.unknown_folders import numbered_folders, unknown_folders
 from motet.live.launcher.leftovers import marked_processes
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.replay import ReplayedCluster, declared_by
 from motet.live.master.state import LiveState
-from motet.live.master.unknown_folders import numbered_folders, unknown_folders
 from motet.live.upkeep.backup import copy_database, make_durable
 from motet.live.upkeep.kept_revocations import keep_revocations
 
@@ -91,7 +91,8 @@ def _moving_later_folders(
     """Folders that the state does not know, while no server may start on the journal."""
     lock = database.lock()
     try:
-        later = list(unknown_folders(folder, state))
+        attempts = {number: len(job.attempts) for number, job in state.jobs.items()}
+        later = list(unknown_folders(folder, attempts))
         _require_ended(later)
         (folder / MARKER).touch(mode=0o600)
         make_durable(folder / MARKER)

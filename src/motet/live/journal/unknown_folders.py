@@ -7,38 +7,38 @@ the new jobs: the record of an exit in the folder of an attempt would end the ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
 from motet.domain.errors import BadInput
-from motet.live.master.state import LiveState
 
 ATTEMPTS = "attempts"
 _KINDS = (ATTEMPTS, "checkpoints", "results", "workdirs")
 
 
-def unknown_folders(folder: Path, state: LiveState) -> Iterator[Path]:
-    """In the state folder: those of unknown jobs, and of unknown attempts of jobs."""
+def unknown_folders(folder: Path, attempts: Mapping[int, int]) -> Iterator[Path]:
+    """In the state folder: those of unknown jobs, and of unknown attempts of jobs. `attempts`: how
+    many a job has had by the journal."""
     for kind in _KINDS:
         for job in numbered_folders(folder / kind):
-            known = state.jobs.get(int(job.name))
+            known = attempts.get(int(job.name))
             if known is None:
                 yield job
             elif kind == ATTEMPTS:
-                yield from _further(job, len(known.attempts))
+                yield from _further(job, known)
 
 
-def require_known(folder: Path, state: LiveState) -> None:
+def require_known_folders(folder: Path, attempts: Mapping[int, int], ended: Container[int]) -> None:
     """Raises BadInput where a server would take the past of other jobs for that of its own.
 
     Folders of attempts tell: no job leaves others without one, and the journal has an attempt
-    before its folder is made. Jobs that have ended make none.
+    before its folder is made. Jobs that have `ended` make none.
     """
-    attempts = folder / ATTEMPTS
-    unknown = [each for each in numbered_folders(attempts) if int(each.name) not in state.jobs]
-    for number, job in state.jobs.items():
-        if not job.state.is_final:
-            unknown += _further(attempts / str(number), len(job.attempts))
+    place = folder / ATTEMPTS
+    unknown = [each for each in numbered_folders(place) if int(each.name) not in attempts]
+    for job, known in attempts.items():
+        if job not in ended:
+            unknown += _further(place / str(job), known)
     if unknown:
         raise BadInput(
             f"{unknown[0]}: the journal does not know what is there, so it is an earlier copy, "
