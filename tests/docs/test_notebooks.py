@@ -15,11 +15,6 @@ import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
-# `make docs` runs all of them; one, which trains in processes, shows here that they need no Ray.
-TO_RUN = [
-    pytest.param(it, marks=() if it.stem == "train" else pytest.mark.soak, id=it.stem)
-    for it in NOTEBOOKS
-]
 WITHOUT_RAY = "import sys; sys.modules['ray'] = None"
 
 pytestmark = pytest.mark.cluster
@@ -52,8 +47,9 @@ def test_a_notebook_has_a_title_and_a_place_in_the_contents(notebook: Path) -> N
     assert f"\nnotebooks/{notebook.stem}\n" in (DOCS / "index.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.soak  # `make docs` runs them, too, where Ray is installed.
 @pytest.mark.slow
-@pytest.mark.parametrize("notebook", TO_RUN)
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_from_top_to_bottom(notebook: Path, tmp_path: Path) -> None:
     program = "\n".join([WITHOUT_RAY, *code_of(notebook)])
     ended = subprocess.run(

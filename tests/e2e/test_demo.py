@@ -10,7 +10,12 @@ import pytest
 
 from marked_process import run_motet
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.cluster,
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+]
 
 MOST_RELATIVE_GAP = {"mlr": 0.01, "nmf": 0.02, "lasso": 1e-6}
 

@@ -30,7 +30,7 @@ from pool_training import alone
 from ray_nodes import RayNodes, ray_nodes
 from waiting import wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.soak, pytest.mark.cluster, pytest.mark.timeout(900)]
 EXAMPLE = Path(__file__).parents[2] / "examples" / "torch_digits.py"
 
 
@@ -174,7 +174,6 @@ def is_safe(client: LiveClient) -> bool:
     return False
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize(
     "fault",
     [kill_server, kill_launcher, kill_pmaster, kill_an_aggregator, kill_its_shepherd],
@@ -197,7 +196,6 @@ def test_a_job_goes_on_when_a_part_of_the_pool_is_killed(
         wait_until(lambda: pool(now)["aggregators"] == [])
 
 
-@pytest.mark.soak
 def test_a_preempted_job_leaves_the_pool_and_begins_anew(
     server: LiveServer, client: LiveClient, tmp_path: Path
 ) -> None:
@@ -213,7 +211,6 @@ def test_a_preempted_job_leaves_the_pool_and_begins_anew(
     training.finish(client)
 
 
-@pytest.mark.soak
 def test_aggregators_leave_a_drained_machine_while_jobs_train(tmp_path: Path) -> None:
     with running_server(tmp_path / "state", "--cluster", "2x2", "--aggregators", "2") as server:
         client = LiveClient(ServerAddress.find(folder=server.folder))
@@ -232,7 +229,6 @@ def machines_of_aggregators(client: LiveClient) -> set[str]:
     return {each["machine"] for each in pool(client)["aggregators"]}
 
 
-@pytest.mark.soak
 def test_a_pytorch_program_attaches_without_arguments(client: LiveClient, tmp_path: Path) -> None:
     spec = {
         "name": "digits",
@@ -260,7 +256,6 @@ def training_on(nodes: RayNodes, folder: Path) -> Iterator[tuple[LiveClient, Tra
         yield client, training
 
 
-@pytest.mark.soak
 def test_aggregators_are_on_all_machines_of_a_cluster(no_shared_ray: None, tmp_path: Path) -> None:
     del no_shared_ray
     with ray_nodes(m1=1, m2=1) as nodes, training_on(nodes, tmp_path) as (client, training):
@@ -273,7 +268,6 @@ def test_aggregators_are_on_all_machines_of_a_cluster(no_shared_ray: None, tmp_p
         wait_until(lambda: pool(client)["aggregators"] == [])
 
 
-@pytest.mark.soak
 def test_aggregators_leave_a_node_that_ray_drains(no_shared_ray: None, tmp_path: Path) -> None:
     """As after the notice of a spot machine."""
     del no_shared_ray

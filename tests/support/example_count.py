@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import settings
 
 FULL_EXAMPLES = 100
-FAST_EXAMPLES = 15
+FAST_EXAMPLES = 12
 FEWEST_EXAMPLES = 5
 
 
 def examples(full: int) -> int:
-    """All `full` examples under the profile `soak`; 15 %, and at least 5, under `fast`."""
+    """All `full` examples under the profile `soak`; 12 %, and at least 5, under `fast`."""
     scaled = full * settings().max_examples // FULL_EXAMPLES
     return min(full, max(FEWEST_EXAMPLES, scaled))

@@ -92,7 +92,7 @@ def test_only_wanted_events_are_told(client: LiveClient, receiver: Receiver) -> 
     assert receiver.kinds() == ["job.ended"] * 2
 
 
-@pytest.mark.parametrize("status", [500, 302])
+@pytest.mark.parametrize("status", [500, pytest.param(302, marks=pytest.mark.soak)])
 def test_a_refused_message_comes_again_before_all_others(
     client: LiveClient, receiver: Receiver, status: int
 ) -> None:

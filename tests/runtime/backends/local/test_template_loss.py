@@ -126,6 +126,7 @@ def test_all_jobs_of_a_cluster_go_on_with_one_new_template(cluster: LocalCluster
     assert [each.pid for each in template_processes()].count(cluster.template_id) == 1
 
 
+@pytest.mark.soak
 def test_a_cluster_of_python_trains_the_next_model_after_its_template_was_killed() -> None:
     before = {each.pid for each in template_processes()}
     with motet.Cluster(machines=2) as cluster:
