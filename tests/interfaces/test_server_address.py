@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from motet.domain.errors import AuthenticationFailed, BadInput, MotetError, Unreachable
+from motet.interfaces.server.state_folder import locked_state_folder
 from motet.interfaces.server_address import ServerAddress
 
 NOBODY = 65534
@@ -95,6 +96,21 @@ def test_a_port_without_a_server_is_not_asked(folder: Path) -> None:
     with listening(os.geteuid()) as listener:
         tell(folder, port_of(listener))
     with pytest.raises(Unreachable, match="does not answer; start it with 'motet server'"):
+        ServerAddress.find(folder=folder)
+
+
+@pytest.mark.parametrize("has_run_before", [False, True])
+def test_a_server_that_starts_is_not_taken_for_none(folder: Path, has_run_before: bool) -> None:
+    if has_run_before:
+        with listening(os.geteuid()) as listener:
+            tell(folder, port_of(listener))
+    with locked_state_folder(folder):
+        with pytest.raises(Unreachable, match="does not answer yet: it starts"):
+            ServerAddress.find(folder=folder)
+        with listening(os.geteuid()) as listener:
+            tell(folder, port_of(listener))
+            assert ServerAddress.find(folder=folder).token == TOKEN
+    with pytest.raises(Unreachable, match="start it with 'motet server'"):
         ServerAddress.find(folder=folder)
 
 

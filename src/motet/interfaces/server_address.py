@@ -18,8 +18,8 @@ from motet.domain.errors import AuthenticationFailed, BadInput, Unreachable
 from motet.interfaces.configuration.settings import CA_FILE, SERVER, STATE_FOLDER, value_of
 
 TOKEN_VARIABLE = "MOTET_TOKEN"
-ADDRESS_FILE, TOKEN_FILE = "server.json", "token"
-"""Files in the state folder of a server."""
+ADDRESS_FILE, TOKEN_FILE, LOCK_FILE = "server.json", "token", "server.lock"
+"""Files in the state folder of a server, which has locked the last one as long as it lives."""
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 _ROOT, _LISTENING = 0, "0A"
 
@@ -62,6 +62,8 @@ class ServerAddress:
         home = folder or default_server_folder()
         own, certificate = _local_server(home / ADDRESS_FILE)
         chosen = known_server(url, folder)
+        if chosen in (None, own):
+            _require_no_start(home, chosen)
         if chosen is None:
             raise Unreachable(
                 "no server is known; start one with 'motet server', or give --server URL"
@@ -119,6 +121,17 @@ def _require_encryption(url: str) -> None:
         )
 
 
+def _require_no_start(home: Path, url: str | None) -> None:
+    """Raises Unreachable where a server has this folder, but does not listen. `url`: where the
+    server before it, or itself, has listened."""
+    listens = url is not None and [*_listeners(_host_and_port(url)[1])]
+    if not listens and _is_locked(home / LOCK_FILE):
+        raise Unreachable(
+            f"the server of {home} does not answer yet: it starts, which takes up to a minute "
+            "where its policy has to be compiled, or ends; try again"
+        )
+
+
 def _require_own_server(url: str) -> None:
     """The token in the state folder is for a server of this user alone.
 
@@ -161,6 +174,17 @@ def _listeners(port: int) -> Iterator[int]:
                 local, state, owner = (line.split()[column] for column in (1, 3, 7))
                 if state == _LISTENING and int(local.rpartition(":")[2], 16) == port:
                     yield int(owner)
+
+
+def _is_locked(path: Path) -> bool:
+    """Whether a process holds the lock (flock) of a file, by the table of the kernel: an attempt to
+    lock it would refuse it to a server that starts at this moment."""
+    try:
+        file, table = path.stat(), Path("/proc/locks").read_text(encoding="ascii")
+    except OSError:  # It has never been locked, or this is no Linux.
+        return False
+    place = f"{os.major(file.st_dev):02x}:{os.minor(file.st_dev):02x}:{file.st_ino}"
+    return any(place in line.split() for line in table.splitlines())
 
 
 def _local_server(path: Path) -> tuple[str | None, Path | None]:

@@ -10,13 +10,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from motet.domain.errors import BadInput, MotetError
-from motet.interfaces.server_address import TOKEN_FILE
+from motet.interfaces.server_address import LOCK_FILE, TOKEN_FILE
 from motet.live.journal.private_file import locked_file
 from motet.transport.secret_file import require_private_file
 
 _TOKEN_BYTES = 32
 _SHORTEST_TOKEN = 32
-_LOCK = "server.lock"
 
 
 class FolderInUse(MotetError):
@@ -51,7 +50,7 @@ def locked_state_folder(folder: Path) -> Iterator[None]:
     Raises FolderInUse if one does, BadInput if the file system has no locks.
     """
     try:
-        lock = locked_file(folder / _LOCK)
+        lock = locked_file(folder / LOCK_FILE)
     except OSError as error:
         raise BadInput(f"--state-dir {folder}: {error.strerror}; give another folder") from error
     if lock is None:
