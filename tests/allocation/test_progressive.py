@@ -119,40 +119,31 @@ def fit(amounts: Sequence[int], demand: Vector) -> int:
     return min(amount // needed for amount, needed in zip(amounts, demand, strict=True) if needed)
 
 
-def divided(demands: Sequence[Vector], weights: Sequence[int]) -> list[Fraction]:
-    """Weighted dominant shares if tasks could be divided: all grow at one pace, until each user
-    needs a resource that is used up. Every resource has an amount of 1."""
-    growing, shares = set(range(len(demands))), [Fraction(0)] * len(demands)
-    free = [Fraction(1)] * len(demands[0])
-    pace = [
-        [Fraction(needed * weight, max(demand)) for needed in demand]
-        for demand, weight in zip(demands, weights, strict=True)
-    ]
-    while growing:
-        total = [sum(pace[user][each] for user in growing) for each in range(len(free))]
-        step = min(left / used for left, used in zip(free, total, strict=True) if used)
-        free = [left - step * used for left, used in zip(free, total, strict=True)]
-        for user in growing:
-            shares[user] += step
-        growing = {
-            user
-            for user in growing
-            if not any(needed and not left for needed, left in zip(pace[user], free, strict=True))
-        }
-    return shares
-
-
 @given(demands=users, data=st.data())
-def test_small_tasks_approach_the_divisible_allocation(
-    demands: list[Vector], data: st.DataObject
-) -> None:
+def test_every_user_has_a_bottleneck(demands: list[Vector], data: st.DataObject) -> None:
+    """No further task of a user fits, for want of a resource of which no user with a larger share
+    takes part: what makes an allocation max-min fair. Up to one task, and up to those that still
+    fit into what is too little for a task of this user."""
     weights = data.draw(st.lists(st.integers(1, 4), min_size=len(demands), max_size=len(demands)))
     got = tasks_of(CAPACITY, demands, weights)
-    slack = Fraction((len(demands) + 1) * max(map(max, demands)), SMALL)
-    for demand, weight, tasks, share in zip(
-        demands, weights, got, divided(demands, weights), strict=True
-    ):
-        assert share_of(demand, tasks) / weight >= share - slack
+    shares = [
+        share_of(demand, tasks) / weight
+        for demand, tasks, weight in zip(demands, got, weights, strict=True)
+    ]
+    used = [sum(d[each] * n for d, n in zip(demands, got, strict=True)) for each in range(3)]
+
+    def is_bottleneck(user: int, resource: int) -> bool:
+        needed = demands[user][resource]
+        others = [each for each, demand in enumerate(demands) if demand[resource]]
+        return SMALL - used[resource] < needed and all(
+            shares[each]
+            <= shares[user]
+            + share_of(demands[each], 1 + (needed - 1) // demands[each][resource]) / weights[each]
+            for each in others
+        )
+
+    for user in range(len(demands)):
+        assert any(is_bottleneck(user, resource) for resource in range(3))
 
 
 @given(demands=users)
