@@ -150,6 +150,22 @@ def test_tensors_move_to_an_old_replica_only_after_it_is_up_to_date() -> None:
     assert kinds[0] == ReplicateTo
 
 
+def test_after_a_loss_during_a_copy_the_place_of_the_replica_is_known_before_a_move() -> None:
+    pool = world()
+    pool.handle(WorkerJoined(join("a", tensors=3, servers=2), "00"))
+    pool.handle(WorkerJoined(join("b", tensors=1), "00"))
+    pool.settle()
+    home, replica = pool.homes[0, 2], pool.replicas[0, 2]
+    pool.handle(AggregatorDrained(replica))
+    assert any(isinstance(each, ReplicateTo) for each in pool.pending.values())
+    pool.handle(WorkerJoined(join("c", tensors=1), "00"))
+    pool.lost[home] = {replica}
+    pool.measure(0, 30, 50 * MS, 30 * MS)
+    pool.settle()
+    known = pool.controller.state.jobs[0].replicas.tolist()
+    assert known == [pool.replicas[0, tensor] for tensor in range(3)]
+
+
 # -- leaving ---------------------------------------------------------------------------------------
 
 

@@ -23,6 +23,13 @@ from motet.aggregation.master.state.pool_state import PoolState, asked_aggregato
 from motet.aggregation.master.state.worker_schedule import WorkerSet
 
 
+def note_begun(state: PoolState, operation: PoolOperation) -> None:
+    """An operation is under way."""
+    if isinstance(operation, ReplicateTo):  # What becomes UNSURE from now on may concern its copy.
+        job = state.jobs[operation.job]
+        _replace(job, list(operation.tensors), UNSURE, NOWHERE)
+
+
 def note_done(state: PoolState, operation: PoolOperation) -> None:
     """An operation is complete."""
     aggregator = state.aggregators.get(operation.aggregator)
@@ -54,8 +61,9 @@ def note_done(state: PoolState, operation: PoolOperation) -> None:
 
 def note_failed(state: PoolState, operation: PoolOperation) -> None:
     """An operation changed nothing; it is tried again after a pause, or in another way."""
-    if isinstance(operation, MoveTo | ReplicateTo) and operation.job in state.jobs:
-        _settle_unsure(state.jobs[operation.job], list(operation.tensors))
+    if isinstance(operation, ReplicateTo) and operation.job in state.jobs:
+        # That there was none before is not known any more.
+        _replace(state.jobs[operation.job], list(operation.tensors), NOWHERE, UNSURE)
     if isinstance(operation, PromoteOn) and operation.job in state.jobs:
         job = state.jobs[operation.job]
         if len(operation.tensors) > 1:
@@ -98,16 +106,14 @@ def note_lost_replicas(
         return
     peers = [each.number for each in state.aggregators.values() if each.endpoint in endpoints]
     lost = (job.homes == aggregator) & np.isin(job.replicas, peers)
-    busy = np.zeros(len(lost), np.bool_)
     for operation in state.tensor_operations(job.number):
         rows = list(operation.tensors)
-        busy[rows] = True
         if aggregator in asked_aggregators(operation):
             is_copied_there = isinstance(operation, ReplicateTo) and operation.target in peers
             lost[rows] |= is_copied_there | np.isin(job.replicas[rows], peers)
     for row in np.flatnonzero(lost).tolist():
         job.stale.setdefault(row, set()).update(peers)
-    job.replicas[lost] = np.where(busy[lost], UNSURE, NOWHERE)
+    job.replicas[lost] = UNSURE
 
 
 def forget_openings(state: PoolState) -> None:
@@ -130,17 +136,15 @@ def _tensors_done(
     match operation:
         case MoveTo():
             job.homes[rows], job.is_news = operation.target, True
-            is_unsure = job.replicas[rows] == UNSURE
             kept = np.isin(job.replicas[rows], [NOWHERE, operation.target])
             job.replicas[rows] = np.where(kept, operation.aggregator, job.replicas[rows])
-            job.replicas[np.array(rows)[is_unsure]] = NOWHERE
             if operation.target not in state.aggregators:
                 _orphan(job, rows, {row: (int(job.replicas[row]),) for row in rows})
                 _forget_dead_heirs(state, job)
         case ReplicateTo():
             is_there = operation.target in state.aggregators
             is_sure = is_there & (job.replicas[rows] != UNSURE)
-            job.replicas[rows] = np.where(is_sure, operation.target, NOWHERE)
+            job.replicas[rows] = np.where(is_sure, operation.target, UNSURE)
             _forget_stale(job, operation.target, np.array(rows)[is_sure].tolist())
         case PromoteOn():
             job.homes[rows], job.replicas[rows] = operation.aggregator, NOWHERE
@@ -161,14 +165,14 @@ def _bereave(state: PoolState, job: PoolJob, number: int, dropped: list[PoolOper
             rows = [row for row in operation.tensors if _may_have(job, operation, row)]
             peers |= dict.fromkeys(rows, (operation.target,))
     heirs = {row: (*peers.get(row, ()), int(job.replicas[row])) for row in orphans}
-    moving = [
+    copied = [
         row
         for each in state.tensor_operations(job.number)
-        if isinstance(each, MoveTo)
+        if isinstance(each, ReplicateTo)
         for row in each.tensors
     ]
     is_dead = job.replicas == number
-    job.replicas[is_dead] = np.where(np.isin(np.flatnonzero(is_dead), moving), UNSURE, NOWHERE)
+    job.replicas[is_dead] = np.where(np.isin(np.flatnonzero(is_dead), copied), NOWHERE, UNSURE)
     _orphan(job, orphans, heirs)
     _forget_dead_heirs(state, job)
 
@@ -197,8 +201,9 @@ def _forget_stale(job: PoolJob, aggregator: int, rows: list[int]) -> None:
     job.stale = {row: found for row, found in job.stale.items() if found}
 
 
-def _settle_unsure(job: PoolJob, rows: list[int]) -> None:
-    job.replicas[rows] = np.where(job.replicas[rows] == UNSURE, NOWHERE, job.replicas[rows])
+def _replace(job: PoolJob, rows: list[int], old: int, new: int) -> None:
+    """One replica for another where tensors have it."""
+    job.replicas[rows] = np.where(job.replicas[rows] == old, new, job.replicas[rows])
 
 
 def _forgotten(state: PoolState, operation: ForgetOn) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 
 from motet.aggregation.master.controller.job_operations import job_operations
+from motet.aggregation.master.controller.operation_results import note_begun
 from motet.aggregation.master.controller.placement import (
     bind_plan,
     keepers,
@@ -53,6 +54,7 @@ def reconcile(state: PoolState) -> Iterator[PoolInstruction]:
 def _begun(state: PoolState, operation: PoolOperation) -> Iterator[PoolInstruction]:
     if state.may_try(operation):
         state.operations[operation.operation] = operation
+        note_begun(state, operation)
         yield operation
 
 

@@ -13,7 +13,7 @@ from motet.aggregation.master.state.instructions import (
     PromoteOn,
     ReplicateTo,
 )
-from motet.aggregation.master.state.pool_job import NOWHERE, PoolJob
+from motet.aggregation.master.state.pool_job import NOWHERE, UNSURE, PoolJob
 from motet.aggregation.master.state.pool_state import PoolState
 from motet.domain.arrays import Bools, Ints
 
@@ -34,9 +34,11 @@ def tensor_operations(
         is_free & (job.homes != homes) & _ready(is_ready, job.homes) & _ready(is_ready, homes)
     )
     # Should the origin die first, the target may be asked to serve from a replica: it must be new.
-    is_stale = _stale(job, homes)
-    may_move &= ~is_stale
-    replicas = np.where(is_stale, homes, replicas)
+    # Where the replica is afterwards has to be known: the source keeps one if there is no other.
+    is_unsure = (job.replicas == UNSURE) & (job.homes != homes)
+    is_copied_first = _stale(job, homes) | is_unsure
+    may_move &= ~is_copied_first
+    replicas = np.where(is_copied_first, homes, replicas)
     for tensors in _groups(job.homes, homes, may_move):
         source, target = int(job.homes[tensors[0]]), int(homes[tensors[0]])
         yield MoveTo(state.new_operation(), source, job.number, tensors, target)

@@ -15,7 +15,8 @@ from motet.domain.arrays import Indices, Ints
 NOWHERE = -1
 """The Aggregator of a replica that does not exist."""
 UNSURE = -2
-"""The same, until an operation on the tensor ends that may leave a replica that lacks a step."""
+"""The Aggregator of the tensor may have a replica somewhere, which does not count. So it is until a
+new copy is complete."""
 
 
 @dataclass(eq=False)
