@@ -103,7 +103,7 @@ def test_an_aggregator_that_says_nothing_is_killed_and_replaced(tmp_path: Path) 
         wait_until(lambda: pool.master.controller.state.jobs[found.job].replicas.tolist() == [1, 1])
         pool.control(0).is_stopped = True
         wait_until(lambda: sorted(pool.launcher.controls) == [1, 2])
-        assert ("promote", found.job, (0, 1)) in pool.control(1).calls
+        wait_until(lambda: ("promote", found.job, (0, 1)) in pool.control(1).calls)
 
 
 def test_an_aggregator_goes_on_without_replicas_after_that_is_in_the_state(
