@@ -21,6 +21,7 @@ from motet.runtime.core.application import Application
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.reports import TrainResult
 from small_data import corpus, ratings
+from soak_cases import others_in_soak
 
 MACHINES, LATE = 4, 1
 
@@ -57,7 +58,7 @@ def train(app: Application, dataset: Any, epochs: int, gate: Gate | None = None)
     return Job(app, app.prepare(dataset, 0), options, cluster).run()
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", others_in_soak(CASES, {"nmf", "mlr, lbfgs", "lda"}))
 def test_instances_that_others_compute_leave_the_model_as_it_is(case: str) -> None:
     app, load, epochs = CASES[case]
     gate, ledger = Gate(LATE), Ledger()

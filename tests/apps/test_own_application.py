@@ -161,6 +161,7 @@ def test_predictions_that_are_no_numbers_are_refused(poisson_regression: Any) ->
         model.test_metrics(as_dataset("labelled", X, y))
 
 
+@pytest.mark.soak
 @pytest.mark.cluster
 def test_an_error_of_predict_after_training_is_named_and_the_training_is_kept(
     tmp_path: Path,

@@ -86,6 +86,7 @@ def test_shakespeare_is_a_corpus_of_paragraphs(shared_data):
     assert "love" in (corpus.vocabulary or ())
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("name", "kind"),
     [("kos/docword.kos.txt.gz", "corpus"), ("ml-100k/u.data.gz", "ratings"), ("a9a/a9a.gz", None)],

@@ -67,6 +67,7 @@ def test_many_kills_lose_no_job_and_start_none_twice(
     run_with_kills(server, kinds, seed, jobs=30, trainings=6, digest=digest)
 
 
+@pytest.mark.soak
 def test_the_checker_notices_a_planted_double_start(server: LiveServer) -> None:
     client = server.start()
     job = client.submit(job_of("twice", 1, 2000))
@@ -87,6 +88,7 @@ def test_the_checker_notices_a_planted_double_start(server: LiveServer) -> None:
     assert (lock.parent / "double-0").exists()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("attempt", ["1", "2"])
 def test_the_checker_notices_a_second_process_that_locks_nothing(
     server: LiveServer, attempt: str

@@ -118,6 +118,7 @@ def test_a_gang_runs_on_all_machines_or_waits(server: LiveServer, client: LiveCl
     assert logs == [[str(rank), "of", "4", str(rank % 2)] for rank in range(4)]
 
 
+@pytest.mark.soak
 def test_jobs_run_on_while_launchers_supervisors_and_the_server_are_killed(
     nodes: RayNodes, server: LiveServer, client: LiveClient
 ) -> None:

@@ -32,6 +32,7 @@ def trained(*arguments: str | Path) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.soak
 def test_a_reconfigured_run_learns_the_same_model_and_tells_its_changes(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text(PLAN)

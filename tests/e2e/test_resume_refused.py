@@ -59,6 +59,7 @@ def test_a_second_run_does_not_touch_the_first(finished: Path) -> None:
     assert contents(finished) == before
 
 
+@pytest.mark.soak
 def test_a_run_that_has_all_its_epochs_says_that_nothing_is_left(finished: Path) -> None:
     ended = run_motet("train", *RUN, "--set", "l1=0.1", "--out", finished, "--resume")
 
@@ -75,6 +76,7 @@ def test_a_folder_that_another_run_writes_to_is_refused(tmp_path: Path) -> None:
     assert contents(tmp_path) == {}
 
 
+@pytest.mark.soak
 def test_a_run_that_had_converged_says_that_nothing_is_left(tmp_path: Path) -> None:
     run = ("lasso", "--data", "diabetes", "--machines", "1", "--out", tmp_path)
     assert run_motet("train", *run).code == 0

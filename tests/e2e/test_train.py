@@ -127,6 +127,7 @@ def test_workers_and_servers_do_not_change_what_is_learned(
         assert shared(app_name).model_sha256 == alone.model_sha256
 
 
+@pytest.mark.soak
 def test_one_configuration_gives_the_same_model_bit_for_bit(
     local_cluster: LocalCluster, shared: Callable[[str], TrainResult]
 ) -> None:

@@ -49,6 +49,7 @@ from motet.sim.replay.simulation import Simulation
 from motet.sim.speeds.speed_model import SameEverywhere
 from motet.sim.workload.interventions import Interventions
 from motet.sim.workload.workload import Workload
+from soak_cases import others_in_soak
 
 SIZES = [3, 2, 2]
 GPUS = sum(SIZES)
@@ -185,7 +186,9 @@ def drawn_events(cluster: DrivenCluster, now_us: int, data: st.DataObject) -> li
     return [Finished(job)]
 
 
-@pytest.mark.parametrize("policy", SETTINGS)
+@pytest.mark.parametrize(
+    "policy", others_in_soak(SETTINGS, {"gandiva", "harmony", "themis", "tiresias-las"})
+)
 @settings(max_examples=examples(100))
 @given(
     rows=rows_of_jobs,

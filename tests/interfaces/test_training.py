@@ -243,6 +243,7 @@ def test_a_run_without_checkpoints_is_resumed_from_the_beginning(
     assert found.result.resumed_from_epoch is None
 
 
+@pytest.mark.soak
 def test_warnings_name_the_line_that_trains_or_submits(cluster: Cluster) -> None:
     lines = []
     with warnings.catch_warnings(record=True) as given:
@@ -269,12 +270,14 @@ def test_parameters_of_an_object_are_refused(cluster: Cluster) -> None:
         cluster.train(motet.MLR(), "iris", l2=1.0)
 
 
+@pytest.mark.soak
 def test_train_starts_and_ends_a_cluster_of_its_own() -> None:
     found = train("mlr", "iris", epochs=2, workers=2, servers=1)
     assert (found.document.workers, found.document.servers) == (2, 1)
     assert executor_processes() == []
 
 
+@pytest.mark.soak
 def test_a_script_needs_no_main_guard(tmp_path: Path) -> None:
     """Its own application is defined in the script itself."""
     script = tmp_path / "script.py"
@@ -313,6 +316,7 @@ def test_a_closed_cluster_says_so() -> None:
         ended.submit("mlr", "iris")
 
 
+@pytest.mark.soak
 def test_queued_jobs_end_before_the_cluster() -> None:
     with Cluster(machines=1) as cluster:
         jobs = [cluster.submit("mlr", "iris", epochs=1) for _ in range(12)]

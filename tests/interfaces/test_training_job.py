@@ -149,6 +149,7 @@ def test_two_jobs_cannot_write_to_the_same_checkpoints(cluster: Cluster, tmp_pat
     assert [path.name for path in kept.iterdir()] == ["epoch-000001"]
 
 
+@pytest.mark.soak
 def test_an_error_in_the_block_cancels_its_jobs() -> None:
     jobs: list[TrainingJob] = []
 

@@ -226,6 +226,7 @@ def themis_on_480_jobs(seed: int) -> tuple[Outcome, DecisionLog]:
     return Experiment("themis").run(jobs, SIXTY_GPUS, journal=log), log
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("seed", [0, *(pytest.param(it, marks=pytest.mark.soak) for it in (1, 2))])
 def test_no_experiment_is_as_badly_off_as_under_tiresias(seed: int) -> None:
     jobs = drawn_trace("tiresias-480", seed).workload

@@ -113,6 +113,7 @@ def test_a_second_up_says_that_the_first_one_did_not_finish(bed: Bed, name: str)
     removed(bed)
 
 
+@pytest.mark.soak
 def test_two_testbeds_do_not_disturb_each_other() -> None:
     one, two = bare_testbed(), bare_testbed()
     both = [started_up(each, "--no-ray") for each in (one, two)]

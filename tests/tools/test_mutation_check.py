@@ -12,6 +12,7 @@ def thirty() -> list[Mutant]:
     return drawn(seed=1, count=COUNT, only="")
 
 
+@pytest.mark.soak
 def test_a_seed_draws_the_same_faults_on_lines_of_their_own(thirty: list[Mutant]) -> None:
     assert drawn(seed=1, count=COUNT, only="") == thirty
     assert drawn(seed=2, count=COUNT, only="") != thirty

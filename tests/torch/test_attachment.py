@@ -18,6 +18,7 @@ def _differences(pair: WorkerProcesses, case: Any, how: str, *more: Any) -> list
     return differences(pair.run(case, "ddp", *more), pair.run(case, how, *more))
 
 
+@pytest.mark.soak
 def test_gradients_that_are_changed_without_a_trace_keep_the_optimizer_in_the_workers(
     pair: WorkerProcesses,
 ) -> None:

@@ -73,6 +73,7 @@ def test_accumulation_may_begin_in_the_workers_and_go_on_on_the_aggregators(
         assert _differences(one, other, tolerance=1e-5) == []
 
 
+@pytest.mark.soak
 def test_one_worker_and_four_train_as_with_ddp(one_or_four: WorkerProcesses) -> None:
     """Gloo adds four gradients in another order. (Adam would divide the differences of gradients
     near zero, as those of the keys' bias, by their own size.)"""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -101,6 +102,7 @@ def nearly_equal_job(random: np.random.Generator) -> AggregationProfile:
     return profile(iteration_ns, *np.maximum(1, cpu).astype(int), link_ns=link.astype(int))
 
 
+@pytest.mark.soak
 def test_a_pool_in_which_many_jobs_come_and_go_remains_sound() -> None:
     """Cycles become longer and shorter, and are kept, many times."""
     random = np.random.default_rng(0)

@@ -13,6 +13,7 @@ from motet.aggregation.planner.job_profile import AggregationProfile
 from motet.aggregation.planner.pool import AggregatorPool
 from motet.aggregation.planner.scaling import REPACKED_JOBS, pool_after_arrival, pool_after_exit
 from motet.aggregation.rule_defaults import LOSS_LIMIT
+from soak_cases import others_in_soak
 
 CASES = 60
 SOAK_CASES = 400
@@ -33,7 +34,7 @@ def assert_nearly_fewest(seeds: range, has_links: bool) -> None:
     assert ((above + fewest) / fewest).mean() <= 1.1
 
 
-@pytest.mark.parametrize("has_links", [False, True])
+@pytest.mark.parametrize("has_links", others_in_soak([False, True], [False]))
 def test_a_pool_has_nearly_as_few_aggregators_as_possible(has_links: bool) -> None:
     assert_nearly_fewest(range(CASES), has_links)
 

@@ -78,6 +78,7 @@ def test_the_descents_of_large_fleets_find_the_optimum_of_nearly_every_small_one
     assert max(ratios) <= 1.05
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("machines", "types", "data_blocks", "model_blocks"),
     [
@@ -180,6 +181,7 @@ def test_the_curve_has_the_best_configuration_at_its_lowest_point() -> None:
         assert curve.epoch_s.min() == pytest.approx(best.epoch_s)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "seeds", [range(2), pytest.param(range(2, 6), marks=pytest.mark.soak)], ids=str
 )
@@ -201,6 +203,7 @@ def test_one_machine_cannot_have_two_separate_roles_but_both() -> None:
     assert best_configuration(profile, fleet, RoleMode.BOTH).epoch_s == pytest.approx(0.1)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("shape", "cases", "most_yardsticks"),
     [((32, 2, 256, 96), 10, 2), ((1_000, 4, 8_000, 1_024), 4, 40)],

@@ -40,6 +40,7 @@ def test_digits_are_scaled_to_one_and_rate_every_pixel():
     np.testing.assert_array_equal(rebuilt, digits.features)
 
 
+@pytest.mark.soak
 def test_pydoc_is_a_corpus_of_real_words_and_always_the_same():
     corpus = open_dataset("pydoc", kind="corpus")
     assert isinstance(corpus, Corpus)

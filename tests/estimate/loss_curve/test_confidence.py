@@ -138,6 +138,7 @@ def test_a_coverage_that_was_not_calibrated_is_refused(coverage: float) -> None:
         fit(noisy(0)).margin(50, coverage)
 
 
+@pytest.mark.soak
 def test_margins_contain_the_losses_of_curves_that_they_were_not_calibrated_on() -> None:
     """On average over the curves of a kind, near the nominal part; no curve is far below."""
     found = {name: covered(losses, 10) for name, losses in training_curves().items()}

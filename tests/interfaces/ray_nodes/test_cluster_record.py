@@ -66,6 +66,7 @@ def test_only_the_recorded_process_is_ended(tmp_path: Path) -> None:
     assert not end_head(tmp_path)
 
 
+@pytest.mark.soak
 @pytest.mark.cluster
 def test_a_head_that_cannot_start_says_why(tmp_path: Path) -> None:
     with pytest.raises(Unreachable, match="did not start: "):

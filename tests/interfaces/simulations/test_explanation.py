@@ -66,6 +66,7 @@ def test_what_cannot_be_explained_is_one_clear_error(
         explain(runs(result), job)
 
 
+@pytest.mark.soak
 def test_a_folder_without_decisions_names_the_command_that_records_them(tmp_path: Path) -> None:
     runs("fifo").save(tmp_path / "run")
     with pytest.raises(BadInput, match="simulate again with 'motet simulate --log-decisions'"):

@@ -89,6 +89,7 @@ def test_a_class_of_a_script_has_its_own_name_and_simulates_in_other_processes()
     assert result.runs[0].params["limit"] == 7
 
 
+@pytest.mark.soak
 def test_a_class_of_the_main_program_simulates_in_other_processes(tmp_path: Path) -> None:
     write_trace(tmp_path / "three.csv", QUEUE_OF_THREE)
     script = tmp_path / "script.py"

@@ -14,11 +14,14 @@ from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.submissions.submission import Submit
 from scripted_cluster import SECOND_US, ScriptedCluster
+from soak_cases import others_in_soak
 
 EIGHT_SLOTS = ClusterDeclared(("m0", "m1"), (4, 4))
 
 
-@pytest.mark.parametrize("policy", built_in_policies())
+@pytest.mark.parametrize(
+    "policy", others_in_soak(built_in_policies(), {"harmony", "themis", "tiresias-las"})
+)
 def test_a_record_does_not_grow_with_the_jobs_that_wait(tmp_path: Path, policy: str) -> None:
     few, many = (
         recorded(tmp_path / str(jobs), policy, [*map(submission, range(jobs))])

@@ -51,6 +51,7 @@ def log_of(client: LiveClient, job: str) -> bytes:
     return client.log_part(job, rank=0, attempt=0, offset=0)[0]
 
 
+@pytest.mark.soak
 def test_a_restored_server_gives_numbers_of_lost_jobs_again(
     server: LiveServer, tmp_path: Path
 ) -> None:
@@ -122,6 +123,7 @@ def test_what_is_no_backup_changes_nothing(server: LiveServer, tmp_path: Path) -
     assert (server.folder / "journal.db").read_bytes() == before
 
 
+@pytest.mark.soak
 def test_a_server_does_not_start_on_half_a_restore(server: LiveServer, tmp_path: Path) -> None:
     with server.start() as client:
         ended(client, submit(client, "true"))
@@ -135,6 +137,7 @@ def test_a_server_does_not_start_on_half_a_restore(server: LiveServer, tmp_path:
         assert len([*client.jobs()]) == 1
 
 
+@pytest.mark.soak
 def test_what_was_revoked_after_the_backup_stays_revoked(
     server: LiveServer, tmp_path: Path
 ) -> None:
@@ -219,6 +222,7 @@ def test_a_server_does_not_start_on_a_journal_that_does_not_know_its_jobs(
     assert run(server, "restore").startswith("restored 2 jobs; no job is later")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("backed_up", ["RUNNING", "SUSPENDED"])
 def test_a_server_does_not_start_on_a_journal_that_does_not_know_an_attempt(
     server: LiveServer, tmp_path: Path, backed_up: str

@@ -134,6 +134,7 @@ def test_one_process_computes_at_a_time(address: Path, tmp_path: Path) -> None:
     assert count.read_text() == "800"
 
 
+@pytest.mark.soak
 def test_as_many_processes_compute_at_a_time_as_there_are_cpu_tokens(tmp_path: Path) -> None:
     for address in arbiter_at(tmp_path / "arbiter", limit_s=1e6, cpus=2):
         first = [holder(address, SubtaskKind.COMP) for _ in range(2)]  # Both hold a token.

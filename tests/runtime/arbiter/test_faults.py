@@ -27,7 +27,7 @@ from motet.runtime.core.reporting.reports import EpochReport, TrainResult
 from toy_app import ToyRegression
 from waiting import wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 EPOCHS, BATCH_SIZE = 12, 20
 NEVER_S = 1e6
 OPTIONS = TrainOptions(machines=1, workers=1, servers=1, epochs=EPOCHS, lost_after_s=600.0)

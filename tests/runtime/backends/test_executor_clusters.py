@@ -239,6 +239,7 @@ def test_a_stopped_executor_is_lost_and_changes_no_model(
     assert psutil.wait_procs(stopper.stopped, timeout=30)[1] == []
 
 
+@pytest.mark.soak
 def test_an_executor_that_holds_its_interpreter_for_long_is_not_lost(
     local_cluster: LocalCluster,
 ) -> None:
@@ -250,6 +251,7 @@ def test_an_executor_that_holds_its_interpreter_for_long_is_not_lost(
     assert result.epochs[0].comp_s > lost_after_s
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=SOAK)])
 @pytest.mark.parametrize(
     ("cluster", "phase"),
@@ -274,6 +276,7 @@ def test_executors_killed_before_training_do_not_change_the_model(
     assert result.model_sha256 == expected.model_sha256
 
 
+@pytest.mark.soak
 def test_two_jobs_at_once_do_not_disturb_each_other(shared_cluster: Cluster) -> None:
     options = TrainOptions(machines=2, workers=2, servers=2, epochs=20, checkpoint_every=10)
     expected = train(shared_cluster, options)
@@ -337,6 +340,7 @@ def test_checkpoints_survive_the_job(cluster: Cluster, tmp_path: Path) -> None:
     assert train(cluster, more).resumed_from_epoch == 2
 
 
+@pytest.mark.soak
 def test_a_machine_that_was_left_is_used_again_while_the_job_trains(cluster: Cluster) -> None:
     app = ToyRegression()
     options = TrainOptions(machines=4, workers=2, servers=1, epochs=60)

@@ -25,6 +25,7 @@ from killed_controller import (
 )
 from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.wire.messages import RequestKind
+from soak_cases import others_in_soak
 
 STEPS = [
     (SOURCE, RequestKind.MOVE_BLOCKS, 1),
@@ -55,7 +56,7 @@ def processes() -> multiprocessing.context.ForkServerContext:
     return made
 
 
-@pytest.mark.parametrize(("executor", "kind", "nth"), STEPS)
+@pytest.mark.parametrize(("executor", "kind", "nth"), others_in_soak(STEPS, STEPS[2:9:3]))
 def test_a_controller_killed_at_any_step_of_a_reconfiguration_loses_nothing(
     executor: int, kind: RequestKind, nth: int, tmp_path: Path
 ) -> None:

@@ -57,5 +57,6 @@ def test_without_durations_the_order_is_that_of_the_production_trace(
     assert times == sorted(times, reverse=True)
 
 
+@pytest.mark.soak
 def test_both_dimensions_beat_time_and_time_beats_size(averages_s: dict[str, float]) -> None:
     assert averages_s["srsf"] < averages_s["srtf"] < averages_s["sf"]

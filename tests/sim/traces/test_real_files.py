@@ -51,6 +51,7 @@ def test_philly_agrees_row_by_row_with_the_file(shared_traces: Path) -> None:
         assert (duration_us, gpus) == (float(row["duration"]) * 1e6, int(row["num_gpus"]))
 
 
+@pytest.mark.soak
 def test_reading_philly_takes_a_small_multiple_of_the_csv_module(shared_traces: Path) -> None:
     """Six times, as measured: it is the checks, not a walk over all jobs for each job."""
     path = shared_traces / "philly.csv.gz"

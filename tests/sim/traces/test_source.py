@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 
+import pytest
+
 from memory_limit import run_in_little_memory
 from motet.domain.bounded_reading.decompression import VARIABLE
 
@@ -19,6 +21,7 @@ except BadInput as error:
 """
 
 
+@pytest.mark.soak
 def test_a_bomb_is_refused_in_bounded_memory(tmp_path) -> None:
     path = tmp_path / "bomb.csv.gz"
     with gzip.open(path, "wb", compresslevel=9) as file:

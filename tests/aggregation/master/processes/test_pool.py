@@ -21,6 +21,7 @@ from waiting import wait_until
 pytestmark = pytest.mark.cluster
 
 
+@pytest.mark.soak
 def test_a_training_goes_on_while_pmaster_is_away_and_nothing_stays_behind(tmp_path: Path) -> None:
     folder = PoolFolder(tmp_path / "pool")
     with LocalPool(folder, PoolSettings(4, link_bps=10**10)) as pool:

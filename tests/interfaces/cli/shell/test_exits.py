@@ -99,6 +99,7 @@ def test_a_full_standard_output_is_one_line(command: list[str]) -> None:
     )
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "command",
     [

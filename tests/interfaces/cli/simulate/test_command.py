@@ -150,6 +150,7 @@ def test_seeds_that_can_make_no_difference_are_pointed_out(
     assert "all 2 seeds give the same result" in capsys.readouterr().err
 
 
+@pytest.mark.soak
 def test_one_run_is_written_into_the_folder_itself(trace: Path, tmp_path: Path) -> None:
     run_simulations(flags(trace, out=tmp_path / "out"))
     files = {path.name for path in (tmp_path / "out").iterdir()}
@@ -563,6 +564,7 @@ def test_a_killed_command_leaves_no_process(tmp_path: Path) -> None:
     running.wait_until(lambda: running.descendants() == {}, timeout_s=60.0)
 
 
+@pytest.mark.soak
 def test_a_sweep_without_waits_is_plotted(trace: Path, tmp_path: Path) -> None:
     idle = {"cluster": "4x2", "policies": "tiresias-las", "sweeps": ("promote_knob=1:2",)}
     run_simulations(flags(trace, **idle, out=tmp_path / "out"))

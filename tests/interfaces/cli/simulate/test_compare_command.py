@@ -175,7 +175,9 @@ def test_runs_of_the_same_policy_are_labelled_by_folder(tmp_path: Path) -> None:
     assert [run["label"] for run in document["runs"]] == [f"fifo in {folder}" for folder in folders]
 
 
-@pytest.mark.parametrize("policies", [("fifo", "srtf"), ("fifo", "srtf", "sf")])
+@pytest.mark.parametrize(
+    "policies", [("fifo", "srtf"), pytest.param(("fifo", "srtf", "sf"), marks=pytest.mark.soak)]
+)
 def test_figures_are_written_on_request(tmp_path: Path, policies: tuple[str, ...]) -> None:
     compared(store(tmp_path / "runs", *policies), "--out", tmp_path / "out")
     names = {path.name for path in (tmp_path / "out").iterdir()}

@@ -6,6 +6,8 @@ import io
 import logging
 import os
 
+import pytest
+
 from motet.interfaces.server.event_log.line_formats import EventLine
 from motet.interfaces.server.event_log.log_writer import MOST_LINES, LogWriter
 
@@ -22,6 +24,7 @@ def test_all_lines_are_written_in_order() -> None:
     assert numbers == [str(number) for number in range(100)]
 
 
+@pytest.mark.soak
 def test_a_reader_that_stands_still_holds_nothing_up_and_lost_lines_are_counted() -> None:
     reading, writing = os.pipe()
     with os.fdopen(writing, "w") as stream, os.fdopen(reading) as reader:

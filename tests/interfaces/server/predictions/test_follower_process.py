@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from motet.interfaces.server.predictions.follower_process import FollowerProcess
 
 
+@pytest.mark.soak
 def test_a_process_that_ends_is_a_failed_round_with_its_time(tmp_path: Path) -> None:
     process = FollowerProcess(str(tmp_path / "no-journal" / "journal.db"), tmp_path)
     found = process.ask(0)

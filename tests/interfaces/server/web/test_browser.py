@@ -163,6 +163,7 @@ def test_a_button_is_pressed_by_keyboard(window: Window, client: LiveClient) -> 
     wait_until(lambda: client.job(job)["state"] == "CANCELLED")
 
 
+@pytest.mark.soak
 def test_the_map_of_machines_is_one_stop_of_the_keyboard_for_each_job(
     window: Window, client: LiveClient
 ) -> None:
@@ -175,6 +176,7 @@ def test_the_map_of_machines_is_one_stop_of_the_keyboard_for_each_job(
     client.change(job, "cancel")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("page", ["/", "/machines"])
 def test_numbers_of_jobs_in_the_map_stand_beside_their_colours(
     window: Window, client: LiveClient, page: str
@@ -198,6 +200,7 @@ def test_numbers_of_jobs_in_the_map_stand_beside_their_colours(
     client.change(job, "cancel")
 
 
+@pytest.mark.soak
 def test_a_queue_is_held_and_the_page_follows_its_jobs(window: Window, client: LiveClient) -> None:
     client.create_queue("vision", {"guarantee": 1})
     window.tab.goto("/queues")
@@ -220,6 +223,7 @@ def test_a_queue_is_held_and_the_page_follows_its_jobs(window: Window, client: L
 LONG_NAME = "a-name-of-a-job-that-tells-all-of-its-parameters-at-once"
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("width", "shown"), [(1300, ".actions button"), (400, ".chip")])
 def test_a_long_name_keeps_what_follows_it_in_view(
     window: Window, client: LiveClient, width: int, shown: str
@@ -249,12 +253,14 @@ TWO_CHANGES_AT_ONCE = """async () => {
 }"""
 
 
+@pytest.mark.soak
 def test_a_change_during_a_refresh_is_shown_by_another_refresh(window: Window) -> None:
     window.tab.goto("/jobs")
     window.tab.wait_for_function("window.htmx !== undefined")
     window.tab.evaluate(TWO_CHANGES_AT_ONCE)
 
 
+@pytest.mark.soak
 def test_a_second_tab_shows_a_change_that_came_before_its_script(
     window: Window, client: LiveClient
 ) -> None:
@@ -278,6 +284,7 @@ def test_a_second_tab_shows_a_change_that_came_before_its_script(
     second.wait_for_selector(f"tr:has(a[href='/jobs/{job}']) .chip.cancelled")
 
 
+@pytest.mark.soak
 def test_a_filter_and_an_order_stay_in_the_address(window: Window, client: LiveClient) -> None:
     for name in ("filter-b", "filter-a"):
         client.change(submit(client, name), "cancel")
@@ -292,6 +299,7 @@ def test_a_filter_and_an_order_stay_in_the_address(window: Window, client: LiveC
     assert names == ["filter-a", "filter-b"]
 
 
+@pytest.mark.soak
 def test_loss_and_times_of_a_training_are_drawn(window: Window, client: LiveClient) -> None:
     values = {"name": "fit", "kind": "ps", "app": "mlr", "data": "digits", "workdir": "/"}
     job = client.submit({**values, "epochs": 5, "set": {"tol": 0}})["id"]
@@ -324,6 +332,7 @@ def test_a_replay_is_started_by_keyboard_and_its_page_follows(
     assert narrow.tab.evaluate("document.documentElement.scrollWidth") <= 400
 
 
+@pytest.mark.soak
 def test_a_narrow_window_shows_all_figures_of_a_replay(narrow: Window, client: LiveClient) -> None:
     jobs = [submit(client, "long", "sleep 3"), submit(client, "wide", "true", processes=2)]
     jobs.append(submit(client, "overtakes-under-best-effort", "true"))
@@ -379,6 +388,7 @@ def assert_readable(tab: Any) -> None:
         assert ratio >= CONTRAST_AA, (tab.url, scheme, element)
 
 
+@pytest.mark.soak
 def test_text_can_be_read_on_its_background(window: Window, client: LiveClient) -> None:
     for name, run in (("fails", "exit 3"), ("works", "true"), ("runs", "sleep 1000")):
         job = submit(client, name, run)
@@ -488,6 +498,7 @@ def test_a_log_is_followed_paused_and_followed_again_over_the_one_stream(
     assert len(streams) <= 1
 
 
+@pytest.mark.soak
 def test_a_part_of_the_log_that_arrives_after_the_pause_is_not_shown(
     window: Window, client: LiveClient
 ) -> None:
@@ -506,6 +517,7 @@ def test_a_part_of_the_log_that_arrives_after_the_pause_is_not_shown(
     assert lines_shown(window.tab) == paused
 
 
+@pytest.mark.soak
 def test_the_page_of_a_job_goes_on_with_the_log_of_the_next_attempt(
     window: Window, client: LiveClient
 ) -> None:
@@ -518,6 +530,7 @@ def test_the_page_of_a_job_goes_on_with_the_log_of_the_next_attempt(
     assert lines_shown(window.tab) == ["attempt 2"]
 
 
+@pytest.mark.soak
 def test_what_is_scrolled_to_in_a_log_stays_in_view(window: Window, client: LiveClient) -> None:
     job = submit(client, "long", f"seq 1 2000; {COUNTS}")
     window.tab.goto(f"/jobs/{job}")

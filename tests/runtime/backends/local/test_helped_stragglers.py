@@ -40,6 +40,7 @@ def train(
     return Job(app, app.prepare(None, seed=1), options, cluster, observer).run()
 
 
+@pytest.mark.soak
 def test_a_slow_process_computes_less_and_the_model_stays_the_same(
     local_cluster: LocalCluster, tmp_path: Path
 ) -> None:

@@ -67,6 +67,7 @@ def assert_right(result: TrainResult, expected: ToyRegression, epochs: int) -> N
     assert result.app.visits_.tolist() == [float(epochs)] * 203
 
 
+@pytest.mark.soak
 def test_executors_come_and_go_while_the_job_trains(local_cluster: LocalCluster) -> None:
     grow = Plan.of([Add(1, "worker"), Add(2, "server"), Switch(3, "worker")])
     timetable = [

@@ -150,7 +150,9 @@ def test_an_executor_ends_when_its_controller_closes_the_connection(
     assert psutil.wait_procs([process], timeout=TIMEOUT_S)[1] == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.soak)]
+)
 def test_nothing_is_left_of_a_controller_that_is_killed(number: signal.Signals) -> None:
     controller = MarkedProcess([sys.executable, local_launcher.__file__])
     assert controller.first_line() == "started"
@@ -204,6 +206,7 @@ def test_calls_of_an_executor_that_died_raise_executor_lost(local_cluster: Local
     handle.kill()
 
 
+@pytest.mark.soak
 def test_an_executor_uses_the_python_path_of_its_controller(tmp_path: Path) -> None:
     """Modules beside the controller's script, and none of the folder where it was started."""
     (tmp_path / "beside.py").write_text("VALUE = 7\n")
@@ -235,6 +238,7 @@ def test_an_executor_uses_the_python_path_of_its_controller(tmp_path: Path) -> N
     assert (ended.stdout, ended.stderr) == ("warm\n", "")
 
 
+@pytest.mark.soak
 def test_what_an_application_prints_is_on_stderr(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
@@ -256,6 +260,7 @@ def test_what_an_application_prints_is_on_stderr(tmp_path: Path) -> None:
     assert (ended.stdout, ended.stderr) == ("", "from an executor\n" * 2)
 
 
+@pytest.mark.soak
 def test_too_many_open_files_fail_one_job_and_no_other(tmp_path: Path) -> None:
     """The limit is that of the controller, whose end of a connection is missing."""
     script = tmp_path / "script.py"
@@ -310,6 +315,7 @@ def test_a_call_to_a_stopped_executor_ends_with_its_loss(
     assert psutil.wait_procs(executor_processes(), timeout=TIMEOUT_S)[1] == []
 
 
+@pytest.mark.soak
 def test_no_executor_is_left_when_close_returns() -> None:
     for _ in range(3):
         template = TemplateClient()

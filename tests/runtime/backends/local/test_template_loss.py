@@ -84,6 +84,7 @@ def test_a_job_goes_on_from_its_checkpoint_after_the_template_was_killed(
     assert result.losses == expected.losses
 
 
+@pytest.mark.soak
 def test_a_job_starts_although_the_template_was_killed_before(cluster: LocalCluster) -> None:
     expected = train(cluster)
     killer = TemplateKiller(cluster)

@@ -27,6 +27,7 @@ def few_jobs(folder: Path) -> list[Arrival]:
     return [Arrival(0.5 * number, values) for number, values in enumerate(jobs.values())]
 
 
+@pytest.mark.soak
 def test_all_jobs_succeed_and_fifo_is_compared(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -52,6 +53,7 @@ def test_all_jobs_succeed_and_fifo_is_compared(
     assert "digits has succeeded" in told
 
 
+@pytest.mark.soak
 def test_a_failed_job_leaves_its_log_and_is_the_error_of_the_demo(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
