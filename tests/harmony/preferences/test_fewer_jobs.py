@@ -38,12 +38,9 @@ def test_no_further_job_could_be_dropped(seed: int) -> None:
     after = with_fewer_jobs(problem, before, TOLERANCE)
     least = problem.score(before) * (1 - TOLERANCE)
     for job in after.jobs:
-        groups = tuple(
-            JobGroup(tuple(each for each in group.jobs if each != job), group.machines)
-            for group in after.groups
-        )
-        if all(group.jobs for group in groups):
-            assert problem.score(Grouping(groups)) < least + 1e-12
+        groups = without(after, job)
+        if all(group.jobs for group in groups.groups):
+            assert problem.score(groups) < least + 1e-12
 
 
 def test_without_tolerance_only_jobs_without_use_are_dropped() -> None:
@@ -52,3 +49,43 @@ def test_without_tolerance_only_jobs_without_use_are_dropped() -> None:
     after = with_fewer_jobs(problem, before, 0.0)
     assert problem.score(after) >= problem.score(before) - 1e-12
     assert with_fewer_jobs(problem, Grouping(), 0.5) == Grouping()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_each_dropped_job_is_the_one_that_lowers_the_use_least(seed: int) -> None:
+    problem = random_problem(seed, 12, 20, with_outside=seed % 2 == 1, with_local=seed % 3 == 0)
+    if seed % 4 > 1:
+        problem = counting_work(problem)
+    before = grouping_of_all(problem)
+    assert with_fewer_jobs(problem, before, TOLERANCE) == dropped_one_by_one(problem, before)
+
+
+def dropped_one_by_one(problem: GroupingProblem, grouping: Grouping) -> Grouping:
+    """The definition: every loss is computed anew after each dropped job."""
+    least = problem.score(grouping) * (1 - TOLERANCE)
+    while True:
+        candidates = [
+            without(grouping, job)
+            for group in grouping.groups
+            for job in group.jobs
+            if len(group.jobs) > 1
+        ]
+        best = max(candidates, key=problem.score, default=None)
+        if best is None or problem.score(best) < least:
+            return in_ascending_order(grouping)
+        grouping = best
+
+
+def without(grouping: Grouping, job: int) -> Grouping:
+    return Grouping(
+        tuple(
+            JobGroup(tuple(each for each in group.jobs if each != job), group.machines)
+            for group in grouping.groups
+        )
+    )
+
+
+def in_ascending_order(grouping: Grouping) -> Grouping:
+    return Grouping(
+        tuple(JobGroup(tuple(sorted(group.jobs)), group.machines) for group in grouping.groups)
+    )

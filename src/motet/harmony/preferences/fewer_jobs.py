@@ -7,13 +7,21 @@ completion times and less memory. By how much U may fall for that is not stated 
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import heapify, heappop, heappush
 
 import numpy as np
+from numba import njit
 
-from motet.domain.arrays import Bools, Floats, Ints
-from motet.harmony.problem import Grouping, GroupingProblem, comms_on, grouping_of
-
-_NO_JOB = -1.0
+from motet.domain.arrays import Bools, Ints
+from motet.harmony.problem import (
+    Grouping,
+    GroupingProblem,
+    JobCosts,
+    comm_on,
+    grouping_of,
+    machine_worth,
+    work_of,
+)
 
 
 def with_fewer_jobs(problem: GroupingProblem, grouping: Grouping, tolerance: float) -> Grouping:
@@ -23,25 +31,13 @@ def with_fewer_jobs(problem: GroupingProblem, grouping: Grouping, tolerance: flo
     if not grouping.groups:
         return grouping
     jobs = np.array([job for group in grouping.groups for job in group.jobs])
-    group_of = np.repeat(
-        np.arange(len(grouping.groups)), [len(group.jobs) for group in grouping.groups]
-    )
-    machines = np.array([group.machines for group in grouping.groups], dtype=np.float64)
-    times = _times(problem, jobs, machines[group_of])
-    work_s = problem.costs.work_s[jobs] if len(problem.costs.work_s) else np.zeros(0)
-    least = problem.score(grouping) * (1 - tolerance) * problem.machines
-    kept = np.ones(len(jobs), dtype=np.bool_)
-    while kept.sum() > len(machines):
-        worth = _worth_without_each(*times, work_s, kept, group_of, machines, problem.cpu_weight)
-        is_last = np.bincount(group_of[kept], minlength=len(machines))[group_of] == 1
-        worth[~kept | is_last] = _NO_JOB
-        dropped = int(worth.argmax())
-        if worth[dropped] < least:
-            break
-        kept[dropped] = False
+    sizes = np.array([len(group.jobs) for group in grouping.groups])
+    machines = np.array([group.machines for group in grouping.groups])
+    ends = np.cumsum(sizes)
+    kept = _kept(problem.costs, jobs, ends - sizes, ends, machines, problem.cpu_weight, tolerance)
     rows = np.full(len(problem), -1)
-    rows[jobs[kept]] = group_of[kept]
-    return grouping_of(rows.tolist(), [group.machines for group in grouping.groups])
+    rows[jobs[kept]] = np.repeat(np.arange(len(sizes)), sizes)[kept]
+    return grouping_of(rows.tolist(), machines.tolist())
 
 
 def preferring_fewer_jobs(
@@ -55,47 +51,75 @@ def preferring_fewer_jobs(
     return found
 
 
-def _times(problem: GroupingProblem, jobs: Ints, machines: Floats) -> tuple[Floats, Floats, Floats]:
-    """COMP, COMM and the use of the CPU."""
-    costs = problem.costs.rows(jobs.tolist())
-    comp_s = costs.divided_s / machines + costs.constant_s
-    return comp_s, comms_on(costs, machines), comp_s + costs.outside_s
-
-
-def _worth_without_each(
-    comp_s: Floats,
-    comm_s: Floats,
-    cpu_s: Floats,
-    work_s: Floats,
-    kept: Bools,
-    group_of: Ints,
-    machines: Floats,
+@njit(cache=True)
+def _kept(
+    costs: JobCosts,
+    jobs: Ints,
+    begins: Ints,
+    ends: Ints,
+    machines: Ints,
     cpu_weight: float,
-) -> Floats:
-    """`(jobs,)`: machines times use of all groups without this job."""
-    size = len(machines)
-    alone_s = np.where(kept, comp_s + comm_s, 0.0)
-    is_longest = np.zeros(len(comp_s), dtype=np.bool_)
-    by_length = np.lexsort((-alone_s, group_of))  # The first of each group is its longest job.
-    is_longest[by_length[np.unique(group_of[by_length], return_index=True)[1]]] = True
-    first, second = np.zeros(size), np.zeros(size)
-    np.maximum.at(first, group_of, alone_s)
-    np.maximum.at(second, group_of, np.where(is_longest, 0.0, alone_s))
-    used_s = cpu_weight * cpu_s + (1 - cpu_weight) * comm_s
-    done_s = work_s if len(work_s) else machines[group_of] * used_s
-    cpu_sum, comm_sum, done_sum = np.zeros(size), np.zeros(size), np.zeros(size)
-    np.add.at(cpu_sum, group_of, cpu_s * kept)
-    np.add.at(comm_sum, group_of, comm_s * kept)
-    np.add.at(done_sum, group_of, done_s * kept)
+    tolerance: float,
+) -> Bools:
+    """Whether each of `jobs` stays; a group has those from `begins` to before `ends`.
 
-    def worth(cpu: Floats, comm: Floats, longest: Floats, done: Floats, most: Floats) -> Floats:
-        group_s = np.maximum(np.maximum(cpu, comm), longest)
-        found: Floats = np.where(group_s > 0, done / np.maximum(group_s, 1e-300), 0.0)
-        return np.minimum(found, most)
+    A job's loss depends on its group alone, so a heap has the least loss of each group, and only
+    the group that drops a job is looked at again. Of equal losses that of the first group counts.
+    """
+    kept = np.ones(len(jobs), np.bool_)
+    worth, place = np.zeros(len(ends)), np.zeros(len(ends), np.int64)
+    losses = [(0.0, group) for group in range(len(ends))]
+    for group in range(len(ends)):
+        own = slice(begins[group], ends[group])
+        worth[group], without, place[group] = _cheapest(
+            costs, jobs[own], kept[own], machines[group], cpu_weight
+        )
+        losses[group] = (worth[group] - without, group)
+    heapify(losses)
+    spare = worth.sum() * tolerance
+    while losses[0][0] <= spare:
+        loss, group = heappop(losses)
+        own = slice(begins[group], ends[group])
+        kept[own][place[group]] = False
+        spare -= loss
+        worth[group], without, place[group] = _cheapest(
+            costs, jobs[own], kept[own], machines[group], cpu_weight
+        )
+        heappush(losses, (worth[group] - without, group))
+    return kept
 
-    present = worth(cpu_sum, comm_sum, first, done_sum, machines)
-    longest = np.where(is_longest, second[group_of], first[group_of])
-    left = cpu_sum[group_of] - cpu_s, comm_sum[group_of] - comm_s
-    without = worth(*left, longest, done_sum[group_of] - done_s, machines[group_of])
-    total: Floats = present.sum() - present[group_of] + without
-    return total
+
+@njit(cache=True)
+def _cheapest(
+    costs: JobCosts, jobs: Ints, kept: Bools, machines: int, cpu_weight: float
+) -> tuple[float, float, int]:
+    """The worth of a group, its highest worth without one of its jobs, and the place of that job;
+    minus infinity with only one job."""
+    cpu_sum = comm_sum = done = longest = second = 0.0
+    for row in jobs[kept]:
+        comp_s = costs.divided_s[row] / machines + costs.constant_s[row]
+        comm_s = comm_on(costs, row, machines)
+        cpu_sum += comp_s + costs.outside_s[row]
+        comm_sum += comm_s
+        done += work_of(costs, row)
+        second = max(second, min(longest, comp_s + comm_s))
+        longest = max(longest, comp_s + comm_s)
+    present = machine_worth(cpu_sum, comm_sum, longest, machines, cpu_weight, done)
+    best, best_place = -np.inf, -1
+    if kept.sum() == 1:
+        return present, best, best_place
+    for place in np.flatnonzero(kept):
+        row = jobs[place]
+        comp_s = costs.divided_s[row] / machines + costs.constant_s[row]
+        comm_s = comm_on(costs, row, machines)
+        without = machine_worth(
+            cpu_sum - comp_s - costs.outside_s[row],
+            comm_sum - comm_s,
+            second if comp_s + comm_s >= longest else longest,
+            machines,
+            cpu_weight,
+            done - work_of(costs, row),
+        )
+        if without > best:
+            best, best_place = without, place
+    return present, best, best_place
