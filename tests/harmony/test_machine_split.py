@@ -10,6 +10,7 @@ from grouping_cases import random_problem
 from motet.harmony.machine_split import (
     balanced_group_count,
     evened_group_count,
+    least_machines,
     split_machines,
     worths,
 )
@@ -41,7 +42,7 @@ def test_the_evened_number_of_groups_balances_the_sums() -> None:
 def test_machines_go_to_the_most_computation_bound_group(seed: int) -> None:
     problem = random_problem(seed, 12, 30, with_constant=seed % 2 == 1, with_outside=seed % 4 > 1)
     group_of = np.arange(12) % 5
-    counts = split_machines(problem.costs, group_of, 5, 30, False)
+    counts = split_machines(problem.costs, group_of, np.ones(5, np.int64), 30, False)
     groups = [np.flatnonzero(group_of == group).tolist() for group in range(5)]
     expected = harmony_letter.with_machines(problem, groups)
     assert grouping_of(group_of.tolist(), counts.tolist()) == expected
@@ -49,9 +50,23 @@ def test_machines_go_to_the_most_computation_bound_group(seed: int) -> None:
 
 def test_by_relative_need_groups_of_short_jobs_get_machines_alike() -> None:
     costs = JobCosts(np.array([400.0, 4.0]), np.zeros(2), np.array([50.0, 1.0]), *np.zeros((3, 2)))
-    group_of = np.array([0, 1])
-    assert split_machines(costs, group_of, 2, 8, True).tolist() == [5, 3]
-    assert split_machines(costs, group_of, 2, 8, False).tolist() == [7, 1]
+    group_of, one_each = np.array([0, 1]), np.ones(2, np.int64)
+    assert split_machines(costs, group_of, one_each, 8, True).tolist() == [5, 3]
+    assert split_machines(costs, group_of, one_each, 8, False).tolist() == [7, 1]
+    assert split_machines(costs, group_of, np.array([1, 4]), 8, False).tolist() == [4, 4]
+
+
+def test_a_group_fits_on_its_least_machines_and_on_no_fewer() -> None:
+    problem = random_problem(3, 40, 60, with_memory=True)
+    group_of = np.arange(40) % 20
+    limit = problem.machine_memory_bytes
+    least = least_machines(problem.costs, group_of, 20, 60, limit)
+    for group, count in enumerate(least.tolist()):
+        jobs = np.flatnonzero(group_of == group).tolist()
+        assert problem.costs.bytes_on(jobs, count) <= count * limit
+        assert count == 1 or problem.costs.bytes_on(jobs, count - 1) > (count - 1) * limit
+    assert least.max() > 1
+    assert least_machines(problem.costs, group_of, 20, 60, 1.0).tolist() == [61] * 20
 
 
 @pytest.mark.parametrize("seed", range(10))

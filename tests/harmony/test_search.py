@@ -119,6 +119,15 @@ def test_with_many_jobs_nearly_all_of_both_resources_is_used(jobs: int, machines
     assert problem.score(found) > max(0.98, problem.score(paper_grouping(problem)))
 
 
+def test_thousands_of_jobs_run_where_memory_is_short() -> None:
+    """More than a machine for each job, by its memory alone."""
+    problem = random_problem(1, 4_000, 5_000, balanced_machines=5.0, with_memory=True)
+    found = best_grouping(problem)
+    assert problem.fits(found)
+    assert len(found.jobs) > 2_000
+    assert problem.score(found) > 0.9
+
+
 def test_memory_holds_for_many_jobs() -> None:
     problem = random_problem(2, 60, 80, balanced_machines=8.0, with_memory=True)
     found = best_grouping(problem)

@@ -49,15 +49,35 @@ def evened_group_count(costs: JobCosts, machines: int) -> int:
 
 
 @njit(cache=True)
-def split_machines(
-    costs: JobCosts, group_of: Ints, group_count: int, machines: int, is_relative: bool
+def least_machines(
+    costs: JobCosts, group_of: Ints, group_count: int, machines: int, memory_limit: float
 ) -> Ints:
-    """Machines of each group: one each, then one at a time to the most computation-bound group at
-    its present number (ties: the lower group).
+    """On how many machines each group fits, at least 1; above `machines` if on none of them."""
+    divided, fixed = np.zeros(group_count), np.zeros(group_count)
+    for row in range(len(group_of)):
+        divided[group_of[row]] += costs.memory_bytes[row]
+        fixed[group_of[row]] += costs.fixed_bytes[row]
+    least = np.ones(group_count, np.int64)
+    for group in range(group_count):
+        room = memory_limit - fixed[group]
+        if divided[group] > machines * room:
+            least[group] = machines + 1
+        elif divided[group] > room:
+            least[group] = int(np.ceil(divided[group] / room))
+    return least
+
+
+@njit(cache=True)
+def split_machines(
+    costs: JobCosts, group_of: Ints, least: Ints, machines: int, is_relative: bool
+) -> Ints:
+    """Machines of each group: the `least` ones, one each in the source, then one at a time to the
+    most computation-bound group at its present number (ties: the lower group).
 
     That is the group with the largest sum T_cpu - sum T_net, as in the source, or, if
     `is_relative`, the largest sum T_cpu / sum T_net, so that groups of short jobs count alike.
     """
+    group_count = len(least)
     divided_s, constant_s = np.zeros(group_count), np.zeros(group_count)
     comm_s = np.zeros(group_count)
     for row in range(len(group_of)):
@@ -69,10 +89,10 @@ def split_machines(
     # A group's need on m machines is need / m + rest.
     scale = np.maximum(comm_s, 1e-300) if is_relative else np.ones(group_count)
     need, rest = divided_s / scale, (constant_s - comm_s) / scale
-    counts = np.ones(group_count, np.int64)
-    heap = [(-(need[group] + rest[group]), group) for group in range(group_count)]
+    counts = least.copy()
+    heap = [(-(need[group] / counts[group] + rest[group]), group) for group in range(group_count)]
     heapify(heap)
-    for _ in range(machines - group_count):
+    for _ in range(machines - counts.sum()):
         _, group = heappop(heap)
         counts[group] += 1
         heappush(heap, (-(need[group] / counts[group] + rest[group]), group))

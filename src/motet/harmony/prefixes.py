@@ -56,7 +56,8 @@ def _first_peak(
         prefix = first_rows(costs, size)
         group_count = balanced_group_count(prefix, machines)
         group_of = assigned(prefix, group_count, machines)
-        counts = split_machines(prefix, group_of, group_count, machines, False)
+        one_each = np.ones(group_count, np.int64)
+        counts = split_machines(prefix, group_of, one_each, machines, False)
         score = worths(prefix, group_of, counts, memory_limit, cpu_weight).sum() / machines
         if score <= best.score:
             break

@@ -16,6 +16,7 @@ from motet.domain.arrays import Ints
 from motet.harmony.machine_split import (
     balanced_group_count,
     evened_group_count,
+    least_machines,
     split_machines,
     worths,
 )
@@ -80,11 +81,17 @@ def _best_of_sizes(
 def _grouped(
     costs: JobCosts, group_count: int, machines: int, memory_limit: float, cpu_weight: float
 ) -> Candidate:
-    """All jobs in this many groups, with the better one of both divisions of machines."""
+    """All jobs in this many groups, with the better one of both divisions of machines.
+
+    Each group has the machines that its memory needs, before others get more than that.
+    """
     group_of = assigned(costs, group_count, machines)
+    least = least_machines(costs, group_of, group_count, machines, memory_limit)
+    if least.sum() > machines:
+        least[:] = 1
     best = Candidate(group_of, np.zeros(0, np.int64), -np.inf)
     for is_relative in (True, False):
-        counts = split_machines(costs, group_of, group_count, machines, is_relative)
+        counts = split_machines(costs, group_of, least, machines, is_relative)
         worth = worths(costs, group_of, counts, memory_limit, cpu_weight)
         if worth.sum() / machines > best.score or not len(best.counts):
             best = Candidate(group_of, counts, worth.sum() / machines)
