@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -255,6 +257,24 @@ def test_subtasks_go_on_while_the_arbiter_is_stopped(address: Path) -> None:
         enter(gate, SubtaskKind.COMP)
     process.resume()
     neighbour.communicate()
+
+
+def test_an_arbiter_that_is_stopped_for_long_holds_up_no_job(tmp_path: Path) -> None:
+    """Every attempt to connect stays in its queue; when that is full, a connect would wait."""
+    address = tmp_path / "arbiter"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stopped:
+        stopped.bind(str(address))
+        stopped.listen(0)
+        attempts = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(2)]
+        for each in attempts:
+            each.setblocking(False)
+            is_full = each.connect_ex(str(address)) == errno.EAGAIN
+        assert is_full
+        gate = ArbiterGate(address, lambda: ensure_arbiter(address))
+        with gate.enter(SubtaskKind.COMP):
+            assert gate.lane() == NO_LANE
+        for each in attempts:
+            each.close()
 
 
 def test_a_killed_arbiter_is_started_again(address: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import socket
 import subprocess
@@ -48,11 +49,13 @@ def ensure_arbiter(address: Path, cpus: int = 1, limit_s: float = SUBTASK_LIMIT_
 
 
 def _listens(address: Path) -> bool:
+    """Also if it is stopped and accepts no more connections, for which a connect would wait."""
     with (
         socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as tried,
         short_address(address) as place,
     ):
-        return not tried.connect_ex(place)
+        tried.setblocking(False)
+        return tried.connect_ex(place) in (0, errno.EAGAIN)
 
 
 def _main() -> None:
