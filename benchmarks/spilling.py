@@ -8,6 +8,8 @@ Target: `auto` at most the time of the best fixed share (the source: 16 % shorte
 `--part remote`: three jobs of 160 MB in 256 MB with `auto`, spilled to the disk and to a lender of
 memory, in turns and with the models compared; the disk has a limit of 125 MB/s and 3000 requests
 per second, then none. Target: with the limit, an epoch is shorter with remote memory.
+A whole run of `--part shares` becomes the record `spilling`; `--report` writes it into
+docs/systems/harmony.md.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ from motet.domain.errors import BadInput, MotetError
 from motet.interfaces.training_job import TrainingJob
 from support.figures import Figure, parser, report
 from support.pulls_in_pieces import pull_figures
+from support.records import Record, report_and_keep
 from support.remote_spilling import remote_figures
+from support.spilling_page import COMPARED, write_page
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
@@ -38,6 +42,7 @@ JOBS, EACH_MB, LIMIT_MB, CLUSTERS = 3, 256, 384, 16
 EPOCHS, SETTLING = 24, 4
 REMOTE_EACH_MB, REMOTE_LIMIT_MB, REMOTE_EPOCHS = 160, 256, 6
 SHARES = (1.0, 0.9, 0.8, 0.7, 0.6)
+NAME, TITLE = "spilling", f"{JOBS} jobs of {EACH_MB} MB in {LIMIT_MB} MB"
 
 
 @dataclass(frozen=True)
@@ -53,17 +58,24 @@ def main() -> None:
     """All parts, or one."""
     arguments = parser(__doc__.splitlines()[0])
     arguments.add_argument("--part", choices=("shares", "pulls", "remote"))
+    arguments.add_argument("--report", action="store_true", help="write the record into the page")
     given = arguments.parse_args()
+    if given.report:
+        write_page(Record.read(NAME), TITLE)
+        return
     if given.part in (None, "pulls"):
         figures = pull_figures(rounds=20 if given.quick else 100)
         report("spilling_pulls", "PULL in pieces of 2 MB and as a whole", figures, plot=False)
     if given.part in (None, "shares"):
-        _report_shares(SHARES[:2] if given.quick else SHARES)
+        if given.quick:
+            report(NAME, TITLE, _share_figures(SHARES[:2]))
+        else:
+            report_and_keep(NAME, TITLE, _share_figures(SHARES))
     if given.part in (None, "remote"):
         _report_remote(turns=1 if given.quick else 3)
 
 
-def _report_shares(shares: Sequence[float]) -> None:
+def _share_figures(shares: Sequence[float]) -> list[Figure]:
     features = instances(EACH_MB)
     first = limited_run(features, "auto")
     fixed = {share: limited_run(features, share) for share in shares}
@@ -71,11 +83,13 @@ def _report_shares(shares: Sequence[float]) -> None:
     whole = {share: run for share, run in fixed.items() if not run.kills}
     best = min(whole, key=lambda share: whole[share].epoch_s)
     best_s, mean_s = whole[best].epoch_s, sum(run.epoch_s for run in tuned) / len(tuned)
-    figures = [Figure(f"share {share:g}", _text(run)) for share, run in fixed.items()]
-    figures += [Figure("auto", _text(run)) for run in tuned]
+    figures = [Figure(f"share {share:g}", *_texts(run)) for share, run in fixed.items()]
+    figures += [
+        Figure(name, *_texts(run)) for name, run in zip(("auto", "auto again"), tuned, strict=True)
+    ]
     figures.append(
         Figure(
-            "epoch: auto, best fixed share",
+            COMPARED,
             f"{mean_s:.3f} s",
             f"{best_s:.3f} s",
             mean_s / best_s,
@@ -83,7 +97,7 @@ def _report_shares(shares: Sequence[float]) -> None:
             at_least=False,
         )
     )
-    report("spilling", f"{JOBS} jobs of {EACH_MB} MB in {LIMIT_MB} MB", figures)
+    return figures
 
 
 def _report_remote(turns: int) -> None:
@@ -138,10 +152,11 @@ def _limited_group(limit_mb: int = LIMIT_MB) -> Iterator[LimitedGroup]:
         yield made
 
 
-def _text(run: LimitedRun) -> str:
+def _texts(run: LimitedRun) -> tuple[str, str]:
+    """An epoch, and the part of it in which COMP waits for data."""
     if run.kills:
-        return f"{run.kills} killed"
-    return f"{run.epoch_s:.3f} s, {run.load_s:.3f} waiting"
+        return f"{run.kills} killed", ""
+    return f"{run.epoch_s:.3f} s", f"{run.load_s:.3f} s"
 
 
 if __name__ == "__main__":
