@@ -153,9 +153,10 @@ SCHEDULE_STEPS = {
     "reloading": "subtasks, grouping and reloading",
 }
 WHY_SCHEDULES = {
-    "subtasks": "Jobs of 8 to 16 s: all twelve start at once, which takes longer than where few "
-    "do, and starts take no turns.",
-    "grouping": "As above, and jobs that move start again.",
+    "subtasks": "All twelve jobs start at once, each start takes twice as long as where few do, "
+    "and messages have to wait for CPU time beside the COMP of another job on 0.2 CPUs.",
+    "grouping": "As above, and a job that moves starts again, for a fifth of the time that it "
+    "trains.",
     "reloading": "As above with twice as many moves; the load of the machine rose in this part.",
 }
 

@@ -81,6 +81,7 @@ class Running:
             none,
             np.array([each.outside_s for each in times]),
             local_s=(at_most - 1) * comm_s,
+            gap_s=np.array([each.gap_s for each in times]),
         )
 
 

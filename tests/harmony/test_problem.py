@@ -42,6 +42,20 @@ def test_comm_grows_with_the_machines_whose_servers_are_elsewhere() -> None:
     assert work_s.tolist() == [0.5 * 12.0 + 0.5 * 0.0]
 
 
+def test_the_gap_of_a_job_delays_its_group_if_nothing_takes_longer() -> None:
+    """COMP 3 + 1 and COMM 1 + 3 on four machines: 4 s; the second job alone: 1 + 3 and its gap."""
+    problem = GroupingProblem.of(PROFILES, 4)
+    both = Grouping((JobGroup((0, 1), 4),))
+    scores = []
+    for gap_s in (0.0, 1.0):
+        gaps = problem.costs._replace(gap_s=np.array([0.0, gap_s]))
+        scores.append(replace(problem, costs=gaps).score(both))
+    assert scores == pytest.approx([1.0, 4 / 5])
+    known = replace(problem, costs=gaps)
+    assert known.times(1, 4) == SubtaskTimes(1.0, 3.0, 0.0, 1.0)
+    assert known.part([1], 2).times(0, 2).gap_s == 1.0
+
+
 def test_idle_machines_count_as_not_used() -> None:
     problem = GroupingProblem.of(PROFILES, 8)
     grouping = Grouping((JobGroup((0, 1), 4),))

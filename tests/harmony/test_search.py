@@ -22,10 +22,12 @@ def small_problem(
     *,
     with_outside: bool = False,
     with_local: bool = False,
+    with_gaps: bool = False,
 ) -> GroupingProblem:
     shape = random_shape(seed, most_jobs, most_machines)
     chosen = {"with_constant": seed % 2 == 1, "with_memory": seed % 4 == 3}
-    return random_problem(seed, *shape, **chosen, with_outside=with_outside, with_local=with_local)
+    chosen |= {"with_outside": with_outside, "with_local": with_local, "with_gaps": with_gaps}
+    return random_problem(seed, *shape, **chosen)
 
 
 def gaps(groupings: list[Grouping], problems: list[GroupingProblem]) -> np.ndarray:
@@ -80,6 +82,22 @@ def test_comm_that_grows_with_machines_counts_in_both_searches() -> None:
         off = gaps([search(problem) for problem in drawn], drawn)
         assert off.min() > -1e-9
         assert np.quantile(off, 0.9) <= 0.01
+
+
+def test_gaps_count_in_both_searches() -> None:
+    drawn = [small_problem(seed, with_gaps=True) for seed in range(0, CASES, 10)]
+    for search in (best_grouping, heuristic_grouping):
+        off = gaps([search(problem) for problem in drawn], drawn)
+        assert off.min() > -1e-9
+        assert np.quantile(off, 0.9) <= 0.01
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_grouping_with_gaps_is_found_among_all(seed: int) -> None:
+    problem = small_problem(seed, most_jobs=5, most_machines=5, with_gaps=True)
+    if seed % 2:
+        problem = counting_work(problem)
+    assert problem.score(exact_grouping(problem)) == pytest.approx(best_score(problem))
 
 
 @pytest.mark.parametrize("seed", range(20))

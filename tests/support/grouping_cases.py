@@ -21,6 +21,7 @@ def random_problem(
     with_memory: bool = False,
     with_outside: bool = False,
     with_local: bool = False,
+    with_gaps: bool = False,
     balanced_machines: float | None = None,
 ) -> GroupingProblem:
     """`balanced_machines`: the DoP at which the median job computes as long as it communicates."""
@@ -35,6 +36,8 @@ def random_problem(
     costs = JobCosts(divided_s, constant_s, comm_s, memory_bytes, fixed_bytes, outside_s)
     if with_local:
         costs = costs._replace(local_s=0.9 * comm_s * rng.random(jobs))
+    if with_gaps:
+        costs = costs._replace(gap_s=comm_s * rng.random(jobs))
     limit = 32 * GIB if with_memory else float("inf")
     return GroupingProblem(costs, machines, limit, CPU_WEIGHT)
 

@@ -83,6 +83,7 @@ def first_rows(costs: JobCosts, size: int) -> JobCosts:
         costs.outside_s[:size],
         costs.work_s[:size],
         costs.local_s[:size],
+        costs.gap_s[:size],
     )
 
 

@@ -17,7 +17,6 @@ from motet.estimate.colocation.group_time import (
     SubtaskTimes,
     Utilisation,
     cluster_utilisation,
-    group_iteration_s,
     longest_term_s,
     utilisation_of,
 )
@@ -34,7 +33,7 @@ class JobCosts(NamedTuple):
     `memory_bytes`: of input, model and working memory, over all machines of the job's group;
     `fixed_bytes`: on each of its machines in addition, however many there are. `outside_s`: see
     SubtaskTimes. `work_s`: what an iteration is worth, the same on all numbers of machines; empty:
-    the use of CPU and network in eq. 4.3.
+    the use of CPU and network in eq. 4.3. `gap_s`: see SubtaskTimes; empty: no job has gaps.
     """
 
     divided_s: Floats
@@ -45,6 +44,7 @@ class JobCosts(NamedTuple):
     outside_s: Floats
     work_s: Floats = np.zeros(0)
     local_s: Floats = np.zeros(0)
+    gap_s: Floats = np.zeros(0)
 
     def rows(self, chosen: Sequence[int]) -> JobCosts:
         """The columns of some jobs, in this order."""
@@ -146,7 +146,8 @@ class GroupingProblem:
         """The seconds of an iteration of a job on this many machines."""
         costs = self.costs
         comp_s = float(costs.divided_s[job]) / machines + float(costs.constant_s[job])
-        return SubtaskTimes(comp_s, comm_on(costs, job, machines), float(costs.outside_s[job]))
+        outside_s, gap_s = float(costs.outside_s[job]), float(gap_of(costs, job))
+        return SubtaskTimes(comp_s, comm_on(costs, job, machines), outside_s, gap_s)
 
     def utilisation(self, grouping: Grouping) -> Utilisation:
         """U of the cluster (eq. 4.4); machines without a group are idle."""
@@ -168,13 +169,15 @@ class GroupingProblem:
         """Machines times the scalar use of a group, or its work per second: at most its machines.
 
         A group whose jobs have come to need more memory than its machines have would count more.
+        The gap of a job counts as if it delayed all jobs of the group: in truth only itself.
         """
         times = [self.times(job, group.machines) for job in group.jobs]
-        if not len(self.costs.work_s):
-            return group.machines * utilisation_of(times).scalar(self.cpu_weight)
-        group_s = group_iteration_s(times)
-        work_s = float(self.costs.work_s[list(group.jobs)].sum())
-        return min(work_s / group_s, float(group.machines)) if group_s else 0.0
+        work_s = sum(work_of(self.costs, job) for job in group.jobs)
+        longest_s = max((each.iteration_s for each in times), default=0.0)
+        sums = sum(each.cpu_s for each in times), sum(each.comm_s for each in times)
+        return float(
+            machine_worth(*sums, longest_s, group.machines, self.cpu_weight, float(work_s))
+        )
 
     def fits(self, grouping: Grouping) -> bool:
         """Whether all groups fit on the cluster and into the memory of their machines."""
@@ -201,6 +204,12 @@ def comms_on(costs: JobCosts, machines: Floats) -> Floats:
 
 
 @njit(cache=True)
+def gap_of(costs: JobCosts, row: int) -> float:
+    """Seconds of an iteration in which a job needs no token."""
+    return float(costs.gap_s[row]) if len(costs.gap_s) else 0.0
+
+
+@njit(cache=True)
 def machine_worth(
     cpu_sum_s: float,
     comm_sum_s: float,
@@ -209,7 +218,8 @@ def machine_worth(
     cpu_weight: float,
     work_s: float,
 ) -> float:
-    """Machines of a group times its scalar utilisation, from the three terms of eq. 4.1; or, with a
+    """Machines of a group times its scalar utilisation, from the three terms of eq. 4.1, the last
+    one with the gap of the job (`GroupingProblem.worth`); or, with a
     `work_s` above 0, its jobs' work per second. At most `machines`: see GroupingProblem.worth."""
     group_s = longest_term_s(cpu_sum_s, comm_sum_s, longest_s)
     used_s = machines * (cpu_weight * cpu_sum_s + (1 - cpu_weight) * comm_sum_s)

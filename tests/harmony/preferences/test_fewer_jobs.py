@@ -53,7 +53,14 @@ def test_without_tolerance_only_jobs_without_use_are_dropped() -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_each_dropped_job_is_the_one_that_lowers_the_use_least(seed: int) -> None:
-    problem = random_problem(seed, 12, 20, with_outside=seed % 2 == 1, with_local=seed % 3 == 0)
+    problem = random_problem(
+        seed,
+        12,
+        20,
+        with_outside=seed % 2 == 1,
+        with_local=seed % 3 == 0,
+        with_gaps=seed % 5 == 0,
+    )
     if seed % 4 > 1:
         problem = counting_work(problem)
     before = grouping_of_all(problem)

@@ -18,6 +18,7 @@ from motet.harmony.problem import (
     GroupingProblem,
     JobCosts,
     comm_on,
+    gap_of,
     grouping_of,
     machine_worth,
     work_of,
@@ -102,8 +103,9 @@ def _cheapest(
         cpu_sum += comp_s + costs.outside_s[row]
         comm_sum += comm_s
         done += work_of(costs, row)
-        second = max(second, min(longest, comp_s + comm_s))
-        longest = max(longest, comp_s + comm_s)
+        alone_s = comp_s + comm_s + gap_of(costs, row)
+        second = max(second, min(longest, alone_s))
+        longest = max(longest, alone_s)
     present = machine_worth(cpu_sum, comm_sum, longest, machines, cpu_weight, done)
     best, best_place = -np.inf, -1
     if kept.sum() == 1:
@@ -115,7 +117,7 @@ def _cheapest(
         without = machine_worth(
             cpu_sum - comp_s - costs.outside_s[row],
             comm_sum - comm_s,
-            second if comp_s + comm_s >= longest else longest,
+            second if comp_s + comm_s + gap_of(costs, row) >= longest else longest,
             machines,
             cpu_weight,
             done - work_of(costs, row),
