@@ -79,6 +79,8 @@ def test_jobs_that_are_not_measured_yet_are_told_apart() -> None:
         forecast=GroupForecast(34.0, 52.0, 0.97, 0.81, 2),
     )
     assert "an iteration of each of the 2 measured jobs in 34 s" in account(event, Rules())
+    one = replace(event, forecast=GroupForecast(34.0, 34.0, 0.4, 0.6, 1))
+    assert "predicted: an iteration of the only measured job in 34 s; CPU" in account(one, Rules())
 
 
 def test_use_and_its_absence_explain_a_wait() -> None:

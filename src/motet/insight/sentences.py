@@ -92,9 +92,14 @@ def _gain(each: StoryEvent) -> str:
     if each.forecast is not None:
         iteration_s, in_turn_s, cpu, network, count = each.forecast
         whose = "each" if count > each.others_total else f"each of the {count} measured jobs"
+        whose = "the only measured job" if count == 1 else whose
+        turns = (
+            f", one after the other in {_seconds(in_turn_s)} ({in_turn_s / iteration_s:.2f}x)"
+            if count > 1
+            else ""
+        )
         told = (
-            f"; predicted: an iteration of {whose} in {_seconds(iteration_s)}, one after the other "
-            f"in {_seconds(in_turn_s)} ({in_turn_s / iteration_s:.2f}x); CPU in use "
+            f"; predicted: an iteration of {whose} in {_seconds(iteration_s)}{turns}; CPU in use "
             f"{100 * cpu:.0f} %, network {100 * network:.0f} % of the time"
         )
     return f"{told}; {100 * each.on_disk:.0f} % of its input on disk" if each.on_disk else told

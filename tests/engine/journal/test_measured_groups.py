@@ -46,6 +46,16 @@ def test_an_iteration_that_was_measured_alone_is_what_it_is_compared_with() -> N
     assert (found.alone_s, found.is_alone_measured, found.work) == (9.0, True, 0.75)
 
 
+def test_the_use_of_a_job_alone_has_the_steps_that_were_measured_alone() -> None:
+    """COMM takes longer beside others: related to an iteration alone, it would exceed it."""
+    groups = MeasuredGroups()
+    groups.add(took(1, 1.0, 7.0, 10.0), ONE, frozenset({1}))
+    groups.add(took(1, 1.0, 7.0, 10.0), ONE, BOTH)
+    found = groups.add(took(1, 2.0, 26.0, 40.0), ONE, BOTH)
+    assert found is not None
+    assert (found.own_cpu, found.own_network) == (0.1, 0.7)
+
+
 def test_what_was_measured_alone_on_fewer_machines_does_not_count_on_more() -> None:
     groups = MeasuredGroups()
     groups.add(took(1, 6.0, 2.0, 9.0), ONE, frozenset({1}))

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from motet.domain.decision import GroupMeasurement
 from motet.domain.events import SubtasksMeasured
 from motet.domain.snapshot import Placement
+
+
+class _Alone(NamedTuple):
+    """Seconds of an iteration of a job that has its machines for itself."""
+
+    comp_s: float
+    comm_s: float
+    iteration_s: float
 
 
 @dataclass
@@ -30,9 +39,14 @@ class _Period:
         self.iteration_s += (iteration_s - self.iteration_s) / self.reports
 
     @property
-    def busy_s(self) -> float:
-        """An iteration without waiting."""
-        return self.comp_s + self.comm_s
+    def alone(self) -> _Alone:
+        """An iteration of a job that shares with nobody."""
+        return _Alone(self.comp_s, self.comm_s, self.iteration_s)
+
+    @property
+    def without_waits(self) -> _Alone:
+        """What an iteration would be alone, from its steps beside others."""
+        return _Alone(self.comp_s, self.comm_s, self.comp_s + self.comm_s)
 
 
 class MeasuredGroups:
@@ -44,14 +58,14 @@ class MeasuredGroups:
 
     def __init__(self) -> None:
         self._periods: dict[int, _Period] = {}
-        self._alone_s: dict[tuple[int, int], float] = {}
+        self._measured_alone: dict[tuple[int, int], _Alone] = {}
 
     def left(self, job: int) -> None:
         """The job has ended."""
         if self._periods.pop(job, None) is None:
             return
-        for known in [each for each in self._alone_s if each[0] == job]:
-            del self._alone_s[known]
+        for known in [each for each in self._measured_alone if each[0] == job]:
+            del self._measured_alone[known]
 
     def add(
         self, event: SubtasksMeasured, where: Placement, together: frozenset[int]
@@ -68,22 +82,22 @@ class MeasuredGroups:
             return None
         period.add(event.comp_s, event.comm_s, event.iteration_s)
         if len(together) == 1:
-            self._alone_s[event.job, event.machines] = period.iteration_s
+            self._measured_alone[event.job, event.machines] = period.alone
             return None
         return self._told(event.job, period) if _is_power_of_two(period.reports) else None
 
     def _told(self, job: int, period: _Period) -> GroupMeasurement:
-        alone_s = self._alone(job, period)
+        alone = self._alone(job, period)
         members = list(self._measured(period))
         return GroupMeasurement(
             period.iteration_s,
-            alone_s,
-            (job, len(period.where.machines)) in self._alone_s,
-            sum(self._alone(one, each) / each.iteration_s for one, each in members),
+            alone.iteration_s,
+            (job, len(period.where.machines)) in self._measured_alone,
+            sum(self._alone(one, each).iteration_s / each.iteration_s for one, each in members),
             sum(each.comp_s / each.iteration_s for _, each in members),
             sum(each.comm_s / each.iteration_s for _, each in members),
-            period.comp_s / alone_s,
-            period.comm_s / alone_s,
+            alone.comp_s / alone.iteration_s,
+            alone.comm_s / alone.iteration_s,
             len(members),
         )
 
@@ -94,9 +108,10 @@ class MeasuredGroups:
             if known is not None and known.reports and known.together == period.together:
                 yield job, known
 
-    def _alone(self, job: int, period: _Period) -> float:
-        """Seconds of an iteration of the job alone on the same number of machines."""
-        return self._alone_s.get((job, len(period.where.machines)), period.busy_s)
+    def _alone(self, job: int, period: _Period) -> _Alone:
+        """An iteration of the job alone on the same number of machines."""
+        key = job, len(period.where.machines)
+        return self._measured_alone.get(key, period.without_waits)
 
 
 def _is_power_of_two(count: int) -> bool:
