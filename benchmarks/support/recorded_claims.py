@@ -8,6 +8,7 @@ from support.claims import Claim, span
 from support.infiniswap_claims import INFINISWAP, infiniswap_claims
 from support.records import Record
 from support.schedule_outcomes import PAPER
+from support.spilling_page import COMPARED
 
 NAMES = (
     "cruise_testbed",
@@ -15,6 +16,7 @@ NAMES = (
     "harmony_testbed",
     "harmony_testbed_schedules",
     "harmony_grouping",
+    "spilling",
     "aggregator_trace",
     "aggregation_testbed",
     "aggregation_case",
@@ -41,6 +43,7 @@ def recorded_claims(records: Mapping[str, Record]) -> dict[str, Sequence[Claim]]
             records["harmony_testbed"],
             records["harmony_testbed_schedules"],
             records["harmony_grouping"],
+            records["spilling"],
         ),
         "[AutoPS](systems/autops.md)": _autops(
             records["aggregator_trace"],
@@ -109,7 +112,7 @@ def _cruise(testbed: Record, solver: Record) -> list[Claim]:
     ]
 
 
-def _harmony(testbed: Record, schedules: Record, grouping: Record) -> list[Claim]:
+def _harmony(testbed: Record, schedules: Record, grouping: Record, spilling: Record) -> list[Claim]:
     errors = testbed.ratios("error of the model for pairs")
     scheduled = grouping.ratios("8,000 jobs")
     return [
@@ -143,6 +146,12 @@ def _harmony(testbed: Record, schedules: Record, grouping: Record) -> list[Claim
             f"{span(scheduled, digits=2)} s, slowest of 5 instances",
             grouping.made["command"],
             "The search is compiled.",
+        ),
+        Claim(
+            "shares of input on disk by job: iterations 16 % shorter than with the best common one",
+            f"epochs {spilling.ratio(COMPARED):.2f} times as long, one run of each share",
+            spilling.made["command"],
+            "Our jobs are three equal ones, for which the best share is the same.",
         ),
     ]
 
