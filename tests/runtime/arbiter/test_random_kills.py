@@ -1,0 +1,102 @@
+"""Processes die at random moments while others take turns and new ones join."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from motet.runtime.arbiter.arbiter_gate import ArbiterGate
+from motet.runtime.arbiter.arbiter_process import ensure_arbiter
+from motet.runtime.core.subtask import SubtaskKind
+
+KILLS, PROCESSES = 40, 4
+MEMBER = """
+import fcntl
+import os
+import sys
+from pathlib import Path
+from motet.runtime.arbiter.arbiter_gate import ArbiterGate
+from motet.runtime.core.subtask import SubtaskKind
+
+folder = Path(sys.argv[1])
+# Opened before the connection to the arbiter: the kernel frees them first.
+cpu, *network = [os.open(folder / name, os.O_RDWR | os.O_CREAT) for name in ("cpu", "one", "two")]
+
+def taken(places):
+    for place in places:
+        try:
+            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return place
+        except BlockingIOError:
+            pass
+    sys.exit("more holders than tokens")
+
+gate, turns = ArbiterGate(folder / "arbiter"), 0
+while True:
+    gate.begin()
+    for kind, places in (
+        (SubtaskKind.PULL, network), (SubtaskKind.COMP, [cpu]), (SubtaskKind.PUSH, network)
+    ):
+        with gate.enter(kind):
+            place = taken(places)
+            sum(range(2000))
+            fcntl.flock(place, fcntl.LOCK_UN)
+    turns += 1
+    print(turns, flush=True)
+"""
+"""Holds a file for each token, and tells after each turn."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """With an arbiter that takes no token away; no process of a failed test remains."""
+    address = tmp_path / "arbiter"
+    ensure_arbiter(address, limit_s=1e6)
+    yield tmp_path
+    for each in psutil.process_iter():
+        with suppress(psutil.Error):
+            if {str(address), str(tmp_path)} & {*each.cmdline()}:
+                each.kill()
+
+
+def member(folder: Path) -> subprocess.Popen[str]:
+    """It has not begun to take turns yet."""
+    command = [sys.executable, "-c", MEMBER, str(folder)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def has_had_turns(process: subprocess.Popen[str], turns: int) -> bool:
+    """Waits for so many further ones."""
+    assert process.stdout is not None
+    return all(process.stdout.readline() for _ in range(turns))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_tokens_of_processes_that_die_at_any_moment_pass_on(folder: Path) -> None:
+    chance = random.Random(1)
+    members = [member(folder) for _ in range(PROCESSES)]
+    assert all(has_had_turns(each, 1) for each in members)
+    for _ in range(KILLS):
+        joining = member(folder)
+        victim = members.pop(chance.randrange(PROCESSES))
+        assert has_had_turns(victim, chance.randrange(1, 30))
+        victim.kill()
+        victim.wait()
+        members.append(joining)
+    assert all(has_had_turns(each, 3) for each in members)
+    assert [each.poll() for each in members] == [None] * PROCESSES
+    for each in members:
+        each.kill()
+        each.wait()
+    gate = ArbiterGate(folder / "arbiter")
+    for kind in (SubtaskKind.COMP, SubtaskKind.PUSH):
+        with gate.enter(kind):
+            pass
