@@ -123,5 +123,5 @@ def _cheapest(
             done - work_of(costs, row),
         )
         if without > best:
-            best, best_place = without, place
+            best, best_place = without, int(place)
     return present, best, best_place
