@@ -28,8 +28,8 @@ def section(record: Record, jobs: str) -> str:
 turns; seconds of an epoch, the mean over jobs and epochs after the first four. A share with which
 the kernel kills a job does not count. One run of each share, two of `auto`:""",
             table(["on disk", "epoch", "waiting for data"], _rows(record)),
-            f"""An epoch with `auto` takes {record.judged(COMPARED)}, as a part of one with the best
-share that is the same for all jobs; the paper: 0.84.""",
+            f"""An epoch with `auto`, as times of one with the best share that is the same for all
+jobs: {record.judged(COMPARED)}; the paper: 0.84.""",
         ]
     )
 

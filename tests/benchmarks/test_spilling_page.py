@@ -27,9 +27,9 @@ def test_each_share_is_a_row_and_the_comparison_a_sentence() -> None:
     assert "| share 0.9 | 0.800 s | 0.200 s |" in text
     assert "| share 0.6 | 1 killed |  |" in text
     assert COMPARED not in text
-    assert "takes 0.88, aim 1, as a part" in text
+    assert "jobs: 0.88, aim 1; the paper" in text
     assert "load 0.2 on 2 cores: 3 jobs" in text
 
 
 def test_an_aim_that_was_missed_is_told() -> None:
-    assert "takes 1.14, aim 1: missed, as a part" in section(record(1.14), "3 jobs")
+    assert "jobs: 1.14, aim 1: missed; the paper" in section(record(1.14), "3 jobs")
