@@ -25,7 +25,8 @@ class Reasons:
     now). `measure`, `bar` (one for all rows, or one for each): see `COMPARISONS`; other codes, and
     rows with a NaN, have neither. `usable_gpus`: if CPUs or memory do not suffice for the job, the
     number of free GPUs with enough of them on the same machine (UNKNOWN: they suffice; None:
-    UNKNOWN for all jobs).
+    UNKNOWN for all jobs). `until_us`: when what keeps the job back ends at the latest (NEVER_US:
+    not known, then the next decision may end the wait; None: NEVER_US for all jobs).
     """
 
     code: Ints
@@ -34,6 +35,13 @@ class Reasons:
     measure: Floats | None = None
     bar: Floats | float = float("nan")
     usable_gpus: Ints | None = None
+    until_us: Ints | None = None
+
+    def known_until(self, rows: Ints, until_us: int | Ints) -> Ints:
+        """A copy of `until_us` with this time, or one for each, of these rows."""
+        known = np.full_like(self.code, NEVER_US) if self.until_us is None else self.until_us.copy()
+        known[rows] = until_us
+        return known
 
 
 class Straggler(NamedTuple):

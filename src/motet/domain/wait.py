@@ -261,9 +261,9 @@ class Wait(IntEnum):
             cause=DelayCause.POLICY_ORDER,
             title="minimum runtime of others",
             sentence="{needs}, {free}: no job is preempted before it has run for min_runtime"
-            "{place}{running}{again}",
-            advice="nothing to do; an administrator can shorten it: motet policy set --set "
-            "min_runtime",
+            "{place}{running}{preemptible_later}",
+            advice="nothing to do; an administrator can shorten it: motet policy set P --set "
+            "min_runtime=S",
             blockers=BlockerRule.ALL_HOLDERS,
             is_timed=True,
         ),
@@ -275,9 +275,9 @@ class Wait(IntEnum):
             cause=DelayCause.POLICY_ORDER,
             title="others were preempted often",
             sentence="{needs}, {free}: no job is preempted more than preemptions_per_hour times "
-            "an hour{place}{running}{again}",
-            advice="nothing to do; an administrator can raise preemptions_per_hour: motet policy "
-            "set",
+            "an hour{place}{running}{preemptible_later}",
+            advice="nothing to do; an administrator can raise it: motet policy set P --set "
+            "preemptions_per_hour=N",
             blockers=BlockerRule.ALL_HOLDERS,
             is_timed=True,
         ),

@@ -211,6 +211,7 @@ PARTS: Mapping[str, Callable[[StoryEvent], str]] = {
     "holders": partial(_others_after, ": "),
     "again": partial(_timed, "; the policy decides again within "),
     "restart": partial(_timed, ": within "),
+    "preemptible_later": partial(_timed, ", which may be preempted after "),
     "anywhere_later": partial(_timed, "; after ", after=" it takes them anywhere"),
     "rhos": _rhos,
     "shares": _shares,

@@ -52,6 +52,11 @@ def test_a_decision_that_can_be_carried_out_has_no_problem(good: Any) -> None:
         (replace(GOOD, spill=np.array([0.0, 1.5, 0.0])), 1, "spill=1.5: give a part, 0 to 1"),
         (replace(GOOD, spill=np.array([0.0, 0.0, np.nan])), 2, "spill=nan: give a part, 0 to 1"),
         (replace(GOOD, reasons=()), -1, "reasons must be Reasons, not tuple"),
+        (
+            replace(GOOD, reasons=replace(GOOD.reasons, until_us=rows(1))),
+            -1,
+            "reasons.until_us has 1 rows for 3 jobs",
+        ),
         (replace(GOOD, gpus=np.ones(3)), -1, "gpus must be a NumPy array of whole numbers"),
         (replace(GOOD, workers=rows(1, 2)), -1, "workers has 2 rows for 3 jobs"),
         (replace(GOOD, recheck_at_us=0), -1, "recheck_at_us=0 is not after now_us=0"),

@@ -76,3 +76,17 @@ def test_nothing_starts_before_its_time_and_no_gpu_is_given_twice(
         assert not (jobs.held_gpus[early] > 0).any()
         assert (engine.state.room.gpus >= 0).all()
     assert (engine.state.jobs.held_gpus > 0).any()
+
+
+def test_between_the_rounds_of_a_policy_the_delay_stays_the_reason() -> None:
+    log = DecisionLog()
+    state = engine_of("tiresias-las").state
+    policy = make_policy(*find_policy("tiresias-las"), {"quantum_s": "0.00001"})
+    engine = Engine(policy, CountPlanner(), state, log)
+    engine.step(0, [submitted(0, 4)])
+    engine.step(10, [Finished(0), submitted(1, 3, 10), Delayed(1, 100)])
+    for now_us in range(11, 100, 3):
+        engine.step(now_us, [Tick()])
+    waits = [(entry.event, entry.until_us) for entry in log if entry.job == 1]
+    assert waits == [(Wait.RESTART_DELAYED.key, 100)]
+    assert [action.job for action in engine.step(100, [Tick()])] == [1]

@@ -20,9 +20,12 @@ from motet.engine.actions.preemption_limits import (
     Protection,
     without_early_preemptions,
 )
+from motet.engine.journal.decision_log import DecisionLog
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
 from motet.engine.state.cluster_state import ClusterState
 from motet.engine.step import Engine
+from motet.insight.log_events import story_event
+from motet.insight.waits import wait_sentence
 from motet.placement.planners import CountPlanner
 from policy_snapshots import snapshot
 
@@ -105,6 +108,21 @@ def test_a_job_that_was_preempted_lately_is_not_preempted_again() -> None:
     assert reasons(engine) == [Wait.RUNS, Wait.PREEMPTION_RATE]
     assert engine.recheck_at_us == 105
     assert preempted(step(engine, 105, [Tick()])) == [0]
+
+
+def test_a_wait_tells_the_end_of_the_protection_not_the_next_round_of_the_policy() -> None:
+    log = DecisionLog()
+    given = {"thresholds": "0.00001", "quantum_s": "0.00001"}
+    policy = make_policy(*find_policy("tiresias-las"), given)
+    state = ClusterState(ClusterSpec.of([6]), dict(policy.memory_columns), {}, Queues())
+    engine = Engine(policy, CountPlanner(), state, log, limits=PreemptionLimits(95))
+    step(engine, 0, [submitted(0, 6, 0)])
+    step(engine, 10, [submitted(1, 2, 10)])
+    assert engine.recheck_at_us == 20
+    waits = [(entry.event, entry.until_us) for entry in log if entry.job == 1]
+    assert waits == [(Wait.MIN_RUNTIME.key, 95)]
+    told = wait_sentence(story_event(list(log)[-1], str, ["m0"]))
+    assert told.endswith("; running: job 0 (6 GPUs), which may be preempted after 0 s")
 
 
 def test_what_fits_beside_a_kept_job_starts() -> None:

@@ -28,7 +28,7 @@ from motet.domain.events import (
     Tick,
 )
 from motet.domain.queues.queue_limits import QueueLimits, Queues, check_guarantees
-from motet.domain.units import FULL_SPEED
+from motet.domain.units import FULL_SPEED, NEVER_US
 from motet.domain.wait import FOR_GPUS, Wait
 from motet.engine.actions.preemption_limits import PreemptionLimits, Protection
 from motet.engine.actions.queue_limits import within_queue_limits
@@ -298,6 +298,9 @@ def test_a_guarantee_waits_for_jobs_that_may_not_be_preempted() -> None:
     cluster.step(1, job(1, 4, queue=1, now_us=1))
     assert (cluster.held, cluster.engine.recheck_at_us) == ({0: 8, 1: 0}, 10)
     assert "no job is preempted before it has run for min_runtime" in cluster.waits()[1]
+    until_us = cluster.decision.reasons.until_us
+    assert until_us is not None
+    assert until_us.tolist() == [NEVER_US, 10]
     cluster.step(10, Tick())
     assert cluster.held == {0: 0, 1: 4}
 

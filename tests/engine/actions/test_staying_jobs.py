@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from motet.domain.arrays import Ints
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Reasons, Straggler
 from motet.domain.snapshot import UNKNOWN, Placement
+from motet.domain.units import NEVER_US
 from motet.domain.wait import Wait
 from motet.engine.actions.staying_jobs import StayingJobs
 from policy_snapshots import snapshot
@@ -108,13 +110,16 @@ def test_jobs_that_stay_keep_their_gpus_and_come_last() -> None:
     assert (joined.workers, joined.group) == (None, None)
 
 
-def test_measures_and_bars_stay_with_their_jobs() -> None:
+def test_measures_bars_and_times_stay_with_their_jobs() -> None:
     found = staying({0: Placement((1,), (1,))})
     reasons = Reasons(column(1, 1), column(0, 0), column(0, 1), np.array([0.5, 2.5]), 1.5)
+    reasons = replace(reasons, until_us=column(7, 8))
     joined = found.joined(Decision(column(0, 0), reasons), found.hidden().jobs).reasons
     assert joined.measure is not None
     np.testing.assert_array_equal(joined.measure, [np.nan, 0.5, 2.5])
     assert joined.bar == 1.5
+    assert joined.until_us is not None
+    assert joined.until_us.tolist() == [NEVER_US, 7, 8]
 
 
 def test_an_elastic_job_stays_with_its_workers_and_servers() -> None:

@@ -14,7 +14,7 @@ from motet.domain.wait import WAITS, Wait
 from motet.engine.actions.roles import first_impossible, roles_of
 
 _LAST_CODE = int(max(Wait))
-_OPTIONAL = ("workers", "servers", "share", "group")
+_OPTIONAL = ("reasons.until_us", "workers", "servers", "share", "group")
 _KNOWN_CODES = f"0 (runs), {', '.join(f'{int(wait)} ({wait.reason.name})' for wait in WAITS)}"
 
 
@@ -66,6 +66,7 @@ def _wrong_columns(decision: Decision, shape: tuple[int, ...]) -> DecisionProble
         ("reasons.code", reasons.code),
         ("reasons.free_gpus", reasons.free_gpus),
         ("reasons.position", reasons.position),
+        ("reasons.until_us", reasons.until_us),
         ("workers", decision.workers),
         ("servers", decision.servers),
         ("share", decision.share),

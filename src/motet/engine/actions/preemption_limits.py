@@ -88,10 +88,11 @@ def without_early_preemptions(
     gpus[withdrawn], code[withdrawn] = 0, protection.code[last_kept]
     free_gpus = decision.reasons.free_gpus.copy()
     free_gpus[withdrawn] = room
+    until_us = decision.reasons.known_until(withdrawn, int(protection.until_us[last_kept]))
     limited = replace(
         decision,
         gpus=gpus,
-        reasons=replace(decision.reasons, code=code, free_gpus=free_gpus),
+        reasons=replace(decision.reasons, code=code, free_gpus=free_gpus, until_us=until_us),
         places=places,
         workers=_roles(decision.workers, jobs.held_workers, stays, withdrawn),
         servers=_roles(decision.servers, jobs.held_servers, stays, withdrawn),

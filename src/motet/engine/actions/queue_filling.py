@@ -26,7 +26,8 @@ class QueueFilling:
 
     `held`: GPUs by queue, of the admitted jobs. `free`: by row of a job that the policy left
     waiting behind jobs which limits refuse, the GPUs that are free at its turn.
-    `kept_until_us`: the first end of a protection that stands in the way of a job.
+    `kept_until_us`: the first end of a protection that stands in the way of a job;
+    `protected_until_us`: by row of a job that waits for such ends, the last one.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class QueueFilling:
         self.code: list[int] = decision.reasons.code.tolist()
         self.free: dict[int, int] = {}
         self.kept_until_us = NEVER_US
+        self.protected_until_us: dict[int, int] = {}
         self._protected: list[int] = []
 
     @property
@@ -321,6 +323,7 @@ class QueueFilling:
         self.kept_until_us = min(self.kept_until_us, *until_us)
         last = protected[until_us.index(max(until_us))]
         self.code[row] = int(self._protection.code[last])
+        self.protected_until_us[row] = max(until_us)
 
     def _admit(self, row: int, size: JobSize) -> None:
         self._room -= self._cost(row, size.gpus)

@@ -18,6 +18,7 @@ from motet.domain.arrays import Ints, read_only
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Reasons
 from motet.domain.snapshot import JOB_COLUMNS, UNKNOWN, JobTable, Placement, Snapshot
+from motet.domain.units import NEVER_US
 from motet.domain.wait import Wait
 from motet.engine.actions.roles import roles_of
 from motet.engine.state.partners import present_sets
@@ -144,6 +145,7 @@ class StayingJobs:
         position = self._with(reasons.position, UNKNOWN)
         position[self.rows] = after + np.arange(len(self.rows))
         measure, bar, usable = reasons.measure, reasons.bar, reasons.usable_gpus
+        until_us = reasons.until_us
         return Reasons(
             self._with(reasons.code, int(Wait.RUNS)),
             self._with(reasons.free_gpus, 0),
@@ -151,6 +153,7 @@ class StayingJobs:
             None if measure is None else self._with(measure, _NAN),
             self._with(bar, _NAN) if isinstance(bar, np.ndarray) and bar.shape else bar,
             None if usable is None else self._with(usable, UNKNOWN),
+            None if until_us is None else self._with(until_us, NEVER_US),
         )
 
     def _group(self, group: Ints | None) -> Ints | None:

@@ -58,7 +58,7 @@ def wait_entry(
     """`level`: the queue of the job in the policy."""
     row, job, gpus, code, free_gpus, before, blockers = wait
     jobs, reasons = snapshot.jobs, decision.reasons
-    until_us = decision.recheck_at_us if code in _TIMED else NEVER_US
+    until_us = _until_us(decision, row) if code in _TIMED else NEVER_US
     measure, bar = _comparison(reasons, row) if code in _COMPARED else (_NAN, _NAN)
     return LogEntry(
         now_us,
@@ -91,6 +91,12 @@ def _comparison(reasons: Reasons, row: int) -> tuple[float, float]:
     bars = np.broadcast_to(reasons.bar, reasons.measure.shape)
     measure, bar = float(reasons.measure[row]), float(bars[row])
     return (_NAN, _NAN) if isnan(measure) or isnan(bar) else (measure, bar)
+
+
+def _until_us(decision: Decision, row: int) -> int:
+    known_us = decision.reasons.until_us
+    until_us = NEVER_US if known_us is None else int(known_us[row])
+    return decision.recheck_at_us if until_us == NEVER_US else until_us
 
 
 def _usable(reasons: Reasons, row: int) -> int:

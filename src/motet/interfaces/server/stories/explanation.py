@@ -23,7 +23,6 @@ from motet.insight.waits import wait_sentence
 from motet.insight.wording import counted, in_slots, job_name, listed
 from motet.interfaces.server.stories.held_story import held_events, why_held
 from motet.interfaces.server.stories.outages import with_outages
-from motet.interfaces.server.stories.restart_delay import with_restart_delay
 from motet.interfaces.server.stories.true_ends import with_true_ends
 from motet.live.jobs.attempt import AttemptPhase, StopCause
 from motet.live.jobs.job import LiveJob
@@ -73,7 +72,7 @@ def explained(state: LiveState, number: int, now_us: int) -> JobStory:
 def _events(state: LiveState, job: LiveJob) -> list[StoryEvent]:
     """What was decided about a job, after the time in which it was held."""
     decided = [
-        _with_guarantee(state, job, with_restart_delay(event, job))
+        _with_guarantee(state, job, event)
         for event in (
             story_event(entry, str, _machines(state)) for entry in state.history.of(job.number)
         )
@@ -143,7 +142,7 @@ def why_waiting(state: LiveState, job: LiveJob, *, is_latest: bool = False) -> t
     if not is_wait(entries[-1]):
         return "", ""
     entry = state.history.wait_of(job.number) if is_latest else None
-    event = with_restart_delay(story_event(entry or entries[-1], str, _machines(state)), job)
+    event = story_event(entry or entries[-1], str, _machines(state))
     sentence = f"{wait_sentence(event)}{_ended_since(state, event)}"
     return _slots_name(wait_named(entries[-1].event).reason.name), in_slots(sentence)
 
