@@ -98,11 +98,11 @@ def test_jobs_that_never_start_are_named_with_the_reason() -> None:
     counts = ("jobs", "jobs_compared", "jobs_predicted", "jobs_assumed", "elastic_jobs")
     never = [
         {"title": "its queue is on hold", "jobs": 3, "first": ["4", "7"]},
-        {"title": "machines drained or gone", "jobs": 1, "first": ["9"]},
+        {"title": "machines drained, closed or gone", "jobs": 1, "first": ["9"]},
     ]
     report = compared(40, 40, 20, policy_changes=0, never_start=never)
     notes = [*replay_notes({**report, **dict.fromkeys(counts, 0), "restart_s": 1})]
     assert notes[-1] == (
         "jobs that never start in the replay, and count as unfinished: job 4, job 7 and 1 more "
-        "(its queue is on hold); job 9 (machines drained or gone)"
+        "(its queue is on hold); job 9 (machines drained, closed or gone)"
     )

@@ -352,11 +352,12 @@ class Wait(IntEnum):
         WaitReason(
             name="MachinesDrained",
             cause=DelayCause.FRAGMENTATION,
-            title="machines drained or gone",
+            title="machines drained, closed or gone",
             sentence="{needs}, {free} at its turn, and {drained}{place}",
             advice="drained machines take jobs again after motet machine resume, gone ones after "
-            "motet machine join on them; motet machine list shows which they are",
-            compares="GPUs of machines that are drained or gone; `bar`: of all machines",
+            "motet machine join on them; motet machine list shows which they are, motet doctor why "
+            "one is closed",
+            compares="GPUs of machines that are drained, closed or gone; `bar`: of all machines",
         ),
     )
 

@@ -188,11 +188,11 @@ def _fewer_jobs(each: StoryEvent) -> str:
 
 
 def _drained(each: StoryEvent) -> str:
-    """ "2 of 4 GPUs are on machines that are drained or gone"."""
+    """ "2 of 4 GPUs are on machines that are drained, closed or gone"."""
     if each.measure is None or each.bar is None:
-        return "others are on machines that are drained or gone"
+        return "others are on machines that are drained, closed or gone"
     are = "is on a machine that is" if each.measure == 1 else "are on machines that are"
-    return f"{each.measure:,.0f} of {gpus(round(each.bar))} {are} drained or gone"
+    return f"{each.measure:,.0f} of {gpus(round(each.bar))} {are} drained, closed or gone"
 
 
 PARTS: Mapping[str, Callable[[StoryEvent], str]] = {

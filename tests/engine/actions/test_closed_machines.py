@@ -1,4 +1,4 @@
-"""Jobs that wait because machines are drained or gone say so."""
+"""Jobs that wait because machines are drained, closed or gone say so."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def test_with_all_machines_drained_jobs_run_on_and_others_wait_for_the_machines(
     assert cluster.step(3, job(3, 1, SHORT_US)) == []
     assert cluster.codes() == {1: Wait.RUNS, 2: Wait.RUNS, 3: Wait.MACHINES_DRAINED}
     assert cluster.sentence(3).startswith(
-        "needs 1 GPU, none was free at its turn, and 4 of 4 GPUs are on machines that are drained "
-        "or gone"
+        "needs 1 GPU, none was free at its turn, and 4 of 4 GPUs are on machines that are drained, "
+        "closed or gone"
     )
 
 
@@ -96,8 +96,8 @@ def test_a_job_that_idle_gpus_of_a_drained_machine_would_suffice_for_names_the_d
         4: Wait.RUNS,
     }
     assert cluster.sentence(2) == (
-        "needs 3 GPUs, 1 was free at its turn, and 2 of 4 GPUs are on machines that are drained or "
-        "gone (place 1 in line)"
+        "needs 3 GPUs, 1 was free at its turn, and 2 of 4 GPUs are on machines that are drained, "
+        "closed or gone (place 1 in line)"
     )
     cluster.step(3, MachineCame(1))
     assert cluster.codes() == {1: Wait.RUNS, 2: Wait.TOO_FEW_GPUS, 3: Wait.RUNS, 4: Wait.RUNS}

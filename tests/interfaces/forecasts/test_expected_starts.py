@@ -109,7 +109,7 @@ def test_a_machine_that_is_gone_is_not_called_drained(begin: Begin) -> None:
     cluster.submit(processes=8, duration_s=100)
     futures = futures_of(cluster)
     futures._live.state.drains.of.clear()
-    assert futures.closed == "4 of 8 slots are on machines that are drained or gone"
+    assert futures.closed == "4 of 8 slots are on machines that are drained, closed or gone"
 
 
 @pytest.mark.parametrize("policy", [ChoosePolicy("best-effort"), RESTLESS])

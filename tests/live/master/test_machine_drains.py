@@ -74,7 +74,7 @@ def test_jobs_of_a_draining_machine_are_preempted_for_nobody(tmp_path: Path, pol
     larger = cluster.submit(processes=2, duration_s=3)
     reason, sentence = why_waiting(cluster.master.state, cluster.job(larger))
     assert reason == "MachinesDrained"
-    assert "4 of 4 slots are on machines that are drained or gone" in sentence
+    assert "4 of 4 slots are on machines that are drained, closed or gone" in sentence
     assert {each.job for each in taken_away(cluster)} == stops
     cluster.close()
 

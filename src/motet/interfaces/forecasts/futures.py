@@ -164,7 +164,7 @@ class PossibleFutures:
             return ""
         machines = "drained machines"
         if not drained.issuperset(self._start.state.closed_machines):
-            machines = "machines that are drained or gone"
+            machines = "machines that are drained, closed or gone"
         are = "is" if closed == 1 else "are"
         return f"{closed} of {self._start.cluster.gpu_count} slots {are} on {machines}"
 
