@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 from collections.abc import Iterator
@@ -207,6 +208,35 @@ def test_pages_below_a_root_path_link_to_each_other(proxied: LiveServer, prefix:
         back = {**cookie, "Referer": "https://head.example/motet/jobs?page=1"}
         done = browser.post(f"{base}/jobs/{job}/cancel", headers=back)
         assert (done.status_code, done.headers["location"]) == (303, "/motet/jobs?page=1")
+
+
+def test_forms_and_arrays_lead_to_pages_below_the_root_path(proxied: LiveServer) -> None:
+    address = ServerAddress.find(folder=proxied.folder)
+    host = {"Host": "head.example", "Origin": "https://head.example"}
+    with httpx.Client(
+        headers=host, base_url=address.url.removesuffix("/motet"), timeout=60
+    ) as browser:
+        form = {"token": address.token, "next": "/jobs"}
+        signed_in = browser.post("/motet/login", data=form).headers["set-cookie"]
+        browser.headers["Cookie"] = signed_in.partition(";")[0]
+        with LiveClient(address) as client:
+            array = client.submit({**JOB, "run": "true", "array": "0-1"})["id"]
+        led_to = [
+            browser.get(f"/motet/jobs/{array}"),
+            browser.post("/motet/whatif", data={"policy": "fifo", "period": "all jobs"}),
+            browser.post("/motet/whatif/1/stop"),
+            browser.post("/motet/whatif/1/delete"),
+        ]
+        page = browser.get("/motet/decisions").text
+        decision = re.findall(r'href="(/motet/decisions/[0-9]+)"', page)[0]
+        led_to.append(browser.post(f"{decision}/replay"))
+    assert [answer.headers.get("location", answer.text) for answer in led_to] == [
+        f"/motet/jobs?array={array}",
+        "/motet/whatif/1",
+        "/motet/whatif/1",
+        "/motet/whatif",
+        decision,
+    ]
 
 
 def test_a_page_of_the_same_name_without_tls_signs_nobody_in(proxied: LiveServer) -> None:

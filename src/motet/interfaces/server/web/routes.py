@@ -137,7 +137,7 @@ class WebPages:
             }
 
         if await self._read(lambda state: number in state.arrays):
-            return RedirectResponse(f"{self._pages.root_path}/jobs?array={number}", 303)
+            return RedirectResponse(f"/jobs?array={number}", 303)
         try:
             document = await self._read(read)
             is_usable = caller.may_use(document["job"]["user"])

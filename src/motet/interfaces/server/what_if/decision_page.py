@@ -73,7 +73,7 @@ class DecisionPage:
         self._again[time_us] = json.loads(answer)
         if len(self._again) > MOST_KEPT:
             self._again.popitem(last=False)
-        return RedirectResponse(f"{self._pages.root_path}/decisions/{time_us}", 303)
+        return RedirectResponse(f"/decisions/{time_us}", 303)
 
     async def _read(self, time_us: int) -> dict[str, Any] | None:
         return await asyncio.wrap_future(self._master.read(lambda state: _decision(state, time_us)))

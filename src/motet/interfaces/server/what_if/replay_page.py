@@ -72,7 +72,7 @@ class ReplayPages:
         except BadInput as error:
             return await self._form(request, caller, given, str(error), 422)
         note_target(request, f"replay {number}")
-        return RedirectResponse(f"{self._pages.root_path}/whatif/{number}", 303)
+        return RedirectResponse(f"/whatif/{number}", 303)
 
     async def show(self, request: Request, number: int, caller: RequestCaller) -> Response:
         """One replay: what it is doing, or its result; `with`: beside another one."""
@@ -103,9 +103,9 @@ class ReplayPages:
             return self._pages.error(request, 403, f"replay {number} belongs to {replay.user}")
         if verb == "stop":
             await self._runs.stop(number)
-            return RedirectResponse(f"{self._pages.root_path}/whatif/{number}", 303)
+            return RedirectResponse(f"/whatif/{number}", 303)
         await asyncio.to_thread(self._store.delete, number)
-        return RedirectResponse(f"{self._pages.root_path}/whatif", 303)
+        return RedirectResponse("/whatif", 303)
 
     async def _form(
         self,
