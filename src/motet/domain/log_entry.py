@@ -48,10 +48,10 @@ class LogEntry(NamedTuple):
     restores.
 
     Waits: `free_gpus` when the policy considered the job; `position`: number of waiting jobs before
-    it (UNKNOWN: no order); `until_us`: time of the policy's next own decision; `measure`, `bar`:
-    the values that the policy compared, NaN if it compared none; `usable_gpus`: if CPUs or memory
-    did not suffice, the free GPUs with enough of them (UNKNOWN: they sufficed); `job_queue`: the
-    name of the job's queue if its limits are the reason.
+    it (UNKNOWN: no order); `until_us`: when what keeps the job back ends, else time of the policy's
+    next own decision; `measure`, `bar`: the values that the policy compared, NaN if it compared
+    none; `usable_gpus`: if CPUs or memory did not suffice, the free GPUs with enough of them
+    (UNKNOWN: they sufficed); `job_queue`: the name of the job's queue if its limits are the reason.
 
     Elastic jobs: `team` from now on; `team_before` a resize, and in `exchange` the jobs that
     received GPUs from this job or released GPUs to it. `least_gpus`: the smallest number of GPUs

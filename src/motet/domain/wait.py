@@ -53,7 +53,8 @@ class WaitReason(ReasonWords):
 
     `cause`: the class of delay. `blockers`: which jobs block this one.
     `compares`: what `Reasons.measure` and `Reasons.bar` are; empty: the policy compares nothing.
-    `is_timed`: the wait may end when the policy decides again by itself, so the log has that time.
+    `is_timed`: the wait may end without an event, when the policy decides again by itself or what
+    keeps the job back ends, so the log has that time.
     """
 
     cause: DelayCause

@@ -34,8 +34,8 @@ class StoryEvent:
     considered the job, `place` among the waiting jobs, from 1; `last_place`: of a wait in which it
     changed. `machines`: GPUs by machine, of the new placement or the previous one. `others`: of a
     wait its blockers, of a preemption the jobs that got the GPUs, otherwise the job that shares
-    them; the first of `others_total`. `queue`: the policy's own, from 1. `until_us`: time of the
-    policy's next decision. `overhead_us`: time in checkpoints and restores of a finished job.
+    them; the first of `others_total`. `queue`: the policy's own, from 1. `until_us`: see
+    `LogEntry`. `overhead_us`: time in checkpoints and restores of a finished job.
     `measure`, `bar`: of a wait, the compared quantity and its value for the last chosen job.
     `left`: the machine that the job left because computing took `times_as_long` there. `job_queue`:
     of a wait for limits of the job's queue, its name. `forecast`, `measured`: of the jobs on the
