@@ -243,6 +243,21 @@ def test_a_join_that_an_aggregator_refuses_as_too_late_is_put_off() -> None:
     assert pool.controller.state.jobs[job].schedule.first_step(1) > 42
 
 
+def test_a_late_join_is_put_off_also_if_the_end_of_its_step_is_measured_first() -> None:
+    pool = world()
+    job = pool.place("a", 100 * MS, 10 * MS)
+    pool.handle(WorkerJoined(join("a", rank=1), "00"))
+    (home,) = pool.controller.state.jobs[job].live_homes
+    told = [each for each in pool.pending.values() if isinstance(each, SetWorkersOn)]
+    (late,) = [each for each in told if each.aggregator == home]
+    del pool.pending[late.operation]
+    pool.measure(job, 50, 100 * MS, 10 * MS)
+    pool.handle(OperationFailed(late.operation, "step 42 has been applied"))
+    pool.tick(2.0)
+    pool.settle()
+    assert pool.controller.state.jobs[job].schedule.first_step(1) > 50
+
+
 def test_a_lost_worker_is_not_waited_for_in_the_step_that_is_not_complete() -> None:
     pool = world()
     job = pool.place("a", 100 * MS, 10 * MS, workers=2)

@@ -240,8 +240,14 @@ class PoolController:
                 job.measured[event.aggregator] = measurement
                 endpoints = measurement.lost_replicas
                 note_lost_replicas(self.state, job, event.aggregator, endpoints)
-                job.schedule = job.schedule.since(job.steps[0] + 1)
+                self._forget_ended_sets(job)
                 plan_measured_job(self.state, job)
+
+    def _forget_ended_sets(self, job: PoolJob) -> None:
+        """Not while an Aggregator may refuse a set because the step has ended: the workers of that
+        step are those of the set before."""
+        if all(self.state.is_ready(each, job.number) for each in job.live_homes):
+            job.schedule = job.schedule.since(job.steps[0] + 1)
 
     # -- time ------------------------------------------------------------------------------------
 
