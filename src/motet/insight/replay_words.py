@@ -124,6 +124,12 @@ def replay_notes(report: Mapping[str, Any]) -> Iterator[str]:
         )
     if report["elastic_jobs"]:
         yield f"{counted(report['elastic_jobs'], 'elastic training')}: replayed with a fixed size"
+    if commands := report.get("elastic_commands"):
+        yield (
+            f"{counted(commands, 'elastic command')}: replayed with all processes, for as long as "
+            "with those that they had, since commands report no speeds; where they had fewer, "
+            "these times are too long"
+        )
     yield from _notes_on_sizes(report, other)
     if report["policy_changes"]:
         yield _note_on_changes(report)

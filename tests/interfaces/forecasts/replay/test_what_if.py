@@ -230,6 +230,21 @@ def test_held_jobs_and_those_of_arrays_arrive_when_they_were_released() -> None:
     assert completions(report, "in_force_jct_s") == measured
 
 
+def test_elastic_commands_are_replayed_with_all_processes_and_the_report_says_so() -> None:
+    """It runs with two processes beside the first job, and would have all four at first."""
+    elastic = {"name": "line", "run": "true", "workdir": "/", "processes": 4, "min_processes": 1}
+    others: list[tuple[int, Input]] = [(at(1), Submit(job_spec(elastic), "ann"))]
+    cluster = ClusterDeclared(("m0",), (4,))
+    needed_us = {1: 10 * SECOND_US, 2: 5 * SECOND_US}
+    report = asked([(0, 0, 2)], "fair", "fifo", others, cluster=cluster, needed_us=needed_us)
+    assert report["elastic_commands"] == 1
+    assert completions(report, "measured_jct_s") == [10, 5]
+    assert completions(report, "jct_s") == [10, 9 + 5]
+    assert any(
+        "1 elastic command: replayed with all processes" in it for it in replay_notes(report)
+    )
+
+
 def test_jobs_that_have_not_ended_are_replayed_with_predicted_remainders_and_counted() -> None:
     rows = [(second, 10, 6) for second in range(8)] + [(8, 10, 6), (9, 10, 6)]
     report = asked(rows, "fifo", "fifo", until_s=85)

@@ -19,6 +19,7 @@ from motet.interfaces.forecasts.replayed_period import PolicyInForce, ReplayedPe
 from motet.interfaces.forecasts.sizes.sized_trainings import SizedTrainings
 from motet.live.jobs.attempt import StopCause
 from motet.live.jobs.job import LiveJob
+from motet.live.jobs.job_spec import CommandSpec
 from motet.live.jobs.job_state import JobState
 from motet.live.master.state import LiveState
 from motet.sim.metrics.summary import Distribution
@@ -98,9 +99,9 @@ def _is_open(job: LiveJob) -> bool:
 
 
 def _sized_counts(jobs: Sequence[LiveJob], sized: SizedTrainings, after: Outcome) -> dict[str, int]:
-    """`elastic_jobs`: of a fixed size. `resized_jobs`, `machine_jobs`: of the others, those of
-    workers and servers, and those on machines. `estimated_jobs`: that run with a size at which
-    they were not measured."""
+    """`elastic_jobs`: trainings of a fixed size. `elastic_commands`: all of a fixed size.
+    `resized_jobs`, `machine_jobs`: of the other trainings, those of workers and servers, and those
+    on machines. `estimated_jobs`: that run with a size at which they were not measured."""
     resized = [job for job in jobs if job.number in sized.jobs]
     places = dict(enumerate(jobs))
     trained = after.trained
@@ -114,6 +115,9 @@ def _sized_counts(jobs: Sequence[LiveJob], sized: SizedTrainings, after: Outcome
     }
     return {
         "elastic_jobs": sum(job.number in sized.fixed for job in jobs),
+        "elastic_commands": sum(
+            isinstance(job.spec, CommandSpec) and job.spec.is_elastic for job in jobs
+        ),
         "resized_jobs": sum(not job.spec.is_by_machine for job in resized),
         "proposals": sized.proposals,
         "machine_jobs": sum(job.spec.is_by_machine for job in resized),
