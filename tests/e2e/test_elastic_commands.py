@@ -35,7 +35,7 @@ class ElasticTraining:
         self.folder = folder
         folder.mkdir()
         spec = pool_job("elastic_torch_program.py", folder, 4)
-        elastic = {"min_processes": 1, "aggregation": {"servers": 1}}
+        elastic = {"min_processes": 1, "aggregation": {"servers": 1}, "duration_s": 900}
         self.job: str = client.submit({**spec, **elastic})["id"]
 
     def worker(self, rank: int) -> tuple[int, int]:
@@ -53,11 +53,21 @@ class ElasticTraining:
         """Whether a worker left between two steps."""
         return (self.folder / f"left-{rank}").exists()
 
+    def left_after(self, rank: int) -> int:
+        """The steps of the model when a worker left."""
+        return int((self.folder / f"left-{rank}").read_text())
+
+    def began_with(self, attempt: int) -> int:
+        """The steps that the model had done before an attempt; waits for its first worker."""
+        path = self.folder / f"began-{attempt}"
+        wait_until(path.exists)
+        return int(path.read_text())
+
 
 def other_job(client: LiveClient) -> str:
     """A job that needs two slots until it is cancelled."""
     values = {"name": "other", "run": "sleep 600", "processes": 2, "workdir": "/"}
-    job: str = client.submit(values)["id"]
+    job: str = client.submit({**values, "duration_s": 60})["id"]
     return job
 
 
@@ -87,6 +97,31 @@ def test_workers_leave_and_join_while_the_others_train(server: LiveServer, tmp_p
         assert ended(client, training.job)["state"] == "SUCCEEDED"
         assert sizes(client, training.job) == [(4, "resized"), (2, "resized"), (4, None)]
     values = [torch.load(training.folder / f"values-{rank}.pt") for rank in (*stayed, 4, 5)]
+    for found in values[1:]:
+        torch.testing.assert_close(found, values[0], rtol=0, atol=0)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("policy", ["srtf", "tiresias-las"])
+def test_a_preempted_training_goes_on_with_the_steps_of_its_checkpoint(
+    tmp_path: Path, policy: str
+) -> None:
+    """These policies resize no job: all workers leave and come back."""
+    options = ("--cluster", "2x2", "--policy", policy, "--aggregators", "4")
+    options += ("--set", "thresholds=8", "--set", "quantum_s=1") if policy != "srtf" else ()
+    with running_server(tmp_path / "state", *options) as server:
+        client = LiveClient(ServerAddress.find(folder=server.folder))
+        training = ElasticTraining(client, tmp_path / "job")
+        training.trains(0, 1, 2, 3)
+        other = other_job(client)
+        wait_until(lambda: client.job(other)["state"] == "RUNNING")
+        done = training.left_after(0)
+        client.change(other, "cancel")
+        assert training.began_with(2) == done > 0
+        training.trains(0, 1, 2, 3)
+        (training.folder / "end").touch()
+        assert ended(client, training.job)["state"] == "SUCCEEDED"
+    values = [torch.load(training.folder / f"values-{rank}.pt") for rank in range(4)]
     for found in values[1:]:
         torch.testing.assert_close(found, values[0], rtol=0, atol=0)
 

@@ -73,8 +73,8 @@ class _Job:
                 self._update(at, tensor, groups)
             self.version += 1
 
-    def load(self, values: Sequence[Any], states: Sequence[Mapping[str, Any]]) -> None:
-        for index, (value, state) in enumerate(zip(values, states, strict=True)):
+    def load(self, values: Sequence[Any], states: Sequence[Mapping[str, Any]], first: int) -> None:
+        for index, (value, state) in enumerate(zip(values, states, strict=True), first):
             self.values[index].data = tensor_of(value)
             self.optimizers[index] = self._optimizer(index)
             if state and self.optimizers[index]:
@@ -284,8 +284,9 @@ class ReferenceAgent:
         self,
         values: Sequence[NDArray[Any]],
         state: Sequence[Mapping[str, NDArray[np.generic]]],
+        first: int = 0,
     ) -> None:
-        self._gather("load", ([*values], [*state]))
+        self._gather("load", ([*values], [*state], first))
 
     def broadcast(
         self, arrays: Sequence[NDArray[Any]], fill: Callable[[], None] | None = None

@@ -20,6 +20,8 @@ from torch_workers import Worker
 
 State = dict[str, torch.Tensor]
 MOMENTUM = {"lr": 0.1, "momentum": 0.9}
+MANY_STEPS = (1 << 30) + 5
+"""More than float32 counts exactly."""
 
 
 @contextmanager
@@ -308,6 +310,22 @@ def shrinks_weights(worker: Worker, how: str) -> tuple[State, str]:
             optimizer.zero_grad()
             shrink_weights(model, optimizer)
         return state_of(model), attachment.mode if attachment else ""
+
+
+def continued_steps(worker: Worker, mode: str) -> list[int]:
+    """The steps of the model at first and after each of five; rank 0 has a checkpoint."""
+    model = mlp(worker)
+    optimizer = torch.optim.SGD(model.parameters(), **MOMENTUM)
+    done = 7 if worker.rank else MANY_STEPS
+    service = worker.service()
+    with attach(model, optimizer, service=service, mode=mode, steps_done=done) as attachment:  # type: ignore[arg-type]
+        found = [attachment.steps_done]
+        for inputs, targets in islice(batches("mlp", worker.rank, worker.workers), 5):
+            cross_entropy(model(inputs), targets).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            found.append(attachment.steps_done)
+    return found
 
 
 def came_back(worker: Worker, mode: str) -> tuple[list[float], State] | str:

@@ -111,6 +111,14 @@ def test_parameters_that_change_between_steps_keep_the_optimizer_in_the_workers(
     assert [mode for _, mode in attached] == ["averaged"] * 2
 
 
+@pytest.mark.parametrize("how", MODES)
+def test_steps_go_on_from_those_of_the_checkpoint_of_rank_0(
+    pair: WorkerProcesses, how: str
+) -> None:
+    first = torch_cases.MANY_STEPS
+    assert pair.run(torch_cases.continued_steps, how) == [list(range(first, first + 6))] * 2
+
+
 @pytest.mark.parametrize("how", ["auto", "aggregators"])
 def test_a_worker_that_comes_back_goes_on_with_the_job(pair: WorkerProcesses, how: str) -> None:
     expected = pair.run(torch_cases.alone)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, NoReturn, Self, TypeAlias
 
 import torch
 
@@ -17,7 +19,7 @@ from motet.domain.errors import BadInput, MotetError
 from motet.torch.averaged_gradients import AveragedGradients
 from motet.torch.buffers import broadcast_buffers, broadcast_parameters
 from motet.torch.discovery import service_of_environment
-from motet.torch.flags import Flags
+from motet.torch.flags import Flags, OptimizerPlace
 from motet.torch.gradient_watch import GradientWatch
 from motet.torch.optimizer_options import group_options, optimizer_kind
 from motet.torch.own_hook import OwnHook
@@ -25,6 +27,8 @@ from motet.torch.refusals import refuse_overlap, refuse_what_cannot_work
 from motet.torch.remote_optimizer import RemoteOptimizer
 from motet.torch.slots import Slot, slots_of
 from motet.torch.staging.host_memory import HostMemory
+
+_LOG = logging.getLogger(__name__)
 
 Optimizers: TypeAlias = torch.optim.Optimizer | Sequence[torch.optim.Optimizer]
 _MARK = "_is_attached_to_motet"
@@ -36,6 +40,7 @@ def attach(
     *,
     service: GradientService | None = None,
     mode: Literal["auto", "averaged", "aggregators"] = "auto",
+    steps_done: int = 0,
     loss_limit: float | None = None,
     overlap: bool = False,
     compression: Literal["bfloat16"] | None = None,
@@ -49,8 +54,10 @@ def attach(
     optimizer steps in each worker. "aggregators": the optimizer runs on the Aggregators, workers
     keep no state of it; gradients cannot be changed (clipped) before `step`. "auto": the first;
     the second from the fourth step on if the first steps change no gradients and the optimizer is
-    one of SGD, Adam, AdamW.
+    one of SGD, Adam, AdamW. A worker that joins the job before that waits for it, and is refused if
+    the optimizer stays in the workers.
 
+    `steps_done`: of the model before, as its checkpoint tells; rank 0's count.
     `loss_limit`: the share of its speed that the job must not lose to others of the pool; None: as
     its job file, its queue or the pool says. Only without `service`.
     `overlap`: while the optimizer runs on the Aggregators, `step()` returns before the new values
@@ -67,18 +74,45 @@ def attach(
         refuse_overlap(model, mode)
     if any(getattr(each, _MARK, False) for each in optimizers):
         raise BadInput("the optimizer is attached already; close that attachment first")
+    if steps_done < 0:
+        raise BadInput(f"steps_done is {steps_done}; it must be 0 or more")
+    options = AttachOptions(mode, steps_done, overlap, is_compressed=compression is not None)
     if service is None:
-        service = service_of_environment(loss_limit=loss_limit)
-    elif loss_limit is not None:
+        return _attached_to_pool(model, optimizers, options, loss_limit)
+    if loss_limit is not None:
         raise BadInput("loss_limit: of the environment's pool; leave out service, or loss_limit")
-    return Attachment(
-        model,
-        optimizers,
-        service,
-        mode,
-        overlap=overlap,
-        is_compressed=compression is not None,
-    )
+    return Attachment(model, optimizers, service, options)
+
+
+def _attached_to_pool(
+    model: torch.nn.Module,
+    optimizers: Sequence[torch.optim.Optimizer],
+    options: AttachOptions,
+    loss_limit: float | None,
+) -> Attachment:
+    """A worker that came too early leaves before its first step. pMaster lets it join again some
+    steps later."""
+    while True:
+        service = service_of_environment(loss_limit=loss_limit)
+        try:
+            return Attachment(model, optimizers, service, options)
+        except PlaceUndecided as error:
+            _LOG.info("rank %d: %s; it joins some steps later", service.rank, error)
+            service.close()
+
+
+class PlaceUndecided(MotetError):
+    """A worker joins before its job has found out where the optimizer runs."""
+
+
+@dataclass(frozen=True)
+class AttachOptions:
+    """As `attach` is told."""
+
+    mode: str = "auto"
+    steps_done: int = 0
+    overlap: bool = False
+    is_compressed: bool = False
 
 
 class Attachment:
@@ -89,23 +123,21 @@ class Attachment:
         model: torch.nn.Module,
         optimizers: Sequence[torch.optim.Optimizer],
         service: GradientService,
-        mode: str,
-        *,
-        overlap: bool = False,
-        is_compressed: bool = False,
+        options: AttachOptions,
     ) -> None:
         """Use `attach`."""
-        self._overlap = overlap
+        self._overlap = options.overlap
         self.service = service
         self._model, self._optimizers = model, optimizers
         self._slots = slots_of(model, optimizers, HostMemory(service))
-        for slot in self._slots if is_compressed else ():
+        for slot in self._slots if options.is_compressed else ():
             slot.compress()
         self._flags = Flags(len(self._slots))
         self._gradients = Lock()
         can_hand_over = len(optimizers) == 1 and optimizer_kind(optimizers[0]) != "none"
-        self._is_remote_possible = can_hand_over and mode != "averaged"
-        self._flags.value[:] = mode == "aggregators"
+        self._is_remote_possible = can_hand_over and options.mode != "averaged"
+        self._flags.place = self._first_place(options.mode)
+        self._flags.earlier_steps = options.steps_done
         self._initialise()
         self._phase: AveragedGradients | RemoteOptimizer = self._first_phase()
         self._removals = [*self._parameter_hooks(), *self._model_hooks()]
@@ -120,9 +152,10 @@ class Attachment:
 
     @property
     def steps_done(self) -> int:
-        """Steps of the job since its first worker attached; a worker that joins later begins with
-        those of the others."""
-        return self.service.steps_done
+        """Steps of the model: those of `attach`, and those of the job since then, also in a worker
+        that joins later. While the optimizer runs in the workers, each `backward` that sends
+        gradients is a step."""
+        return self._flags.earlier_steps + self.service.steps_done
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -174,20 +207,34 @@ class Attachment:
         version = self.service.initialise(tensors, spec, [*values, self._flags.value])
         for slot in self._slots:
             slot.value_came()
-        if version and self._flags.is_on_aggregators:
+        if version and self._flags.place is OptimizerPlace.AGGREGATORS:
             self._optimizers[0].state.clear()
             return
         if version:
-            raise MotetError(
-                f"the job has done {version} steps with the optimizer in its workers, which have "
-                "the parameters; a worker can join while the optimizer runs on the Aggregators: "
-                "attach with mode='aggregators' in all workers"
-            )
+            self._refuse_to_join(version)
+        if kind == "none":
+            self.service.broadcast([self._flags.value])
         broadcast_parameters(self.service, self._model)
         broadcast_buffers(self.service, self._model)
 
+    def _first_place(self, mode: str) -> OptimizerPlace:
+        if mode == "aggregators":
+            return OptimizerPlace.AGGREGATORS
+        return OptimizerPlace.UNDECIDED if self._is_remote_possible else OptimizerPlace.WORKERS
+
+    def _refuse_to_join(self, version: int) -> NoReturn:
+        if self._flags.place is OptimizerPlace.UNDECIDED:
+            raise PlaceUndecided(
+                f"after {version} steps the job has not found out yet where its optimizer runs"
+            )
+        raise MotetError(
+            f"the job has done {version} steps with the optimizer in its workers, which have "
+            "the parameters; a worker can join while the optimizer runs on the Aggregators: "
+            "attach with mode='aggregators' in all workers"
+        )
+
     def _first_phase(self) -> AveragedGradients | RemoteOptimizer:
-        if self._flags.is_on_aggregators:
+        if self._flags.place is OptimizerPlace.AGGREGATORS:
             return self._remote()
         for slot in self._slots:
             slot.forget_value()

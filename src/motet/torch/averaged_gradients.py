@@ -8,7 +8,7 @@ import torch
 
 from motet.aggregation.agent.gradient_service import GradientService, Pending
 from motet.aggregation.wire.tensor_spec import GroupOptions
-from motet.torch.flags import Flags
+from motet.torch.flags import Flags, OptimizerPlace
 from motet.torch.gradient_watch import CLEAN_STEPS, GradientWatch
 from motet.torch.overlap.outgoing_gradients import OutgoingGradients
 from motet.torch.patience import wait_for
@@ -112,6 +112,12 @@ class AveragedGradients:
             return
         if self._flags.is_any_changing:
             self._watch = None
+            self._stay()
             return
         self._watch.gradients_are(numbers)
         self.is_handover_agreed = self._watch.steps >= CLEAN_STEPS
+
+    def _stay(self) -> None:
+        """Let workers that join know that the optimizer stays here. In all workers."""
+        self._flags.place = OptimizerPlace.WORKERS
+        self._service.load([self._flags.value], [{}], self._flags.number)

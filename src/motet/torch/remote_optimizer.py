@@ -9,7 +9,7 @@ import torch
 
 from motet.aggregation.agent.gradient_service import GradientService
 from motet.domain.errors import MotetError
-from motet.torch.flags import Flags
+from motet.torch.flags import Flags, OptimizerPlace
 from motet.torch.optimizer_options import arrays_of_state, group_options, state_of_arrays
 from motet.torch.overlap.incoming_values import IncomingValues
 from motet.torch.overlap.outgoing_gradients import OutgoingGradients
@@ -112,7 +112,7 @@ class RemoteOptimizer:
         self._values.settle()
         self.fetch_state()
         self._is_state_local = self._is_value_local = False
-        self._flags.value[:] = 1
+        self._flags.place = OptimizerPlace.AGGREGATORS
         values = [slot.current_value() for slot in self._slots]
         states = [arrays_of_state(self._optimizer.state.get(s.parameter, {})) for s in self._slots]
         self._service.load([*values, self._flags.value], [*states, {}])

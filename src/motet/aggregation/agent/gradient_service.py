@@ -98,8 +98,10 @@ class GradientService(Protocol):
         self,
         values: Sequence[NDArray[Any]],
         state: Sequence[Mapping[str, NDArray[np.generic]]],
+        first: int = 0,
     ) -> None:
-        """Replace all tensors and their state by rank 0's. All workers call it between steps."""
+        """Replace tensors, from number `first` on, and their state by rank 0's. All workers call it
+        between steps."""
         ...
 
     def broadcast(

@@ -109,13 +109,14 @@ class NumpyAgent:
         self,
         values: Sequence[NDArray[Any]],
         state: Sequence[Mapping[str, NDArray[np.generic]]],
+        first: int = 0,
     ) -> None:
         """See GradientService."""
         self.flush()
         self._settle_pulls()
         self.broadcast([])
         if self.rank == 0:
-            for number, (value, own) in enumerate(zip(values, state, strict=True)):
+            for number, (value, own) in enumerate(zip(values, state, strict=True), first):
                 image = TensorImage(number, self._step - 1, value, own)
                 message = Message(*encode_images([image]))
                 self._ask(_fixed(AggregatorRequest.LOAD_STATE, number, message))
