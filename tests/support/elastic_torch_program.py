@@ -3,10 +3,10 @@
     python elastic_torch_program.py FOLDER
 
 It writes its pid and the steps of the model into FOLDER/worker-RANK after each step. Once
-FOLDER/end is there, rank 0 writes the step to end after. A worker that trains until then saves its parameters
-as FOLDER/values-RANK.pt, one that has to leave writes FOLDER/left-RANK after its last step. Rank 0
-saves a checkpoint then, from which the next attempt goes on; what an attempt begins with is in
-FOLDER/began-ATTEMPT.
+FOLDER/end is there, rank 0 writes the step to end after. A worker that trains until then saves its
+parameters as FOLDER/values-RANK.pt, one that has to leave writes FOLDER/left-RANK after its last
+step. Rank 0 saves a checkpoint then, from which the next attempt goes on; what an attempt begins
+with is in FOLDER/began-ATTEMPT.
 """
 
 from __future__ import annotations
