@@ -64,6 +64,15 @@ def document(tmp_path: Path) -> Iterator[dict[str, Any]]:
     cluster.close()
 
 
+def test_a_replaced_lender_keeps_its_place_among_the_machines(tmp_path: Path) -> None:
+    """It has a larger number than those that were started before it."""
+    cluster = ScriptedCluster(tmp_path)
+    lenders = (LenderStatus(1, "m1", VIEW, ""), LenderStatus(2, "m0", VIEW, ""))
+    found = memory_document(MemoryStatus(lenders, {}), OPTIONS, cluster.master.state)
+    assert [each["machine"] for each in found["lenders"]] == ["m0", "m1"]
+    cluster.close()
+
+
 def test_lenders_name_the_jobs_that_have_their_slabs(document: dict[str, Any]) -> None:
     first, second = document["lenders"]
     assert (first["machine"], first["is_running"], first["job_ids"]) == ("m0", True, ["1"])

@@ -18,12 +18,16 @@ _SIZES = ("total_bytes", "used_bytes", "requested_bytes", "head_room_bytes")
 def memory_document(
     status: MemoryStatus, options: LendingOptions, state: LiveState
 ) -> dict[str, Any]:
-    """Lenders and the jobs that borrow. `most_bytes`: of each machine; None: all that is idle."""
+    """Lenders in the order of the machines, and the jobs that borrow. `most_bytes`: of each
+    machine; None: all that is idle."""
+    names = () if state.cluster is None else state.cluster.names
+    place_of = {name: place for place, name in enumerate(names)}
+    lenders = sorted(status.lenders, key=lambda it: place_of.get(it.machine, len(names)))
     return {
         "slab_bytes": options.slab,
         "most_bytes": options.most,
         "quota_bytes": options.quota,
-        "lenders": [_lender_document(each, status) for each in status.lenders],
+        "lenders": [_lender_document(each, status) for each in lenders],
         "jobs": _job_documents(status, options.slab, state),
     }
 
