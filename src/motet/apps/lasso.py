@@ -175,6 +175,10 @@ class Lasso(Estimator):
         """All keys; the features as a matrix."""
         return Batch(rows, extras=self._features_of(rows))
 
+    def reads_model(self, step: Step) -> bool:
+        """The Gram matrix, as large as the model, is summed up without its values."""
+        return self._chosen != "gram" or step.epoch > 0
+
     def compute(self, batch: Batch, model: Array, step: Step) -> Update:
         """The instances' part of the Gram matrix or of the gradient."""
         require_whole_batch(step, self.name)

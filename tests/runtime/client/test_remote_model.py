@@ -83,6 +83,21 @@ def test_the_start_of_the_first_mini_batch_is_not_waited_for(table: TableOnExecu
     assert one.await_start(step(0)).wait_us == 0
 
 
+def test_zeros_instead_of_values_come_without_a_payload(
+    table: TableOnExecutors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_model, "_LARGE_BYTES", 1)
+    required: list[int] = []
+    worker = RemoteModel(table.client(), 0, Place(0, 1), 0, require=required.append)
+    everything = batch(None)
+    worker.push(everything, update(KEYS, 1.0), step(0))
+    for keys, count in ((everything, KEYS), (batch([4, 7]), 2)):
+        values, transfer = worker.pull_zeros(keys, step(1))
+        assert values.tolist() == [[0.0, 0.0]] * count
+        assert (transfer.payload_bytes, required.pop()) == (0, count * 2 * 8)
+    assert worker.pull(batch([4]), step(1))[0].tolist() == [[1.0, 1.0]]
+
+
 def test_a_worker_without_instances_contributes_nothing_but_counts(
     table: TableOnExecutors,
 ) -> None:

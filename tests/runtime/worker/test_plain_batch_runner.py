@@ -126,6 +126,27 @@ def test_with_an_open_gate_nothing_waits_for_the_start() -> None:
     assert worker.events == ["pull", "compute", "push"]
 
 
+class Blind(Recorded):
+    """Reads no values in the first mini-batch."""
+
+    def reads_model(self, step: Step) -> bool:
+        return step.clock > 0
+
+    def compute(self, batch: Batch, model: Any, step: Step) -> Update:
+        self.events.append(f"{model.shape} {model.strides} {model.sum():.0f}")
+        return super().compute(batch, model, step)
+
+
+def test_values_that_are_not_read_are_not_pulled() -> None:
+    worker = OneWorker()
+    worker.app.__class__ = Blind
+    worker.model.values[:] = 1
+    for clock in (0, 1):
+        worker.run(clock)
+    pulls = [event for event in worker.events if event[0] == "(" or event == "pull"]
+    assert pulls == ["(40, 1) (0, 0) 0", "pull", "(40, 1) (8, 8) 40"]
+
+
 class Returning(ToyRegression):
     """Returns what the test says instead of an update."""
 

@@ -98,6 +98,14 @@ class RemoteModel:
         self._wait_us += transfer.wait_us
         return values, transfer
 
+    def pull_zeros(self, part: BatchKeys, step: Step) -> tuple[Array, Transfer]:
+        """See ModelPort."""
+        model = self._client.spec.model
+        zeros = model.zeros(part.keys)
+        if (delta_bytes := len(zeros) * model.delta_bytes) >= _LARGE_BYTES:
+            self._require(delta_bytes)
+        return zeros, self.await_start(step)
+
     def fetch(self, keys: Indices | None, step: Step) -> tuple[Array, Transfer]:
         """Values beside those of `pull`, as of the mini-batch's start; it must not have ended."""
         return self._client.read(self._client.plan(keys), step.clock, None, self._rank)

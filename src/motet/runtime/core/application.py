@@ -72,6 +72,11 @@ class ModelTable:
         """Shape of the whole model as one array."""
         return (self.key_count, *self.value_shape)
 
+    def zeros(self, keys: Indices | None) -> Array:
+        """Read-only zeros in place of the values of `keys` (None: all); they take no memory."""
+        length = self.key_count if keys is None else len(keys)
+        return np.broadcast_to(np.zeros((), self.dtype), (length, *self.value_shape))
+
     @property
     def value_bytes(self) -> int:
         """Bytes of one key's value."""
@@ -214,6 +219,14 @@ class Application(ABC):
     def make_batch(self, rows: Rows) -> Batch:
         """Instances of one mini-batch as a `Batch`; by default it pulls all keys."""
         return Batch(rows)
+
+    def reads_model(self, step: Step) -> bool:
+        """Return whether `compute` reads the values in this mini-batch.
+
+        If not, no values are pulled, and `compute` gets zeros that take no memory.
+        """
+        del step
+        return True
 
     @abstractmethod
     def compute(self, batch: Batch, model: Array, step: Step) -> Update:

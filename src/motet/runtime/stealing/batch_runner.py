@@ -58,7 +58,8 @@ class StealingBatchRunner:
         """PULL, COMP and PUSH; afterwards the state of stolen instances is back."""
         part, before_us = share.part(number), sum(subtasks.log.busy_us.values())
         sizes = self._open(part, subtasks.step)
-        values, transfer = subtasks.pull(self._model, part.keys)
+        is_read = self._app.reads_model(subtasks.step)
+        values, transfer = subtasks.pull(self._model, part.keys, is_read)
         self._link.add(transfer)
         self._thief.note_wait(self._model.take_wait_us(), self._work_us)
         pulled, began_us = PulledValues(part.keys.keys, values), monotonic_us()

@@ -41,12 +41,15 @@ class BatchSubtasks:
         self._gate = gate
         self._now_us = now_us
 
-    def pull(self, model: ModelPort, part: BatchKeys) -> tuple[Array, Transfer]:
-        """The values that the mini-batch starts with."""
+    def pull(
+        self, model: ModelPort, part: BatchKeys, is_read: bool = True
+    ) -> tuple[Array, Transfer]:
+        """The values that the mini-batch starts with; zeros unless they are read."""
         if not self._gate.is_free:
             self.log.wait_us += model.await_start(self.step).wait_us
             self._gate.begin()
-        return self.fetch(lambda: model.pull(part, self.step))
+        pull = model.pull if is_read else model.pull_zeros
+        return self.fetch(lambda: pull(part, self.step))
 
     def fetch(self, read: Callable[[], tuple[Array, Transfer]]) -> tuple[Array, Transfer]:
         """Another PULL of a mini-batch that has begun."""

@@ -43,6 +43,11 @@ class LocalModel:
         values = self.values if part.keys is None else self.values[part.keys]
         return values, Transfer(values.nbytes)
 
+    def pull_zeros(self, part: BatchKeys, step: Step) -> tuple[Array, Transfer]:
+        """See ModelPort."""
+        del step
+        return self._app.model_table().zeros(part.keys), Transfer()
+
     def push(self, part: BatchKeys, update: Update | None, step: Step) -> Transfer:
         """Apply at once: the only worker's update is the sum over all workers."""
         if update is None:

@@ -21,6 +21,10 @@ class ModelPort(Protocol):
         """The values of `part.keys` as of the mini-batch's start."""
         ...
 
+    def pull_zeros(self, part: BatchKeys, step: Step) -> tuple[Array, Transfer]:
+        """As `pull`, with `ModelTable.zeros` instead of the values."""
+        ...
+
     def push(self, part: BatchKeys, update: Update | None, step: Step) -> Transfer:
         """Contribute to the mini-batch (None: nothing); completes this worker's part of it."""
         ...

@@ -32,7 +32,8 @@ class PlainBatchRunner:
 
     def _computed(self, part: BatchPart, subtasks: BatchSubtasks) -> Update | None:
         """PULL and COMP; keeps no reference to the pulled values, whose memory PUSH may free."""
-        values, _ = subtasks.pull(self._model, part.keys)
+        is_read = self._app.reads_model(subtasks.step)
+        values, _ = subtasks.pull(self._model, part.keys, is_read)
         if not part.instances:
             return None
         with subtasks.loaded(part):
