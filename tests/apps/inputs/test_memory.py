@@ -106,9 +106,9 @@ FITS: dict[str, tuple[Estimator, Any, Any, int]] = {
     ),
     "lda": (
         LDA(topics=300),
-        np.ones((3, 2000)),
+        np.ones((3, 9000)),
         None,
-        float64_bytes(2001, 300, copies=MODEL_COPIES) // 2,
+        float64_bytes(9001, 300, copies=MODEL_COPIES) // 2,
     ),
     "kmeans": (
         KMeans(n_clusters=300),

@@ -15,7 +15,9 @@ from motet.apps.kernels import topic_counts
 from motet.apps.kernels.topic_counts import (
     count_frequencies,
     count_topics,
+    expected_counts,
     first_topics,
+    topics_of_words,
     word_log_likelihood,
 )
 from motet.domain.arrays import Counts
@@ -38,6 +40,48 @@ def test_first_topics_are_drawn_by_seed_and_document() -> None:
         for number in keyed_numbers(3, 0, document, length)
     ]
     assert first_topics(3, np.array(documents), offsets, 6).tolist() == expected
+
+
+@pytest.mark.usefixtures("_parts")
+def test_topics_of_words_are_drawn_by_seed_and_document() -> None:
+    lengths, documents = [3, 0, 11, 1], [7, 2, 0, 5]
+    offsets = np.cumsum([0, *lengths])
+    words = (np.arange(15) % 3).astype(np.int32)
+    shares = np.array([[0.2, 0.5, 0.3], [0, 1, 0], [0.9, 0.05, 0.05]])
+    numbers = [
+        number
+        for document, length in zip(documents, lengths, strict=True)
+        for number in keyed_numbers(3, 0, document, length)
+    ]
+    expected = [
+        int((number >= shares[word].cumsum()[:-1]).sum())
+        for word, number in zip(words, numbers, strict=True)
+    ]
+    assert topics_of_words(3, np.array(documents), offsets, words, shares).tolist() == expected
+
+
+@pytest.mark.usefixtures("_parts")
+def test_counts_are_expected_given_the_topics_of_all_other_tokens() -> None:
+    offsets, words = np.array([0, 4, 4, 7]), np.array([0, 2, 2, 1, 2, 0, 2], np.int32)
+    topics = np.array([1, 0, 1, 1, 2, 0, 0], np.int32)
+    counts, (alpha, beta) = count_topics(words, topics, 4, 3), (0.3, 0.2)
+    expected = np.zeros((4, 3))
+    for document in (range(4), range(4, 7)):
+        for token in document:
+            others = [other for other in range(7) if other != token]
+            near = [topics[other] for other in others if other in document]
+            alike = [topics[other] for other in others if words[other] == words[token]]
+            weights = np.array(
+                [
+                    (near.count(topic) + alpha)
+                    * (alike.count(topic) + beta)
+                    / (sum(topics[other] == topic for other in others) + 4 * beta)
+                    for topic in range(3)
+                ]
+            )
+            expected[words[token]] += weights / weights.sum()
+    found = expected_counts(offsets, words, topics, counts, (alpha, beta))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 @pytest.mark.usefixtures("_parts")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import lgamma
 
 import numpy as np
 
 from motet.apps.kernels.keyed_random import GOLDEN, stream_starts, unit_floats
-from motet.domain.arrays import Counts, Indices, Ints
+from motet.domain.arrays import Counts, Floats, Indices, Ints
 
 _FIRST_TOPICS_STREAM = 0
 # So many tokens or counts at a time have temporary arrays, of eight bytes each.
@@ -18,15 +19,40 @@ _LANES, _MOST_IN_LANES = 8, 1 << 12
 def first_topics(seed: int, documents: Indices, offsets: Indices, topic_count: int) -> Counts:
     """Draw a random topic for every token, keyed by (seed, document)."""
     topics = np.empty(offsets[-1], np.int32)
+    for low, numbers in _token_numbers(seed, documents, offsets):
+        topics[low : low + len(numbers)] = numbers * topic_count
+    return topics
+
+
+def topics_of_words(
+    seed: int, documents: Indices, offsets: Indices, words: Counts, word_topics: Floats
+) -> Counts:
+    """Draw a topic for every token as `first_topics`, with the probabilities of its word's topics.
+
+    `word_topics: (words, topics)`: rows sum to 1.
+    """
+    topic_count = word_topics.shape[1]
+    ends = word_topics.cumsum(axis=1)
+    ends += np.arange(len(ends))[:, None]
+    ends[:, -1] = np.arange(1, len(ends) + 1)
+    topics = np.empty(offsets[-1], np.int32)
+    for low, numbers in _token_numbers(seed, documents, offsets):
+        some = words[low : low + len(numbers)]
+        found = np.searchsorted(ends.ravel(), some + numbers, side="right") - some * topic_count
+        # Rounding may have made a number the end of its word's last topic.
+        topics[low : low + len(numbers)] = np.minimum(found, topic_count - 1)
+    return topics
+
+
+def _token_numbers(seed: int, documents: Indices, offsets: Indices) -> Iterator[tuple[int, Floats]]:
+    """Some tokens after others: the position of the first, and numbers in [0, 1) for all."""
     starts = stream_starts(seed, _FIRST_TOPICS_STREAM, documents)
     # The state of a document's first token minus what its position adds below.
     starts -= offsets[:-1].astype(np.uint64) * GOLDEN
-    for low in range(0, len(topics), _NUMBERS_AT_A_TIME):
-        tokens = np.arange(low, min(low + _NUMBERS_AT_A_TIME, len(topics)))
+    for low in range(0, int(offsets[-1]), _NUMBERS_AT_A_TIME):
+        tokens = np.arange(low, min(low + _NUMBERS_AT_A_TIME, offsets[-1]))
         owners = np.searchsorted(offsets, tokens, side="right") - 1
-        states = starts[owners] + (tokens + 1).astype(np.uint64) * GOLDEN
-        topics[low : low + len(tokens)] = unit_floats(states) * topic_count
-    return topics
+        yield low, unit_floats(starts[owners] + (tokens + 1).astype(np.uint64) * GOLDEN)
 
 
 def count_topics(owners: Counts, topics: Counts, owner_count: int, topic_count: int) -> Counts:
@@ -42,6 +68,35 @@ def count_topics(owners: Counts, topics: Counts, owner_count: int, topic_count: 
         counts[:-1] += found.astype(np.int32)
     counts[-1] = counts[:-1].sum(axis=0)
     return counts
+
+
+def expected_counts(
+    offsets: Indices, words: Counts, topics: Counts, counts: Counts, priors: tuple[float, float]
+) -> Floats:
+    """Return the expected counts `(words, topics)` of all tokens, each given the others' topics.
+
+    They have less variance than `counts: (words + 1, topics)` themselves, whose last row holds the
+    totals (Rao-Blackwell theorem). `priors`: alpha and beta.
+    """
+    alpha, beta = priors
+    (word_count, topic_count), totals = counts[:-1].shape, counts[-1] + (len(counts) - 1) * beta
+    owners = np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
+    of_documents = count_topics(owners, topics, len(offsets) - 1, topic_count)[:-1] + alpha
+    by_word = np.argsort(words, kind="stable")
+    expected = np.zeros((word_count, topic_count))
+    step = max(_NUMBERS_AT_A_TIME // topic_count, 1)
+    for low in range(0, len(by_word), step):
+        tokens = by_word[low : low + step]
+        document, word, topic = owners[tokens], words[tokens], topics[tokens]
+        weights = of_documents[document]
+        weights *= counts[word] + beta
+        weights /= totals
+        without = (of_documents[document, topic] - 1) * (counts[word, topic] - 1 + beta)
+        weights[np.arange(len(tokens)), topic] = without / (totals[topic] - 1)
+        weights /= weights.sum(axis=1, keepdims=True)
+        names, firsts = np.unique(word, return_index=True)
+        expected[names] += np.add.reduceat(weights, firsts)
+    return expected
 
 
 def count_frequencies(counts: Counts) -> Ints:
