@@ -134,7 +134,7 @@ def _zeros(size: int) -> Ints:
 
 @njit(cache=True)
 def _fill(run: _Run, filling: Filling, by_age: Ints, has_unit: Bools) -> None:
-    turns = 0
+    turns = int(np.int64(0))  # Of a literal, Numba compiles `_serve` once more.
     for job in by_age:
         if has_unit[job]:
             filling.position[job], turns = turns, turns + 1

@@ -47,7 +47,7 @@ def improved(
     """The grouping after all moves that raise U. `most_visits`: of rows, before the search ends."""
     best = _state_of(costs, machines, start, memory_limit, cpu_weight)
     _climb(best, most_visits)
-    dissolved = 0
+    dissolved = int(np.int64(0))  # Of a literal, Numba compiles `_dissolve` once more.
     while dissolved < len(best.counts) - 1 and best.visits[0] < most_visits:
         trial = SearchState(
             costs,

@@ -52,12 +52,13 @@ def _first_peak(
 ) -> Candidate:
     """The grouping of the first n jobs, for the first n after which U does not rise."""
     best = nothing(len(costs.comm_s))
+    is_relative = bool(np.bool_(False))  # Of a literal, Numba compiles `split_machines` once more.
     for size in range(1, len(costs.comm_s) + 1):
         prefix = first_rows(costs, size)
         group_count = balanced_group_count(prefix, machines)
         group_of = assigned(prefix, group_count, machines)
         one_each = np.ones(group_count, np.int64)
-        counts = split_machines(prefix, group_of, one_each, machines, False)
+        counts = split_machines(prefix, group_of, one_each, machines, is_relative)
         score = worths(prefix, group_of, counts, memory_limit, cpu_weight).sum() / machines
         if score <= best.score:
             break
