@@ -16,7 +16,7 @@ from motet.placement.even import Gangs, place_evenly
 
 
 def gangs(*rows: tuple[int, int], worker_gpus: int = 1, server_gpus: int = 1) -> Gangs:
-    workers, servers = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+    workers, servers = np.array(rows, dtype=np.int64).reshape(-1, 2).T.copy()
     ones = np.ones(len(rows), dtype=np.int64)
     return Gangs(workers, servers, worker_gpus * ones, server_gpus * ones)
 

@@ -21,7 +21,7 @@ def place(free: list[int], gpus: int, rack: list[int]) -> tuple[tuple[int, ...],
 def test_a_fitting_gang_gets_free_gpus_in_the_fewest_racks(
     rows: list[tuple[int, int]], gpus: int
 ) -> None:
-    free, rack = np.array(rows).T
+    free, rack = np.array(rows).T.copy()
     if gpus > free.sum():
         with pytest.raises(ValueError, match=f"{gpus} GPUs requested"):
             RackPlanner(rack).place(free, gpus, 0)
@@ -37,7 +37,7 @@ def test_a_fitting_gang_gets_free_gpus_in_the_fewest_racks(
 
 @given(machines, st.integers(1, 25))
 def test_in_one_rack_it_is_plain_consolidation(rows: list[tuple[int, int]], gpus: int) -> None:
-    free = np.array(rows)[:, 0]
+    free = np.array(rows)[:, 0].copy()
     if gpus <= free.sum():
         one_rack = np.zeros(len(free), dtype=np.int64)
         assert consolidated_in_racks(free, gpus, one_rack) == consolidated(free, gpus)
