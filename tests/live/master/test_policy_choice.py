@@ -174,7 +174,7 @@ def test_no_job_is_preempted_before_its_time(tmp_path: Path) -> None:
     assert why_waiting(cluster.master.state, cluster.job(short)) == (
         "MinimumRuntime",
         "needs 4 slots, none was free: no job is preempted before it has run for min_runtime "
-        "(place 1 in line); running: job 1 (4 slots); the policy decides again within 1 min",
+        "(place 1 in line); running: job 1 (4 slots), which may be preempted after 1 min",
     )
     cluster.begin()
     for _ in range(12):
