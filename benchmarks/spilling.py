@@ -8,7 +8,8 @@ Target: `auto` at most the time of the best fixed share (the source: 16 % shorte
 `--part remote`: three jobs of 160 MB in 256 MB with `auto`, spilled to the disk and to a lender of
 memory, in turns and with the models compared; the disk has a limit of 125 MB/s and 3000 requests
 per second, then none. Target: with the limit, an epoch is shorter with remote memory.
-A whole run of `--part shares` becomes the record `spilling`; `--report` writes it into
+A whole run of `--part shares` becomes the record `spilling`, a quick one with
+`evidence_table.py --keep spilling`; `--report` writes it into
 docs/systems/harmony.md.
 """
 

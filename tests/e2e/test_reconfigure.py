@@ -32,23 +32,33 @@ def trained(*arguments: str | Path) -> dict[str, Any]:
     return document
 
 
+def undisturbed(plan: Path, home: Path) -> tuple[dict[str, Any], Path]:
+    """A run, and its folder, without a recovery. After one a plan begins again with the checkpoint;
+    a busy machine may starve an executor until it is taken for lost."""
+    for number in range(3):
+        out = home / f"run-{number}"
+        document = trained("--reconfigure", plan, "--out", out)
+        if not document["recoveries"]:
+            return document, out
+    pytest.fail(f"three runs had recoveries, the last one {document['recoveries']}")
+
+
 @pytest.mark.soak
 def test_a_reconfigured_run_learns_the_same_model_and_tells_its_changes(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text(PLAN)
-    moved = trained("--reconfigure", plan, "--out", tmp_path / "run")
+    moved, out = undisturbed(plan, tmp_path)
     still = trained_here("lda", DATA, EPOCHS, roles=(1, 2))
     assert moved["model_sha256"] == still.model_sha256
     first, second = moved["reconfigurations"]
-    # After a recovery the plan begins again with the checkpoint, which may be that of no epoch.
-    assert first["at_epoch"] == 1 or moved["recoveries"]
+    assert first["at_epoch"] == 1
     assert (first["from"], first["to"]) == (
         {"workers": 1, "servers": 2},
         {"workers": 2, "servers": 1},
     )
     assert (second["to"], second["error"]) == ({"workers": 1, "servers": 2}, "")
     assert min(first["moved_bytes"], first["plan_s"]) > 0
-    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    record = json.loads((out / "run.json").read_text())
     assert record["reconfigurations"] == moved["reconfigurations"]
 
 

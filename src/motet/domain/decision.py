@@ -39,7 +39,9 @@ class Reasons:
 
     def known_until(self, rows: Ints, until_us: int | Ints) -> Ints:
         """A copy of `until_us` with this time, or one for each, of these rows."""
-        known = np.full_like(self.code, NEVER_US) if self.until_us is None else self.until_us.copy()
+        known = np.full(len(self.code), NEVER_US, np.int64)
+        if self.until_us is not None:
+            known[:] = self.until_us
         known[rows] = until_us
         return known
 

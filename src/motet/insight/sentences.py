@@ -91,8 +91,10 @@ def _gain(each: StoryEvent) -> str:
     told = ""
     if each.forecast is not None:
         iteration_s, in_turn_s, cpu, network, count = each.forecast
-        whose = "each" if count > each.others_total else f"each of the {count} measured jobs"
-        whose = "the only measured job" if count == 1 else whose
+        if count == 1:
+            whose = "the only measured job"
+        else:
+            whose = "each" if count > each.others_total else f"each of the {count} measured jobs"
         turns = (
             f", one after the other in {_seconds(in_turn_s)} ({in_turn_s / iteration_s:.2f}x)"
             if count > 1

@@ -64,7 +64,8 @@ def attach(
     of the parameters are there, and the first use of each one waits for it. `compression`:
     gradients of float32, and their means, travel as bfloat16; sums and parameters are exact.
 
-    Raises BadInput: what cannot work, before anything is sent.
+    Raises BadInput: what cannot work, before anything is sent. PlaceUndecided: with `service`, a
+    worker that joins before mode "auto" has decided; it may attach again some steps later.
     """
     optimizers = (optimizer,) if isinstance(optimizer, torch.optim.Optimizer) else (*optimizer,)
     refuse_what_cannot_work(model, optimizers, mode)

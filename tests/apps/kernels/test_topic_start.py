@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
+from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 
 from motet.apps.kernels import topic_start
 from motet.apps.kernels.topic_start import word_topics
@@ -54,6 +59,20 @@ def test_one_seed_gives_one_start_and_another_seed_another() -> None:
     first, again, other = (word_topics(corpus, seed, 4, PRIORS) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
+
+
+def test_the_start_is_the_same_on_processors_with_fewer_instructions() -> None:
+    """One seed gives one model on every machine of a cluster, and on the next cluster."""
+    dispatched = [name for name in __cpu_dispatch__ if __cpu_features__[name]]
+    program = (
+        "import sys, numpy as np; from motet.apps.kernels.topic_start import _first_weights\n"
+        "sys.stdout.buffer.write(_first_weights(7, (50, 30)).tobytes())"
+    )
+    environment = {**os.environ, "NPY_DISABLE_CPU_FEATURES": " ".join(dispatched)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, check=True
+    )
+    assert done.stdout == topic_start._first_weights(7, (50, 30)).tobytes()
 
 
 def test_there_is_none_for_many_topics_of_a_large_sample(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.domain.cluster import ClusterSpec
+from motet.domain.decision import Reasons
 from motet.domain.events import Delayed, Finished, Resumed, Submitted, Suspended, Tick
 from motet.domain.snapshot import Queues
+from motet.domain.units import NEVER_US
 from motet.domain.wait import Wait
 from motet.engine.journal.decision_log import DecisionLog
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
@@ -36,6 +40,15 @@ def test_a_delayed_job_starts_at_its_time_and_later_ones_do_not_take_its_gpus() 
     assert codes[1] == Wait.RESTART_DELAYED
     assert engine.recheck_at_us == 100
     assert [action.job for action in engine.step(100, [Tick()])] == [1]
+
+
+def test_reasons_of_a_policy_in_small_integers_have_ends() -> None:
+    small = np.zeros(3, np.int32)
+    reasons = Reasons(small, small, small)
+    assert reasons.known_until(np.array([1]), 5).tolist() == [NEVER_US, 5, NEVER_US]
+    again = replace(reasons, until_us=np.array([7, 8, 9], np.int32))
+    known = again.known_until(np.array([0, 2]), np.array([NEVER_US, 1 << 40]))
+    assert known.tolist() == [NEVER_US, 8, 1 << 40]
 
 
 def test_a_delayed_job_is_not_the_head_of_the_line() -> None:

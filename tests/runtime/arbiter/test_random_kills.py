@@ -26,13 +26,12 @@ from motet.runtime.arbiter.arbiter_gate import ArbiterGate
 from motet.runtime.core.subtask import SubtaskKind
 
 folder = Path(sys.argv[1])
-# Opened before the connection to the arbiter: the kernel frees them first.
 cpu, *network = [os.open(folder / name, os.O_RDWR | os.O_CREAT) for name in ("cpu", "one", "two")]
 
 def taken(places):
     for place in places:
         try:
-            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return place
         except BlockingIOError:
             pass
@@ -47,11 +46,15 @@ while True:
         with gate.enter(kind):
             place = taken(places)
             sum(range(2000))
-            fcntl.flock(place, fcntl.LOCK_UN)
+            fcntl.lockf(place, fcntl.LOCK_UN)
     turns += 1
     print(turns, flush=True)
 """
-"""Holds a file for each token, and tells after each turn."""
+"""Locks a file for each token, and tells after each turn.
+
+At the end of a process the kernel frees such locks before it closes the connection to the arbiter;
+locks of `flock` it may free after that, when another process has the token already.
+"""
 
 
 @pytest.fixture

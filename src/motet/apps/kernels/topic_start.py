@@ -43,8 +43,9 @@ def word_topics(
 ) -> Floats | None:
     """Return the probability of each topic for a token of each word, `(words, topics)`.
 
-    `priors`: alpha and beta. None if a sample of 5,000 tokens per topic would be too large; the
-    more topics there are, the less does one with the words of two change.
+    `priors`: alpha and beta. None if the vocabulary or a sample of 5,000 tokens per topic would be
+    too large (the more topics there are, the less does one with the words of two change), or if no
+    document with words is in the sample.
     """
     wanted = min(corpus.token_count, _TOKENS_OF_TOPIC * topic_count)
     largest = max(wanted, corpus.vocabulary_size)
@@ -79,8 +80,10 @@ def _first_weights(seed: int, shape: tuple[int, int]) -> Weights:
 
     Weights of each word, the same in all documents, give worse topics.
     """
-    numbers = np.random.default_rng([seed, _FIRST_WEIGHTS]).random(shape, np.float32)
-    weights: Weights = numbers**4
+    weights = np.random.default_rng([seed, _FIRST_WEIGHTS]).random(shape, np.float32)
+    # The fourth power, without `**`, whose last bits depend on the processor.
+    weights *= weights
+    weights *= weights
     return weights
 
 

@@ -74,9 +74,14 @@ def _reasons(reasons: Reasons, snapshot: Snapshot, filling: QueueFilling) -> Rea
     for row, free in filling.free.items():
         if code[row] in FOR_GPUS:
             free_gpus[row] = free
-    for row, until_us in filling.protected_until_us.items():
-        if code[row] in (Wait.MIN_RUNTIME, Wait.PREEMPTION_RATE):
-            reasons = replace(reasons, until_us=reasons.known_until(np.array([row]), until_us))
+    protected = [
+        row
+        for row in filling.protected_until_us
+        if code[row] in (Wait.MIN_RUNTIME, Wait.PREEMPTION_RATE)
+    ]
+    if protected:
+        ends_us = np.array([filling.protected_until_us[row] for row in protected])
+        reasons = replace(reasons, until_us=reasons.known_until(np.array(protected), ends_us))
     measure, bar = _comparisons(reasons, code)
     names, limits = snapshot.queues.names, snapshot.queues.limits
     for row in np.flatnonzero(np.isin(code, (Wait.QUEUE_LIMIT, Wait.QUEUE_GUARANTEE))).tolist():

@@ -98,12 +98,10 @@ def _cheapest(
     minus infinity with only one job."""
     cpu_sum = comm_sum = done = longest = second = 0.0
     for row in jobs[kept]:
-        comp_s = costs.divided_s[row] / machines + costs.constant_s[row]
-        comm_s = comm_on(costs, row, machines)
+        comp_s, comm_s, alone_s = _times(costs, row, machines)
         cpu_sum += comp_s + costs.outside_s[row]
         comm_sum += comm_s
         done += work_of(costs, row)
-        alone_s = comp_s + comm_s + gap_of(costs, row)
         second = max(second, min(longest, alone_s))
         longest = max(longest, alone_s)
     present = machine_worth(cpu_sum, comm_sum, longest, machines, cpu_weight, done)
@@ -112,12 +110,11 @@ def _cheapest(
         return present, best, best_place
     for place in np.flatnonzero(kept):
         row = jobs[place]
-        comp_s = costs.divided_s[row] / machines + costs.constant_s[row]
-        comm_s = comm_on(costs, row, machines)
+        comp_s, comm_s, alone_s = _times(costs, row, machines)
         without = machine_worth(
             cpu_sum - comp_s - costs.outside_s[row],
             comm_sum - comm_s,
-            second if comp_s + comm_s + gap_of(costs, row) >= longest else longest,
+            second if alone_s >= longest else longest,
             machines,
             cpu_weight,
             done - work_of(costs, row),
@@ -125,3 +122,11 @@ def _cheapest(
         if without > best:
             best, best_place = without, int(place)
     return present, best, best_place
+
+
+@njit(cache=True)
+def _times(costs: JobCosts, row: int, machines: int) -> tuple[float, float, float]:
+    """COMP, COMM and the iteration of a job alone, in seconds."""
+    comp_s = costs.divided_s[row] / machines + costs.constant_s[row]
+    comm_s = comm_on(costs, row, machines)
+    return comp_s, comm_s, comp_s + comm_s + gap_of(costs, row)

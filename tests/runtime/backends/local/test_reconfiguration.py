@@ -75,13 +75,17 @@ def test_executors_come_and_go_while_the_job_trains(local_cluster: LocalCluster)
         TimedPlan(lambda layout: plan_for_executors(layout, (1, 2), (3,)), at_epoch=1),
         TimedPlan(lambda layout: Plan.of([Delete(1)]), at_epoch=1),
     ]
-    census = Census(len(timetable))
     expected = trained_locally(epochs=60, batch_size=20)
-    result = job(local_cluster, census, *timetable, epochs=60, batch_size=20).run()
+    for _ in range(3):
+        census = Census(len(timetable))
+        result = job(local_cluster, census, *timetable, epochs=60, batch_size=20).run()
+        # An executor that a busy machine starves is taken for lost and replaced.
+        if not result.recoveries:
+            break
+    assert not result.recoveries
     assert [report.error for report in result.reconfigurations] == ["", "", ""]
     assert_right(result, expected, 60)
-    # An executor that a busy machine starves is taken for lost and replaced: then there are more.
-    assert max(census.counts) == 4 or result.recoveries
+    assert max(census.counts) == 4
     assert census.counts[-1] == 2
 
 
