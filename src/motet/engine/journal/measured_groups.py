@@ -40,7 +40,7 @@ class _Period:
 
     @property
     def alone(self) -> _Alone:
-        """An iteration of a job that shares with nobody."""
+        """An iteration of a job that is alone on its machines."""
         return _Alone(self.comp_s, self.comm_s, self.iteration_s)
 
     @property
