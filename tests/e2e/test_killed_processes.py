@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
 EPOCHS = 60
 LDA = (
-    *("lda", "--data", "pydoc", "--epochs", str(EPOCHS), "--machines", "4"),
+    *("lda", "--data", "pydoc", "--epochs", str(EPOCHS), "--set", "tol=0", "--machines", "4"),
     *("--workers", "1", "--servers", "2", "--checkpoint-every", "5", "-v", "--json"),
 )
 PLAN = "".join(
@@ -46,7 +46,7 @@ def memory() -> Iterator[OwnSharedMemory]:
 
 @functools.cache
 def undisturbed() -> str:
-    return trained_here("lda", "pydoc", EPOCHS, roles=(1, 2)).model_sha256
+    return trained_here("lda", "pydoc", EPOCHS, roles=(1, 2), tol=0).model_sha256
 
 
 def started(memory: OwnSharedMemory, mode: str, folder: Path, *more: str) -> MarkedProcess:

@@ -156,7 +156,7 @@ def test_a_training_with_auto_is_driven_by_the_autotuner(client: LiveClient) -> 
     }
     done = ended(client, client.submit(values)["id"])
     record = record_of(done)
-    plain = trained_here("kmeans", data, epochs, roles=(1, 1), n_clusters=100)
+    plain = trained_here("kmeans", data, epochs, roles=(1, 1), tol=0, n_clusters=100)
     assert record["final_loss"] == pytest.approx(plain.losses[-1], rel=1e-6)
     assert record["auto"] is not None
     assert {change["error"] for change in record["reconfigurations"]} <= {""}

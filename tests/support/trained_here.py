@@ -20,5 +20,7 @@ def trained_here(
     machines = max(roles)
     app = load_application(app_name)(**parameters)
     rows = app.prepare(open_dataset(data), seed)
-    options = TrainOptions(machines, workers=workers, servers=servers, epochs=epochs, seed=seed)
+    options = TrainOptions(
+        machines, workers=workers, servers=servers, epochs=epochs, tol=app.tol, seed=seed
+    )
     return Job(app, rows, options, InProcessCluster(machines)).run()

@@ -22,10 +22,13 @@ import fcntl
 import os
 import sys
 from pathlib import Path
-from motet.runtime.arbiter.arbiter_gate import ArbiterGate
+from motet.runtime.arbiter import arbiter_gate
+from motet.runtime.arbiter.arbiter_process import ensure_arbiter
 from motet.runtime.core.subtask import SubtaskKind
 
+arbiter_gate.PATIENCE_S = 300.0  # An arbiter that a busy machine starves is not taken for stopped.
 folder = Path(sys.argv[1])
+address = folder / "arbiter"
 cpu, *network = [os.open(folder / name, os.O_RDWR | os.O_CREAT) for name in ("cpu", "one", "two")]
 
 def taken(places):
@@ -37,7 +40,8 @@ def taken(places):
             pass
     sys.exit("more holders than tokens")
 
-gate, turns = ArbiterGate(folder / "arbiter"), 0
+gate = arbiter_gate.ArbiterGate(address, lambda: ensure_arbiter(address, limit_s=1e6))
+turns = 0
 while True:
     gate.begin()
     for kind, places in (

@@ -10,7 +10,7 @@ import numpy as np
 import psutil
 import pytest
 
-from executor_processes import executor_processes
+from executor_processes import await_ends_of_executors, executor_processes
 from local_toy import trained_locally
 from motet.domain.reconfiguration import Add, Delete, Plan, Switch
 from motet.runtime.backends.local.cluster import LocalCluster
@@ -77,6 +77,7 @@ def test_executors_come_and_go_while_the_job_trains(local_cluster: LocalCluster)
     ]
     expected = trained_locally(epochs=60, batch_size=20)
     for _ in range(3):
+        await_ends_of_executors()  # those of the job before
         census = Census(len(timetable))
         result = job(local_cluster, census, *timetable, epochs=60, batch_size=20).run()
         # An executor that a busy machine starves is taken for lost and replaced.
