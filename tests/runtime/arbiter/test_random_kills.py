@@ -63,9 +63,17 @@ locks of `flock` it may free after that, when another process has the token alre
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """With an arbiter that takes no token away; no process of a failed test remains."""
+    """With an arbiter that takes no token away; no process of a failed test remains.
+
+    Two jobs are connected throughout: a job that is alone takes no tokens, nor does its current
+    subtask when another one connects.
+    """
     address = tmp_path / "arbiter"
     ensure_arbiter(address, limit_s=1e6)
+    connected = [ArbiterGate(address, job=job) for job in ("first", "second")]
+    for each in connected:
+        with each.enter(SubtaskKind.COMP):
+            pass
     yield tmp_path
     for each in psutil.process_iter():
         with suppress(psutil.Error):
