@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from live_server import running_server
-from live_trainings import PROGRAM, ended
+from live_trainings import PROGRAM, assert_succeed
 from motet.interfaces.client import LiveClient
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.replay.what_if import WhatIfQuestion, what_if
@@ -48,7 +48,7 @@ def test_proposals_that_were_granted_are_replayed(tmp_path: Path) -> None:
         jobs.append(client.submit({**SELF_SIZED, "epochs": 150})["id"])
         command = {"name": "cmd", "run": "sleep 20", "processes": 6, "workdir": "/"}
         jobs.append(client.submit(command)["id"])
-        assert {ended(client, job)["state"] for job in jobs} == {"SUCCEEDED"}
+        assert_succeed(client, jobs)
     report = report_of(folder, "fair")
     assert report["runs"][0]["resizes"] > 0
     assert report["runs"][1]["resizes"] > 0
@@ -65,7 +65,7 @@ def test_groups_of_harmony_are_replayed(tmp_path: Path) -> None:
         for epoch_s, epochs in ((1, 30), (0.5, 50), (0.8, 30)):
             envs = {"HELD_UNTIL": "/", "EPOCH_S": str(epoch_s)}
             jobs.append(client.submit({**ON_MACHINES, "epochs": epochs, "envs": envs})["id"])
-        assert {ended(client, job)["state"] for job in jobs} == {"SUCCEEDED"}
+        assert_succeed(client, jobs)
     report = report_of(folder, "fifo")
     assert (report["machine_jobs"], report["unprofiled_jobs"]) == (3, 0)
     assert abs(report["replay_error"]) < LARGEST_ERROR

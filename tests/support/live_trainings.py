@@ -21,6 +21,16 @@ def ended(client: LiveClient, job: str) -> dict[str, Any]:
     return found
 
 
+def assert_succeed(client: LiveClient, jobs: list[str]) -> None:
+    """All jobs; what they have logged is told of those that do not."""
+    failed = [job for job in jobs if ended(client, job)["state"] != "SUCCEEDED"]
+    told = [
+        (client.job(job)["attempt_list"], client.log_part(job, rank=0, attempt=0, offset=0).data)
+        for job in failed
+    ]
+    assert not failed, told
+
+
 def record_of(job: dict[str, Any]) -> dict[str, Any]:
     """`run.json` of a job that has succeeded."""
     assert job["state"] == "SUCCEEDED", job
