@@ -77,6 +77,7 @@ def sizes(client: LiveClient, job: str) -> list[tuple[int, str | None]]:
     return [(sum(each["placement"].values()), each["stop_cause"]) for each in attempts]
 
 
+@pytest.mark.soak
 def test_workers_leave_and_join_while_the_others_train(server: LiveServer, tmp_path: Path) -> None:
     with LiveClient(ServerAddress.find(folder=server.folder)) as client:
         training = ElasticTraining(client, tmp_path / "job")

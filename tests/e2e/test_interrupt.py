@@ -90,6 +90,7 @@ def test_an_interrupted_run_leaves_its_losses_and_how_to_continue(tmp_path: Path
     assert (record["state"], len(record["loss"])) == ("finished", more)
 
 
+@pytest.mark.soak
 @pytest.mark.cluster
 def test_before_the_first_checkpoint_there_is_nothing_to_continue(tmp_path: Path) -> None:
     running = train_forever("--out", str(tmp_path), "--checkpoint-every", "1000000")

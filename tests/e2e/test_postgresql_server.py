@@ -53,6 +53,7 @@ def test_jobs_run_on_while_the_database_is_away(
         server.kill_everything()
 
 
+@pytest.mark.soak
 def test_a_database_of_pg_restore_is_put_in_force(
     database: PrivatePostgresql, tmp_path: Path
 ) -> None:

@@ -49,6 +49,7 @@ def test_lda_is_as_likely_as_tomotopys_after_100_sweeps(
     assert result.epochs[-1].metrics["log_likelihood_per_token"] >= tomotopy - 0.04
 
 
+@pytest.mark.soak
 def test_nmf_predicts_movielens_ratings(local_cluster: LocalCluster, shared_data: Path) -> None:
     folder = shared_data / "ml-100k"
     everything = open_dataset(folder / "u.data.gz", exclude=folder / "u1.test.gz")

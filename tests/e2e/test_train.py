@@ -20,6 +20,7 @@ from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.reports import TrainResult
+from soak_cases import others_in_soak
 
 pytestmark = pytest.mark.cluster
 
@@ -77,6 +78,7 @@ def test_the_folder_holds_curve_picture_model_record_and_log(
     assert metrics["test_rmse"] == pytest.approx(document["metrics"]["test_rmse"])
 
 
+@pytest.mark.soak
 def test_a_resumed_run_on_other_machines_ends_where_a_straight_one_does(
     straight: tuple[dict[str, Any], Path], tmp_path: Path
 ) -> None:
@@ -115,7 +117,7 @@ def shared(local_cluster: LocalCluster) -> Callable[[str], TrainResult]:
 # Every application, on executors that are threads: `apps/test_placement_independence.py`.
 @pytest.mark.parametrize(
     "app_name",
-    ["nmf", "lda", *(pytest.param(name, marks=pytest.mark.soak) for name in ("mlr", "lasso"))],
+    others_in_soak(["nmf", "lda", "mlr", "lasso"], ["lda"]),
 )
 def test_workers_and_servers_do_not_change_what_is_learned(
     app_name: str, local_cluster: LocalCluster, shared: Callable[[str], TrainResult]

@@ -60,6 +60,7 @@ def test_every_default_grouping_is_within_its_tolerance_of_the_best(
     assert gaps(found, problems).max() <= TOLERANCE + 1e-9
 
 
+@pytest.mark.soak
 def test_the_search_for_many_jobs_is_near_the_best_for_few_ones(
     problems: list[GroupingProblem],
 ) -> None:

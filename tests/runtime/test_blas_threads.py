@@ -8,6 +8,7 @@ import sys
 import threading
 
 import numpy as np
+import pytest
 import threadpoolctl
 
 from motet.runtime.blas_threads import one_blas_thread
@@ -64,5 +65,6 @@ def test_an_error_inside_ends_the_limit() -> None:
             assert thread_counts() == {2}
 
 
+@pytest.mark.soak
 def test_the_number_of_threads_does_not_change_a_model_fitted_in_this_process() -> None:
     assert output(1, "-c", TRAIN) == output(2, "-c", TRAIN)

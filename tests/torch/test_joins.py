@@ -88,6 +88,7 @@ def training(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[JoinedT
     found.close()
 
 
+@pytest.mark.soak
 def test_a_worker_that_joins_early_waits_until_the_optimizer_is_on_the_aggregators(
     training: JoinedTraining,
 ) -> None:
@@ -97,6 +98,7 @@ def test_a_worker_that_joins_early_waits_until_the_optimizer_is_on_the_aggregato
     torch.testing.assert_close(training.values(1), training.values(0), rtol=0, atol=0)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("training", [("--changes-gradients",)], indirect=True)
 def test_a_worker_that_joins_early_is_refused_if_the_optimizer_stays_in_the_workers(
     training: JoinedTraining,

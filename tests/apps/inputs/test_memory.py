@@ -149,6 +149,7 @@ def test_the_estimate_is_near_what_training_takes(case: str) -> None:
     assert 0.6 < estimate_bytes / peak_bytes < 1.3
 
 
+@pytest.mark.soak
 def test_the_command_line_refuses_an_oversized_rank(tmp_path: Path) -> None:
     (tmp_path / "u.data").write_text("1\t1\t3\t0\n1\t2\t4\t0\n2\t1\t5\t0\n")
     ended = run_motet("train", "nmf", "--data", tmp_path / "u.data", "--set", "rank=10000000000")

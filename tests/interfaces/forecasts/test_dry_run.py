@@ -25,6 +25,7 @@ from motet.live.journal.store import JournalStore
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
 from motet.live.master.submissions.submission import Submit, SubmitArray
+from soak_cases import others_in_soak
 from timed_master import TimedRows, play
 
 CLUSTER = ClusterDeclared(("m0", "m1"), (4, 2))
@@ -112,7 +113,7 @@ def asked(
         return dry_run(journal, DryRunQuestion(values, "bob", now_us), foresight, most_work)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", others_in_soak(POLICIES, ["tiresias-las"]))
 @settings(max_examples=examples(6))
 @given(
     drawn=st.lists(jobs, min_size=1, max_size=6).map(sorted),
@@ -136,7 +137,7 @@ def test_with_known_run_times_start_and_delays_are_those_that_come_about(
     assert {each["id"]: each["delay_s"] for each in answer["delayed"]} == later
 
 
-@pytest.mark.parametrize("policy", ["fifo", "tiresias-las", "srtf"])
+@pytest.mark.parametrize("policy", others_in_soak(["fifo", "tiresias-las", "srtf"], ["srtf"]))
 @settings(max_examples=examples(30))
 @given(
     drawn=st.lists(jobs, min_size=1, max_size=4).map(sorted),

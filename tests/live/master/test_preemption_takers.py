@@ -24,6 +24,7 @@ from motet.live.master.master import Master
 from motet.live.master.requests import Workplace
 from motet.live.master.submissions.submission import Submit
 from motet.live.queues.queue_changes import CreateQueue
+from soak_cases import others_in_soak
 from timed_master import play
 
 CLUSTER = ClusterDeclared(("m0", "m1", "m2"), (3, 2, 2))
@@ -59,7 +60,7 @@ def submission(row: tuple[int, int, int, bool]) -> Submit:
     return Submit(job_spec({**values, "queue": queue, "duration_s": length_s}), "ann")
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", others_in_soak(POLICIES, ["best-effort", "tiresias-las"]))
 @settings(max_examples=examples(60))
 @given(
     rows=st.lists(jobs, min_size=1, max_size=10).map(sorted),

@@ -171,6 +171,7 @@ def is_accepted(client: LiveClient, token: str) -> bool:
         return True
 
 
+@pytest.mark.soak
 def test_a_journal_that_is_elsewhere_is_backed_up_and_restored(tmp_path: Path) -> None:
     journal, backup = tmp_path / "fast" / "jobs.db", tmp_path / "backup"
     options = ("--cluster", "1x1", "--database", str(journal))

@@ -213,6 +213,7 @@ def make_hot(store: PageStore, slab: int) -> None:
         store.begin_read(slab * SLAB_BYTES, into)
 
 
+@pytest.mark.soak
 @pytest.mark.cluster
 def test_a_device_ends_while_a_stopped_lender_does_not_take_the_pages_it_is_given(
     tmp_path: Path, held_disk: threading.Event, monkeypatch: pytest.MonkeyPatch

@@ -93,6 +93,7 @@ def check_epochs(result: TrainResult, history: TuningHistory) -> None:
     assert not all(each.is_steady for each in history.epochs)
 
 
+@pytest.mark.soak
 def test_a_worker_that_was_left_without_data_does_not_keep_it_from_deciding() -> None:
     training = job(15, workers=1, servers=2)
     training.reconfigure(Plan.of([Add(3, "worker")]))

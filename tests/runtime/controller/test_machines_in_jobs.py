@@ -21,6 +21,7 @@ from motet.runtime.core.reporting.reports import (
     Recovery,
     TrainResult,
 )
+from soak_cases import others_in_soak
 from toy_app import ToyRegression
 
 EPOCHS = 40
@@ -78,7 +79,7 @@ def assert_right(result: TrainResult) -> None:
     assert result.app.visits_.tolist() == [float(EPOCHS)] * 203
 
 
-@pytest.mark.parametrize("victim", [0, 1, 3])
+@pytest.mark.parametrize("victim", others_in_soak([0, 1, 3], [0]))
 def test_a_job_goes_on_with_fewer_machines_when_one_is_lost(victim: int) -> None:
     cluster = InProcessCluster(4)
     result, job = train(cluster, Script(lambda: cluster.lose(victim)))
@@ -111,7 +112,7 @@ def test_machines_are_lost_until_one_is_left_and_then_none() -> None:
     assert cluster.launches == [[0, 1, 2, 3]]
 
 
-@pytest.mark.parametrize("leaver", [0, 3])
+@pytest.mark.parametrize("leaver", others_in_soak([0, 3], [3]))
 def test_a_job_moves_away_from_a_machine_that_will_be_taken_away(leaver: int) -> None:
     cluster = InProcessCluster(4)
     script = Script(lambda: cluster.give_notice(leaver, 30.0))

@@ -79,6 +79,7 @@ def test_the_replay_is_close_with_preemptions(tmp_path: Path) -> None:
     assert abs(report["replay_error"]) < LARGEST_ERROR
 
 
+@pytest.mark.soak
 def test_a_copy_of_the_journal_gives_the_same_report(server: LiveServer, tmp_path: Path) -> None:
     asked = run("whatif", "--policy", "srtf", "--json", "--state-dir", str(server.folder))
     for name in ("journal.db", "journal.db-wal"):

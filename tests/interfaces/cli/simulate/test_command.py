@@ -190,6 +190,7 @@ def test_several_runs_have_a_folder_each(trace: Path, tmp_path: Path) -> None:
     assert len(rows_of(tmp_path / "out" / "srtf-seed7" / "jobs.csv")) == 3
 
 
+@pytest.mark.soak
 def test_the_same_seed_gives_the_same_bytes(trace: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         settings = ("placement=random",)
@@ -449,6 +450,7 @@ def test_the_command_prints_one_document_and_leaves_nothing_running(trace: Path)
     assert [run["finished"] for run in json.loads(ended.out)["runs"]] == [3, 3]
 
 
+@pytest.mark.soak
 def test_a_policy_that_fails_in_a_process_is_one_line_and_exit_code_1(
     trace: Path, tmp_path: Path
 ) -> None:
@@ -527,6 +529,7 @@ def endless_run(tmp_path: Path) -> tuple[str | Path, ...]:
     )
 
 
+@pytest.mark.soak
 def test_ctrl_c_leaves_no_semaphore(tmp_path: Path) -> None:
     with own_shared_memory() as memory:
         running = new_motet_process(*endless_run(tmp_path), entering=memory.entering)
@@ -571,6 +574,7 @@ def test_a_sweep_without_waits_is_plotted(trace: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "sweep_promote_knob.png").stat().st_size > 1000
 
 
+@pytest.mark.soak
 def test_output_of_a_policy_does_not_reach_the_document(trace: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine.py"
     talkative = LAZY_POLICY.replace("nothing = np", "print('hello'); nothing = np", 1)

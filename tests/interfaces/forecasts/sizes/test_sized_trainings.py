@@ -14,6 +14,7 @@ from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.replay.what_if import WhatIfQuestion, what_if
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
+from soak_cases import others_in_soak
 from timed_trainings import TimedTraining, play_trainings
 
 NOON_US = 1_700_000_000 * SECOND_US
@@ -82,16 +83,19 @@ def mean_jct_s(report: dict[str, Any], run: int) -> float:
 @pytest.mark.parametrize("since_s", [None, 20])
 @pytest.mark.parametrize(
     ("trainings", "cluster", "policy"),
-    [
-        (PROPOSING, TWO_MACHINES, "fifo"),
-        (PROPOSING, TWO_MACHINES, "best-effort"),
-        (PROPOSING, TWO_MACHINES, "tiresias-las"),
-        (PROPOSING, TWO_MACHINES, "fair"),
-        (RESIZED, TWO_MACHINES, "fair"),
-        (SHARING, THREE_MACHINES, "harmony"),
-        (SHARING, THREE_MACHINES, "fifo"),
-        (SHARING, THREE_MACHINES, "fair"),
-    ],
+    others_in_soak(
+        [
+            (PROPOSING, TWO_MACHINES, "fifo"),
+            (PROPOSING, TWO_MACHINES, "best-effort"),
+            (PROPOSING, TWO_MACHINES, "tiresias-las"),
+            (PROPOSING, TWO_MACHINES, "fair"),
+            (RESIZED, TWO_MACHINES, "fair"),
+            (SHARING, THREE_MACHINES, "harmony"),
+            (SHARING, THREE_MACHINES, "fifo"),
+            (SHARING, THREE_MACHINES, "fair"),
+        ],
+        [(RESIZED, TWO_MACHINES, "fair"), (SHARING, THREE_MACHINES, "harmony")],
+    ),
 )
 def test_the_replay_under_the_policy_in_force_has_the_mean_that_was_measured(
     trainings: Sequence[TimedTraining],
@@ -107,13 +111,19 @@ def test_the_replay_under_the_policy_in_force_has_the_mean_that_was_measured(
 
 @pytest.mark.parametrize(
     ("trainings", "cluster", "in_force", "wanted"),
-    [
-        (PROPOSING, TWO_MACHINES, "fifo", "best-effort"),
-        (PROPOSING, TWO_MACHINES, "best-effort", "tiresias-las"),
-        (SHARING, THREE_MACHINES, "harmony", "fifo"),
-        (SHARING, THREE_MACHINES, "harmony", "fair"),
-        (SHARING, THREE_MACHINES, "fifo", "harmony"),
-    ],
+    others_in_soak(
+        [
+            (PROPOSING, TWO_MACHINES, "fifo", "best-effort"),
+            (PROPOSING, TWO_MACHINES, "best-effort", "tiresias-las"),
+            (SHARING, THREE_MACHINES, "harmony", "fifo"),
+            (SHARING, THREE_MACHINES, "harmony", "fair"),
+            (SHARING, THREE_MACHINES, "fifo", "harmony"),
+        ],
+        [
+            (PROPOSING, TWO_MACHINES, "fifo", "best-effort"),
+            (SHARING, THREE_MACHINES, "harmony", "fifo"),
+        ],
+    ),
 )
 def test_another_policy_would_have_had_the_mean_that_it_has_on_the_live_cluster(
     trainings: Sequence[TimedTraining], cluster: ClusterDeclared, in_force: str, wanted: str
@@ -123,7 +133,7 @@ def test_another_policy_would_have_had_the_mean_that_it_has_on_the_live_cluster(
     assert would == pytest.approx(really, rel=0.05)
 
 
-@pytest.mark.parametrize("wanted", ["fifo", "tetris", "yarn-cs"])
+@pytest.mark.parametrize("wanted", others_in_soak(["fifo", "tetris", "yarn-cs"], ["fifo"]))
 def test_trainings_that_share_machines_at_the_start_part_under_another_policy(wanted: str) -> None:
     """Some of them wait, also under a policy that preempts no job."""
     report = report_of(SHARING, THREE_MACHINES, "harmony", wanted, since_s=30)

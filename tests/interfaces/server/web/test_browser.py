@@ -411,6 +411,7 @@ def test_text_can_be_read_on_its_background(window: Window, client: LiveClient) 
         client.change(each, "cancel")
 
 
+@pytest.mark.soak
 def test_the_page_of_a_missing_job_can_be_read(narrow: Window) -> None:
     narrow.tab.goto("/jobs/99999")
     assert_readable(narrow.tab)

@@ -55,6 +55,7 @@ def test_a_message_has_one_deadline_however_its_receiver_drips() -> None:
         sender.send(url, new_signing_secret(), "msg_1", b"{}")
 
 
+@pytest.mark.soak
 def test_a_slow_receiver_gets_its_message_within_the_deadline() -> None:
     with dripping_receiver() as url, MessageSender(deadline_s=300) as sender:
         sender.send(url, new_signing_secret(), "msg_1", b"{}")

@@ -105,6 +105,7 @@ def test_the_same_files_are_sent_once(
     assert len(sent) == 1
 
 
+@pytest.mark.soak
 def test_a_training_reads_data_and_program_from_the_snapshot(
     client: Client, server: LiveServer, project: Path
 ) -> None:

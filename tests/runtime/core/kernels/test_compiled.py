@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from motet.runtime.core.kernels.compiled import njit
 
@@ -22,6 +23,7 @@ def test_a_kernel_without_matrix_products_loads_no_linear_algebra() -> None:
     subprocess.run([sys.executable, "-c", ADD_UP], check=True)
 
 
+@pytest.mark.soak
 def test_kernels_may_multiply_matrices() -> None:
     one, other = np.arange(4.0).reshape(2, 2), np.eye(2) + 1
     product, outer = njit(lambda a, b: (a @ b, np.kron(a, b)))(one, other)

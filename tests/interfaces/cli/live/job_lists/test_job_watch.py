@@ -177,6 +177,7 @@ def test_a_watch_goes_on_when_the_server_is_started_again(tmp_path: Path) -> Non
             assert "has ended" in err or "does not answer" in err  # As it was waiting or reading.
 
 
+@pytest.mark.soak
 def test_a_terminal_shows_that_the_server_is_away(tmp_path: Path) -> None:
     with running_server(tmp_path / "state", "--cluster", "1x1") as server:
         with LiveClient(ServerAddress.find(folder=server.folder)) as client:
