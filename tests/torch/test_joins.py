@@ -27,12 +27,16 @@ class JoinedTraining:
     def __init__(self, folder: Path, *options: str) -> None:
         self._folder, self._options = folder, options
         self._pool = LocalPool(PoolFolder(folder / "pool"), PoolSettings(4))
-        self._workers = [self._start(0)]
+        self._workers: list[subprocess.Popen[str]] = []
+
+    def begin(self) -> None:
+        """Return when both workers have joined."""
+        self._workers.append(self._start(0))
         with PoolClient.find(self._pool.folder.address) as client:
             wait_until(lambda: client.describe().jobs)
             self._workers.append(self._start(1))
             wait_until(lambda: client.describe().jobs[0].workers == (0, 1))
-        (folder / "go").touch()
+        (self._folder / "go").touch()
 
     def steps(self, rank: int) -> int:
         """That a worker knows to be done; 0: it has done none itself."""
@@ -84,8 +88,11 @@ class JoinedTraining:
 def training(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[JoinedTraining]:
     """With the options of the test's parameter."""
     found = JoinedTraining(tmp_path, *getattr(request, "param", ()))
-    yield found
-    found.close()
+    try:
+        found.begin()
+        yield found
+    finally:
+        found.close()
 
 
 @pytest.mark.soak
