@@ -14,10 +14,12 @@ from motet.insight.wording import in_slots
 from motet.interfaces.server.stories.explanation import explained, why_waiting
 from motet.interfaces.server.views import iso, job_explanation, job_line
 from motet.interfaces.server.web.decided import decided
+from motet.interfaces.server.web.pages import job as job_page
 from motet.live.jobs.array_file import array_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.launcher.messages import AttemptRunning
 from motet.live.master.intake import Change, ChoosePolicy
+from motet.live.master.requests import Workplace
 from motet.live.master.submissions.submission import SubmitArray
 from motet.live.queues.queue_changes import CreateQueue
 from motet.report.simulation.story_document import story_document
@@ -352,6 +354,20 @@ def test_the_place_in_line_is_that_of_the_last_decision_also_after_a_restart(
     again = explanation(cluster, waits)
     assert (again["message"], again["chapters"]) == (document["message"], document["chapters"])
     assert cluster.master.take_steps() == []
+    cluster.close()
+
+
+def test_the_page_of_a_job_tells_the_same_place_as_its_explanation(tmp_path: Path) -> None:
+    cluster = ScriptedCluster(tmp_path, ChoosePolicy("tiresias-las", {}))
+    for _ in range(4):
+        cluster.submit(processes=4)
+    waits = cluster.submit(processes=2)
+    cluster.ask(Change(3, "cancel", "ann"))
+
+    workplace = Workplace(cluster.folder, {})
+    page = job_page(cluster.master.state, waits, workplace, cluster.now_us, [])
+    assert "(place 3 in line)" in page["message"]
+    assert page["message"] == explanation(cluster, waits)["message"]
     cluster.close()
 
 

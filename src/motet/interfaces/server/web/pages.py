@@ -129,6 +129,8 @@ def job(
     story = job_explanation(state, number, now_us, writes_us)
     return {
         **line(state, found),
+        "reason": document["reason"],
+        "message": document["message"],
         "about_message": _about_message(found),
         "time_limit": _time_limit(found),
         "advice": story["advice"],
