@@ -42,6 +42,13 @@ class ClusterWait(Enum):
         sentence="slots are assigned to it; it waits until {leaving} stopped",
         advice="nothing to do: they stop within their preempt.grace_s",
     )
+    MACHINE_LOST = ReasonWords(
+        name="MachineLost",
+        title="processes on a lost machine",
+        sentence="its processes on a lost machine may still run",
+        advice="nothing to do: processes that cannot be reached end with their lease; it goes on "
+        "then",
+    )
     END_UNKNOWN = ReasonWords(
         name="EndUnknown",
         title="news of the end of an attempt",

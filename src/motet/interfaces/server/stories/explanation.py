@@ -22,6 +22,7 @@ from motet.insight.story_event import StoryEvent
 from motet.insight.waits import wait_sentence
 from motet.insight.wording import counted, in_slots, job_name, listed
 from motet.interfaces.server.stories.held_story import held_events, why_held
+from motet.interfaces.server.stories.lost_machines import with_lease_waits
 from motet.interfaces.server.stories.outages import with_outages
 from motet.interfaces.server.stories.true_ends import with_true_ends
 from motet.live.jobs.attempt import AttemptPhase, StopCause
@@ -37,7 +38,7 @@ NO_PROGRESS = "NoProgress"
 """The reason of a job that runs, and whose processes have written nothing for long."""
 TIME_LIMIT = "TimeLimit"
 """The reason of a job that has run for its `max_duration`, and is being stopped."""
-MACHINE_LOST = "MachineLost"
+MACHINE_LOST = ClusterWait.MACHINE_LOST.value.name
 """The reason of a job that has lost a machine, and whose processes may still run."""
 _TOO_FEW_SLOTS = "InsufficientSlots"
 _MACHINES_DRAINED = "MachinesDrained"
@@ -80,7 +81,7 @@ def _events(state: LiveState, job: LiveJob) -> list[StoryEvent]:
     if (latest := state.history.wait_of(job.number)) is not None:
         now = story_event(latest, str, _machines(state))
         decided[-1] = _with_latest_place(decided[-1], now)
-    decided = [*with_true_ends(decided, job)]
+    decided = [*with_lease_waits(with_true_ends(decided, job), job.attempts)]
     if job.trial_s and job.state is JobState.SUCCEEDED and decided[-1].event == "cancel":
         told = f"ran for {duration_words(round(job.trial_s * SECOND_US))} without an error"
         decided[-1] = replace(decided[-1], event="finish", told=told)
@@ -163,10 +164,6 @@ def advice(state: LiveState, reason: str, job: LiveJob) -> str:
     least = _smallest(state, job)
     if reason == _TOO_FEW_SLOTS and least:
         return f"nothing to do: it needs {least}, and starts when that is free at its turn"
-    if reason == MACHINE_LOST:
-        return (
-            "nothing to do: processes that cannot be reached end with their lease; it goes on then"
-        )
     if reason == NO_PROGRESS:
         return f"see what it does: motet logs {job.number}; motet cancel {job.number} if it hangs"
     for words in (*(wait.reason for wait in WAITS), *(wait.value for wait in ClusterWait)):
