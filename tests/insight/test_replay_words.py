@@ -9,6 +9,15 @@ import pytest
 from motet.insight.replay_words import replay_notes, result_sentence, run_words
 
 RUN = {"policy": "fifo", "settings": {}, "finished": 9, "knows_durations": False}
+REPORT = {
+    "runs": [RUN, RUN, RUN],
+    "replay_error": None,
+    "jobs": 9,
+    "jobs_compared": 9,
+    "jobs_predicted": 0,
+    "elastic_jobs": 0,
+    "policy_changes": 0,
+}
 
 
 @pytest.mark.parametrize(
@@ -23,17 +32,19 @@ RUN = {"policy": "fifo", "settings": {}, "finished": 9, "knows_durations": False
     ],
 )
 def test_jobs_without_jobs_like_them_are_counted_if_there_are_any(assumed: int, told: str) -> None:
-    report = {
-        "runs": [RUN, RUN, RUN],
-        "replay_error": None,
-        "jobs": 9,
-        "jobs_compared": 9,
-        "jobs_predicted": 3,
-        "jobs_assumed": assumed,
-        "elastic_jobs": 0,
-        "policy_changes": 0,
-    }
+    report = {**REPORT, "jobs_predicted": 3, "jobs_assumed": assumed}
     assert list(replay_notes(report)) == [told]
+
+
+@pytest.mark.parametrize(
+    ("ended", "told"),
+    [
+        (1, "times are of the 1 job that has ended by itself"),
+        (2, "times are of the 2 jobs that have ended by themselves"),
+    ],
+)
+def test_jobs_that_have_ended_are_counted_if_others_have_not(ended: int, told: str) -> None:
+    assert list(replay_notes({**REPORT, "jobs_compared": ended})) == [told]
 
 
 def compared(measured_s: float, before_s: float, after_s: float, **more: Any) -> dict[str, Any]:

@@ -110,7 +110,8 @@ def replay_notes(report: Mapping[str, Any]) -> Iterator[str]:
         )
     compared = report["jobs_compared"]
     if 0 < compared < report["jobs"]:
-        yield f"times are of the {counted(compared, 'job')} that have ended by themselves"
+        ended = "has ended by itself" if compared == 1 else "have ended by themselves"
+        yield f"times are of the {counted(compared, 'job')} that {ended}"
     if report["jobs_predicted"]:
         assumed = report["jobs_assumed"]
         yield (
