@@ -74,6 +74,21 @@ def test_a_job_of_a_lost_machine_waits_until_its_processes_are_certainly_dead(
     assert cluster.launcher.machines_in_use() == {"m1": 2, "m3": 1}
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_job_whose_lease_ended_before_its_machine_was_lost_keeps_its_reason(
+    cluster: ScriptedCluster, restarts: bool
+) -> None:
+    cluster.ask(seen("m1", "m2"))
+    job = cluster.submit(processes=3)
+    cluster.ask(cluster.launcher.started("1.1"))
+    cluster.ask(seen("m1", "m2", closed="m2"))
+    cluster.ask(cluster.launcher.ended("1.1", None, "lost"))
+    if restarts:
+        cluster.begin()
+    cluster.ask(seen("m1"))
+    assert reason(cluster, job) == "MachinesDrained"
+
+
 def test_jobs_that_wait_for_a_machine_that_is_gone_are_told_how_it_comes_back(
     cluster: ScriptedCluster,
 ) -> None:

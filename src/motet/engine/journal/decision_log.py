@@ -268,6 +268,7 @@ class DecisionLog:
     def _note_wait(
         self, now_us: int, wait: NewWait, snapshot: Snapshot, decision: Decision
     ) -> None:
+        self._places.pop(wait.job)  # Its processes may have ended by themselves.
         entry = wait_entry(now_us, wait, snapshot, decision, self._queue(wait.job))
         self._on_entry(entry)
 

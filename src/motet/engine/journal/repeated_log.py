@@ -60,6 +60,7 @@ class RepeatedLog(DecisionLog):
             self._note_repeated(snapshot, codes, actions)
         for entry in entries:
             if is_wait(entry):
+                self._places.pop(entry.job)
                 self._columns["position"][entry.job] = entry.position
             elif entry.refusal:
                 self._keep_refusal(entry.job, refusal_named(entry.refusal))
