@@ -3,7 +3,7 @@
 The trace (`$MOTET_SHARED/traces/tiresias_60_job.csv`) is scaled to seconds and run by a real server
 of 8 slots under four policies, as jobs that sleep and keep their progress over preemptions. The
 simulator gets the scaled trace itself, not what was measured, besides the two costs that it cannot
-know: the median time from a request until all processes run, of first starts (a part of every run
+know: the mean time from a request until all processes run, of first starts (a part of every run
 time) and of further ones (the cost of a preemption). Targets: average completion times within 10 %,
 and policies that are further apart than that in the same order.
 
@@ -69,9 +69,9 @@ MOST_CPU = 0.02
 
 @dataclass(frozen=True)
 class LiveRun:
-    """Completion times in seconds; `first_s`, `further_s`: median start-ups; `load`: see above.
+    """Completion times in seconds; `first_s`, `further_s`: mean start-ups; `load`: see above.
 
-    `uneven_s`: by how much start-ups of a job differ from these medians, the mean over jobs: what
+    `uneven_s`: by how much start-ups of a job differ from these means, the mean over jobs: what
     the simulator cannot know. `sizes`: slots of the machines. `cpu`: for each process of a job, the
     share of a core that it and its shepherd used while it ran.
     """
@@ -166,7 +166,7 @@ def submitted(client: LiveClient, job: dict[str, object], key: str) -> str:
 
 
 def unevenness_s(job: LiveJob, first_s: float, further_s: float) -> float:
-    """The differences of the start-ups of a job from the medians, added up."""
+    """The differences of the start-ups of a job from the means, added up."""
     told_s = {True: first_s, False: further_s}
     return sum(
         abs(seconds(it.running_us - it.requested_us) - told_s[it.number == 1])
@@ -176,10 +176,11 @@ def unevenness_s(job: LiveJob, first_s: float, further_s: float) -> float:
 
 
 def start_up_s(jobs: Sequence[LiveJob], *, is_first: bool) -> float:
-    """The median time from a request of an attempt until all processes run."""
+    """The mean time from a request of an attempt until all processes run: few starts take long, and
+    each delays its job."""
     attempts = [each for job in jobs for each in job.attempts if (each.number == 1) is is_first]
     took = [it.running_us - it.requested_us for it in attempts if it.running_us is not None]
-    return seconds(median(took)) if took else 0.0
+    return seconds(round(mean(took))) if took else 0.0
 
 
 def simulated_jct_s(workload: Workload, policy: str, live: LiveRun) -> float:

@@ -44,7 +44,7 @@ def workload() -> Workload:
 
 
 def allowed_error(live: LiveRun) -> float:
-    """On a loaded machine start-ups differ from the medians that the simulator is told. Each delays
+    """On a loaded machine start-ups differ from the means that the simulator is told. Each delays
     its own job, and at worst one more that waits for its slots."""
     return MOST_ERROR + 2 * live.uneven_s / live.jct_s
 
