@@ -25,7 +25,7 @@ from motet_template import LOCK, MAX_MESSAGE_BYTES, SOCKET, Command
 # What a module reads when it is imported must not depend on the test that comes first.
 _ENVIRONMENT = dict(os.environ)
 _RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)
-_FOLDER = Path(tempfile.gettempdir()) / f"motet-template-{_RUN}"
+TEMPLATE_FOLDER = Path(tempfile.gettempdir()) / f"motet-template-{_RUN}"
 
 
 class ForkedMotet:
@@ -108,30 +108,31 @@ class PipedMotet(ForkedMotet):
 @functools.cache
 def _template() -> socket.socket:
     """A connection to the template of this test run, which ends with the last one."""
-    _FOLDER.mkdir(mode=0o700, exist_ok=True)
-    with (_FOLDER / LOCK).open("ab") as lock:
+    TEMPLATE_FOLDER.mkdir(mode=0o700, exist_ok=True)
+    with (TEMPLATE_FOLDER / LOCK).open("ab") as lock:
         flock(lock, LOCK_EX)
         with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
             return _connected()
-        (_FOLDER / SOCKET).unlink(missing_ok=True)
+        (TEMPLATE_FOLDER / SOCKET).unlink(missing_ok=True)
         _start_template()
         return _connected()
 
 
 def _connected() -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    connection.connect(str(_FOLDER / SOCKET))
+    connection.connect(str(TEMPLATE_FOLDER / SOCKET))
     return connection
 
 
 def _start_template() -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-        listener.bind(str(_FOLDER / SOCKET))
+        listener.bind(str(TEMPLATE_FOLDER / SOCKET))
         listener.listen()
-        subprocess.Popen(
-            [sys.executable, motet_template.__file__, str(listener.fileno()), str(_FOLDER)],
+        subprocess.run(
+            [sys.executable, motet_template.__file__, str(listener.fileno()), str(TEMPLATE_FOLDER)],
             env=_ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             stdin=subprocess.DEVNULL,
             pass_fds=[listener.fileno()],
             start_new_session=True,
+            check=True,
         )

@@ -190,6 +190,10 @@ def _load_kernels() -> None:
 
 
 if __name__ == "__main__":
+    # A child of no process of the tests: each of them counts and kills executors below itself, and
+    # those of commands belong to any of them.
+    if os.fork():
+        os._exit(0)
     _import_all()
     _load_kernels()
     gc.freeze()
