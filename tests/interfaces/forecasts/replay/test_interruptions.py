@@ -13,13 +13,11 @@ from example_count import examples
 from motet.domain.errors import NotFound
 from motet.domain.units import SECOND_US
 from motet.live.launcher.messages import ClusterSeen, MachineSeen
-from replayed_journal import CLUSTER, POLICIES, asked, at, completions, jobs
+from replayed_journal import CLUSTER, FAST_POLICIES, POLICIES, asked, at, completions, jobs
 from soak_cases import others_in_soak
 
-FAST = "gandiva", "tiresias-las"
 
-
-@pytest.mark.parametrize("policy", others_in_soak(POLICIES, FAST))
+@pytest.mark.parametrize("policy", others_in_soak(POLICIES, FAST_POLICIES))
 @settings(max_examples=examples(10))
 @given(drawn=st.lists(jobs, min_size=1, max_size=8).map(sorted), took_s=st.integers(1, 9))
 def test_starts_take_as_long_as_they_did(policy: str, drawn: Any, took_s: int) -> None:
@@ -35,7 +33,7 @@ def test_starts_take_as_long_as_they_did(policy: str, drawn: Any, took_s: int) -
         assert replayed[figure] == before[figure]
 
 
-@pytest.mark.parametrize("policy", others_in_soak(POLICIES, FAST))
+@pytest.mark.parametrize("policy", others_in_soak(POLICIES, FAST_POLICIES))
 @settings(max_examples=examples(10))
 @given(drawn=st.lists(jobs, min_size=1, max_size=8).map(sorted), took_s=st.integers(1, 4))
 def test_preemptions_take_as_long_as_they_did(policy: str, drawn: Any, took_s: int) -> None:

@@ -27,14 +27,21 @@ from motet.live.master.intake import Change, ChoosePolicy, Input
 from motet.live.master.job_updates import UpdateJob
 from motet.live.master.submissions.submission import Submit, SubmitArray
 from motet.live.queues.queue_changes import CreateQueue, LimitQueue, SetQueueMode
-from replayed_journal import CLUSTER, POLICIES, asked, at, completions, jobs, seconds_of
+from replayed_journal import (
+    CLUSTER,
+    FAST_POLICIES,
+    POLICIES,
+    asked,
+    at,
+    completions,
+    jobs,
+    seconds_of,
+)
 from soak_cases import others_in_soak
 from timed_master import play
 
-FAST = "gandiva", "tiresias-las"
 
-
-@pytest.mark.parametrize("policy", others_in_soak(POLICIES, FAST))
+@pytest.mark.parametrize("policy", others_in_soak(POLICIES, FAST_POLICIES))
 @settings(max_examples=examples(10))
 @given(drawn=st.lists(jobs, min_size=1, max_size=8).map(sorted))
 def test_the_replay_under_the_policy_in_force_is_what_happened(policy: str, drawn: Any) -> None:
@@ -48,7 +55,7 @@ def test_the_replay_under_the_policy_in_force_is_what_happened(policy: str, draw
         assert replayed[figure] == before[figure]
 
 
-@pytest.mark.parametrize("policy", others_in_soak(POLICIES, FAST))
+@pytest.mark.parametrize("policy", others_in_soak(POLICIES, FAST_POLICIES))
 @settings(max_examples=examples(10))
 @given(drawn=st.lists(jobs, min_size=2, max_size=8).map(sorted), since_s=st.integers(1, 60))
 def test_a_replay_from_any_moment_on_is_what_happened(
