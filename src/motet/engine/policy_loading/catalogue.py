@@ -10,7 +10,7 @@ import pkgutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, Field, fields
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -24,6 +24,7 @@ from motet.engine.policy_loading.policy_file import policies_in
 
 ALL_POLICIES = "all"
 """In the place of the names of all built-in policies."""
+_CLASSES = 64
 
 
 @cache
@@ -63,7 +64,7 @@ def find_policy(name: str) -> tuple[str, type[Policy]]:
 
 def make_policy(name: str, policy: type[Policy], settings: Mapping[str, str]) -> Policy:
     """A policy with parameters given as text. Raises UnknownName, BadInput."""
-    hints = get_type_hints(policy)
+    hints = _types_of(policy)
     parameters = {field.name: hints[field.name] for field in parameters_of(policy)}
     for key in settings:
         if key not in parameters:
@@ -102,7 +103,13 @@ def parameters_of(policy: type[Policy]) -> tuple[Field[Any], ...]:
 def has_seed(policy: type[Policy]) -> bool:
     """Whether the policy draws random numbers: it has an integer parameter `seed`."""
     names = {field.name for field in parameters_of(policy)}
-    return "seed" in names and get_type_hints(policy)["seed"] is int
+    return "seed" in names and _types_of(policy)["seed"] is int
+
+
+@lru_cache(_CLASSES)
+def _types_of(policy: type[Policy]) -> dict[str, Any]:
+    """Kept: annotations are source text, and a server asks for them at every explanation."""
+    return get_type_hints(policy)
 
 
 _DESCRIBED = {int: "a whole number", float: "a number", bool: "true or false"}
