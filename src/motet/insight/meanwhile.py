@@ -5,8 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
+from heapq import nsmallest
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from motet.insight.story import Story
 
@@ -22,6 +23,10 @@ class HeldGpus(NamedTuple):
     to_us: int | None
 
 
+HoldingFields: TypeAlias = tuple[str, int, int, int | None]
+"""Those of HeldGpus, as other records of the same have them."""
+
+
 @dataclass(frozen=True)
 class Meanwhile:
     """`most`: (job, GPU-time in microseconds) of the jobs that held most during all waits.
@@ -34,21 +39,22 @@ class Meanwhile:
     later: int = 0
 
     @classmethod
-    def of(cls, story: Story, holdings: Iterable[HeldGpus], submitted_later: Set[str]) -> Meanwhile:
+    def of(
+        cls, story: Story, holdings: Iterable[HoldingFields], submitted_later: Set[str]
+    ) -> Meanwhile:
         """Counts only time in which the job of the story waited. Waits without an end
         do not count.
         """
         waited = _CumulativeWait(story)
         held_gpu_us: dict[str, int] = {}
-        for holding in holdings:
-            to_us = waited.end_us if holding.to_us is None else holding.to_us
-            shared_us = waited.at(to_us) - waited.at(holding.from_us)
+        for job, gpus, from_us, to_us in holdings:
+            until_us = waited.whole_us if to_us is None else waited.at(to_us)
+            shared_us = until_us - waited.at(from_us)
             if shared_us > 0:
-                gpu_us = shared_us * holding.gpus
-                held_gpu_us[holding.job] = held_gpu_us.get(holding.job, 0) + gpu_us
-        ranked = sorted(held_gpu_us.items(), key=lambda each: (-each[1], each[0]))
+                held_gpu_us[job] = held_gpu_us.get(job, 0) + shared_us * gpus
+        most = nsmallest(MOST_NAMED, held_gpu_us.items(), key=lambda each: (-each[1], each[0]))
         later = len(held_gpu_us.keys() & submitted_later)
-        return cls(tuple(ranked[:MOST_NAMED]), len(ranked), later)
+        return cls(tuple(most), len(held_gpu_us), later)
 
 
 class _CumulativeWait:
@@ -63,7 +69,7 @@ class _CumulativeWait:
         self._from_us = [from_us for from_us, _ in waits]
         self._lasted_us = [lasted_us for _, lasted_us in waits]
         self._before_us = list(accumulate(self._lasted_us, initial=0))
-        self.end_us = waits[-1][0] + waits[-1][1] if waits else 0
+        self.whole_us = self._before_us[-1]
 
     def at(self, time_us: int) -> int:
         """Microseconds waited until `time_us`."""

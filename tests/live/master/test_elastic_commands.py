@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from motet.domain.errors import BadInput
+from motet.domain.units import NEVER_US
 from motet.live.jobs.attempt import StopCause
 from motet.live.jobs.job_state import JobState
 from motet.live.launcher.messages import StartAttempt
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import Change, ChoosePolicy
+from motet.live.slots.slot_history import SlotHolding
 from scripted_cluster import ScriptedCluster
 
 FAIR = ChoosePolicy("fair")
@@ -134,3 +136,19 @@ def test_on_gpus_a_job_is_stopped_for_a_resize(tmp_path: Path) -> None:
 def test_bounds_in_the_wrong_order_are_refused(cluster: ScriptedCluster) -> None:
     with pytest.raises(BadInput, match="min_processes is 3, more than processes, 2"):
         cluster.submit(processes=2, min_processes=3)
+
+
+def test_the_slots_of_every_size_are_held_until_the_next_one(cluster: ScriptedCluster) -> None:
+    run_alone(cluster)
+    shrink(cluster)
+    cluster.ask(cluster.launcher.resized("1.1"))
+    cluster.ask(cluster.launcher.started("2.1"))
+    cluster.ask(cluster.launcher.ended("2.1"))
+    state = cluster.master.state
+    wanted = {
+        SlotHolding(str(job.number), each.processes, each.requested_us, each.freed_us)
+        for job in state.jobs.values()
+        for each in job.attempts
+    }
+    assert len(wanted) == 4
+    assert {*state.slot_history.between(0, NEVER_US)} == wanted

@@ -130,6 +130,18 @@ class LiveJob:
         is_late = any(it.failure == FailureClass.TIME_LIMIT.key for it in self.attempts[-1:])
         return self.end is JobState.FAILED and is_late
 
+    def stop_cause(self, *, has_lost_machine: bool) -> StopCause:
+        """Why its attempt is stopped that the engine preempts."""
+        if self.end is JobState.CANCELLED:
+            return StopCause.CANCELLED
+        if self.end is JobState.SUCCEEDED:
+            return StopCause.TRIAL_PASSED
+        if self.is_timed_out:
+            return StopCause.TIME_LIMIT
+        if self.is_suspended:
+            return StopCause.SUSPENDED
+        return StopCause.MACHINE_LOST if has_lost_machine else StopCause.PREEMPTED
+
     @property
     def title(self) -> str:
         """Its name; `sweep[0]` of an array, whose jobs have one name."""

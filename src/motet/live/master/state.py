@@ -59,6 +59,7 @@ from motet.live.queues.queue_facts import (
 )
 from motet.live.slots.devices import HeldDevices
 from motet.live.slots.roster import Roster
+from motet.live.slots.slot_history import SlotHistory
 from motet.live.time_limits.running_limits import RunningLimits
 from motet.live.time_limits.time_limit import stop_grace_s, with_limit
 from motet.live.trials.open_trials import OpenTrials
@@ -70,7 +71,8 @@ class LiveState:
     `policy_failure`: why the policy in force decides no more; empty if it does.
     `held`: jobs that the engine does not know yet; `trials`: those that have not ended. `limits`:
     of the running time of jobs. `arrays`: by id; no job has the id of an array.
-    `active`: jobs with an attempt that has not ended; `history`: what the engine decided.
+    `active`: jobs with an attempt that has not ended; `slot_history`: which attempts held slots
+    when; `history`: what the engine decided.
     `queue_book`: the queues and their limits; `open_jobs`: how many jobs have not ended, by queue.
     `conditions`: of the machines, `drains`: those that were drained; `drain_after`: failures in a
     row that drain a machine, 0: none do. `refusal`: why a joined cluster cannot be reached, empty
@@ -89,6 +91,7 @@ class LiveState:
         self.policy_failure = ""
         self.jobs: dict[int, LiveJob] = {}
         self.active: dict[int, LiveJob] = {}
+        self.slot_history = SlotHistory()
         self.held, self.trials = HeldJobs(), OpenTrials()
         self.limits = RunningLimits()
         self.arrays: dict[int, JobArray] = {}
@@ -332,6 +335,7 @@ class LiveState:
         failed_on = failing_machine(fact.failure, fact.exits, machines)
         self.drains.attempt_ended(attempt, [name for name, _ in machines], failed_on)
         del self.active[job.number]
+        self.slot_history.ended(job.number, at_us)
         self.limits.stops(job)
         self._devices.give_back(job.number, attempt.placement)
         if fact.reason or fact.end == JobState.SUCCEEDED:
@@ -355,9 +359,11 @@ class LiveState:
                 self._begin(at_us, job, action, partners)
             case Preempt():
                 self._moves.pop(job.number, None)
-                self._stop(at_us, job, self._cause(job))
+                lost = self.lost_machines(job.attempts[-1])
+                self._stop(at_us, job, job.stop_cause(has_lost_machine=bool(lost)))
             case Migrate() if not partners and (found := job.attempts[-1].resized(action, at_us)):
-                job.attempts.append(found)
+                self.slot_history.ended(job.number, at_us)
+                self._append(job, found)
             case Migrate():
                 self._moves[job.number] = action, partners
                 self._stop(at_us, job, job.attempts[-1].cause_of(action))
@@ -377,20 +383,13 @@ class LiveState:
         job.reason = ""  # Why an earlier attempt ended is told with that attempt.
         can_resize = job.spec.resizes_running and not (devices or self.cluster.joins)
         roster = Roster.of(placement) if can_resize else None
-        job.attempts.append(Attempt(number, placement, at_us, *roles, devices, roster=roster))
+        attempt = Attempt(number, placement, at_us, *roles, devices, roster=roster)
+        self._append(job, attempt)
         self.active[job.number] = job
 
-    def _cause(self, job: LiveJob) -> StopCause:
-        if job.end is JobState.CANCELLED:
-            return StopCause.CANCELLED
-        if job.end is JobState.SUCCEEDED:
-            return StopCause.TRIAL_PASSED
-        if job.is_timed_out:
-            return StopCause.TIME_LIMIT
-        if job.is_suspended:
-            return StopCause.SUSPENDED
-        is_lost = job.attempt is not None and bool(self.lost_machines(job.attempt))
-        return StopCause.MACHINE_LOST if is_lost else StopCause.PREEMPTED
+    def _append(self, job: LiveJob, attempt: Attempt) -> None:
+        job.attempts.append(attempt)
+        self.slot_history.began(job.number, attempt.processes, attempt.requested_us)
 
     def _stop(self, at_us: int, job: LiveJob, cause: StopCause) -> None:
         attempt = job.attempt

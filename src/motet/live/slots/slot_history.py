@@ -1,0 +1,49 @@
+"""Which attempts held slots when, of all that a cluster has had. Pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class SlotHolding(NamedTuple):
+    """The slots of one attempt. `job`: its id. `freed_us`: None: it holds them."""
+
+    job: str
+    slots: int
+    from_us: int
+    freed_us: int | None
+
+
+class SlotHistory:
+    """Attempts in the order in which they freed their slots, so that a question about the last hour
+    of a year reads those of that hour."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, SlotHolding] = {}
+        self._freed: list[tuple[int, SlotHolding]] = []
+
+    def began(self, job: int, slots: int, at_us: int) -> None:
+        """An attempt of a job holds slots from now on."""
+        self._held[job] = SlotHolding(str(job), slots, at_us, None)
+
+    def ended(self, job: int, freed_us: int) -> None:
+        """The slots of the present attempt of a job are free."""
+        holding = self._held.pop(job)._replace(freed_us=freed_us)
+        insort(self._freed, (freed_us, holding), key=_time)
+
+    def between(self, from_us: int, to_us: int) -> Iterator[SlotHolding]:
+        """Those that held slots at some time after `from_us` and before `to_us`."""
+        first = bisect_right(self._freed, from_us, key=_time)
+        for place in range(first, len(self._freed)):
+            _, holding = self._freed[place]
+            if holding.from_us < to_us:
+                yield holding
+        for holding in self._held.values():
+            if holding.from_us < to_us:
+                yield holding
+
+
+def _time(freed: tuple[int, SlotHolding]) -> int:
+    return freed[0]
