@@ -42,11 +42,14 @@ class ChosenJobs:
 
     def meets(self, row: LiveJob | JobArray) -> bool:
         """Whether the row is wanted, however long ago it ended."""
-        jobs = row.jobs if isinstance(row, JobArray) else [row]
-        return (
-            (not self.states or any(job.state in self.states for job in jobs))
-            and self.user in ("", row.user)
-            and (not self.queue or any(job.spec.queue == self.queue for job in jobs))
+        if self.user and row.user != self.user:
+            return False
+        if isinstance(row, JobArray):
+            return (not self.states or any(job.state in self.states for job in row.jobs)) and (
+                not self.queue or any(job.spec.queue == self.queue for job in row.jobs)
+            )
+        return (not self.states or row.state in self.states) and (
+            not self.queue or row.spec.queue == self.queue
         )
 
     def is_past(self, row: LiveJob | JobArray) -> bool:

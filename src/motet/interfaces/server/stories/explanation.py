@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -14,17 +13,17 @@ from motet.engine.policy_loading.catalogue import parameters_of
 from motet.insight.cluster_wait import ClusterWait
 from motet.insight.job_story import JobStory, RulesInForce, queue_rules
 from motet.insight.log_events import story_event
-from motet.insight.meanwhile import HeldGpus, Meanwhile
+from motet.insight.meanwhile import Meanwhile
 from motet.insight.policy_failure import policy_failure_words
 from motet.insight.sentences import Rules
 from motet.insight.story import JobRecord, Story
 from motet.insight.story_event import StoryEvent
-from motet.insight.waits import wait_sentence
-from motet.insight.wording import counted, in_slots, job_name, listed
+from motet.insight.wording import counted, in_slots, listed
 from motet.interfaces.server.stories.held_story import held_events, why_held
 from motet.interfaces.server.stories.lost_machines import with_lease_waits
 from motet.interfaces.server.stories.outages import with_outages
 from motet.interfaces.server.stories.true_ends import with_true_ends
+from motet.interfaces.server.stories.wait_words import wait_words
 from motet.live.jobs.attempt import AttemptPhase, StopCause
 from motet.live.jobs.job import LiveJob
 from motet.live.jobs.job_spec import TrainingSpec
@@ -64,7 +63,8 @@ def explained(state: LiveState, number: int, now_us: int) -> JobStory:
     # A decision may be some milliseconds ahead of the clock.
     until_us = None if job.state.is_final else max(now_us, events[-1].time_us)
     story = Story.of(record, events, until_us)
-    held = list(_holdings_of_others(state, job, job.ended_us or now_us))
+    between = state.slot_history.between(job.submitted_us, job.ended_us or now_us)
+    held = [each for each in between if each.job != record.job]
     later = {each.job for each in held if int(each.job) > number}
     meanwhile = Meanwhile.of(story, held, later)
     return JobStory(state.policy.policy, rules_in_force(state), story, meanwhile)
@@ -142,20 +142,9 @@ def why_waiting(state: LiveState, job: LiveJob, *, is_latest: bool = False) -> t
         return "", ""
     if not is_wait(entries[-1]):
         return "", ""
-    entry = state.history.wait_of(job.number) if is_latest else None
-    event = story_event(entry or entries[-1], str, _machines(state))
-    sentence = f"{wait_sentence(event)}{_ended_since(state, event)}"
-    return _slots_name(wait_named(entries[-1].event).reason.name), in_slots(sentence)
-
-
-def _ended_since(state: LiveState, event: StoryEvent) -> str:
-    """Which of the jobs that a wait names have ended; a wait is told anew only if its reason
-    changes."""
-    others = [each.job for each in event.others]
-    ended = [job_name(each) for each in others if state.jobs[int(each)].state.is_final]
-    if not ended:
-        return ""
-    return f"; {listed(ended, len(ended))} {'has' if len(ended) == 1 else 'have'} ended since"
+    latest = state.history.wait_of(job.number) if is_latest else None
+    reason = wait_named(entries[-1].event).reason
+    return _slots_name(reason.name), wait_words(state, latest or entries[-1])
 
 
 def advice(state: LiveState, reason: str, job: LiveJob) -> str:
@@ -259,18 +248,6 @@ def _slots_name(reason: str) -> str:
 def _machines(state: LiveState) -> tuple[str, ...]:
     assert state.cluster is not None
     return state.cluster.names
-
-
-def _holdings_of_others(state: LiveState, job: LiveJob, to_us: int) -> Iterator[HeldGpus]:
-    """Slots that attempts of other jobs held after the submission of this one."""
-    for other in state.jobs.values():
-        if other is job:
-            continue
-        for attempt in other.attempts:
-            begin_us, end_us = attempt.requested_us, attempt.freed_us
-            if begin_us < to_us and (end_us is None or end_us > job.submitted_us):
-                slots = sum(attempt.placement.counts)
-                yield HeldGpus(str(other.number), slots, begin_us, end_us)
 
 
 def rules_in_force(state: LiveState) -> RulesInForce:
