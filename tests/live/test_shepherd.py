@@ -128,6 +128,15 @@ def test_a_command_that_cannot_be_executed_is_an_end(rank: Shepherded, word: str
     assert rank.log.startswith("motet: echo: ")
 
 
+def test_it_imports_no_slow_modules() -> None:
+    """A gang starts many at once."""
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import shepherd; print(*sys.modules)"
+    command = [sys.executable, "-I", "-S", "-c", code, str(Path(SCRIPT).parent)]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert "shepherd" in found
+    assert not {"pathlib", "typing", "urllib.parse", "dataclasses", "inspect"} & {*found}
+
+
 def test_nothing_starts_before_the_phase_run(rank: Shepherded) -> None:
     rank.begin("true")
     rank.instruct("stop")

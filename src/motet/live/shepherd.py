@@ -1,7 +1,8 @@
 """Shepherd: runs one process of an attempt, and records its end.
 
 Runs as a script with the folder of the process as its argument, and needs only the standard
-library: it must start fast and outlive master, launcher and Ray. Files in the folder:
+library: it must start fast and outlive master, launcher and Ray. A gang starts many at once, so it
+imports little: `pathlib` and `typing` would take a fifth of its start. Files in the folder:
 
 - `task.json`: what to run (written by the launcher before the shepherd starts)
 - `shepherd.json`: the shepherd's identity; its creation claims the folder, so that a process of
@@ -30,9 +31,8 @@ import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any
 
+AnyPath = str | os.PathLike[str]
 SIGNALS = {signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM}
 _PARENT_DEATH_SIGNAL, _CHILD_SUBREAPER = 1, 36
 _RETRY_KILL_S = 0.2
@@ -43,9 +43,9 @@ _OOM_SCORE = "500"
 class Shepherd:
     """One process from its start to its exit record."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: str) -> None:
         self.folder = folder
-        self.task = json.loads((folder / "task.json").read_text())
+        self.task = json.loads(_read(self._path("task.json")))
         self.epoch = int(self.task["epoch"])
         self.phase = "hold"
         self.env: dict[str, str] = dict(self.task["env"])
@@ -75,21 +75,21 @@ class Shepherd:
     def _claim(self) -> bool:
         """Whether this shepherd is the first one of its folder."""
         identity = {"pid": os.getpid(), "start_ticks": start_ticks(os.getpid()), "boot": boot_id()}
-        temporary = self.folder / f".shepherd.{os.getpid()}"
+        temporary = self._path(f".shepherd.{os.getpid()}")
         write_durably(temporary, identity)
         try:
-            os.link(temporary, self.folder / "shepherd.json")
+            os.link(temporary, self._path("shepherd.json"))
         except FileExistsError:
             return False
         finally:
-            temporary.unlink()
+            os.unlink(temporary)
         return True
 
     def _start(self) -> bool:
         """Start the process; a command that cannot be executed is recorded as an end."""
-        task = self.task
+        task, group = self.task, self.task.get("memory")
         self.started_at = time.time()
-        log = os.open(self.folder / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        log = os.open(self._path("log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             self.child = subprocess.Popen(
                 task["argv"],
@@ -99,7 +99,7 @@ class Shepherd:
                 cwd=task["cwd"],
                 env=self.env,
                 start_new_session=True,
-                preexec_fn=functools.partial(_prepare_child, task.get("memory")),
+                preexec_fn=functools.partial(_prepare_child, group and group["procs"]),
             )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             reason = getattr(error, "strerror", None) or error
@@ -109,7 +109,7 @@ class Shepherd:
             return False
         finally:
             os.close(log)
-        write_durably(self.folder / "started.json", {"pid": self.child.pid, "at": self.started_at})
+        write_durably(self._path("started.json"), {"pid": self.child.pid, "at": self.started_at})
         self._tell("started")
         return True
 
@@ -138,7 +138,7 @@ class Shepherd:
             self._stop("lease", stop["signal"], stop["grace_s"])
 
     def _read_control(self) -> None:
-        control = json.loads((self.folder / "control.json").read_text())
+        control = json.loads(_read(self._path("control.json")))
         if control["epoch"] < self.epoch:
             return
         self.epoch = control["epoch"]
@@ -189,10 +189,10 @@ class Shepherd:
     def _tell_out_of_memory(self) -> None:
         """Say in the log that a process was killed because of its memory limit."""
         group = self.task.get("memory")
-        if group is None or self.child is None or not _kills_of(Path(group["events"])):
+        if group is None or self.child is None or not _kills_of(group["events"]):
             return
         limit = f"{group['limit_bytes'] / 1e6:,.0f} MB"
-        with (self.folder / "log").open("ab") as log:
+        with open(self._path("log"), "ab") as log:
             log.write(f"motet: out of memory: the process reached its limit, {limit}\n".encode())
 
     def _record_exit(self) -> None:
@@ -211,33 +211,37 @@ class Shepherd:
             "started_at": self.started_at,
             "ended_at": time.time(),
         }
-        write_durably(self.folder / "exit.json", record)
+        write_durably(self._path("exit.json"), record)
         self._tell("ended")
 
     def _tell(self, state: str) -> None:
         """Wake the launcher; without one, the next launcher finds the files."""
         message = json.dumps([self.task["attempt"], self.task["rank"], state]).encode()
         with contextlib.suppress(OSError):
-            send_datagram(Path(self.task["notify"]), message)
+            send_datagram(self.task["notify"], message)
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self.folder, name)
 
 
-def _prepare_child(memory: dict[str, Any] | None) -> None:
-    """Between fork and exec: die with the shepherd, receive signals, join the memory group.
+def _prepare_child(memory_group: str | None) -> None:
+    """Between fork and exec: die with the shepherd, receive signals, join the memory group, whose
+    file of processes is given.
 
     If the machine runs out of memory, the kernel kills processes of jobs rather than others.
     """
     _prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE)
-    if memory is not None:
-        Path(memory["procs"]).write_text(str(os.getpid()))
+        _write("/proc/self/oom_score_adj", _OOM_SCORE)
+    if memory_group is not None:
+        _write(memory_group, str(os.getpid()))
 
 
-def _kills_of(events: Path) -> int:
+def _kills_of(events: str) -> int:
     """Processes of a group that the kernel has killed because of its limit."""
     try:
-        lines = events.read_text().splitlines()
+        lines = _read(events).splitlines()
     except OSError:
         return 0
     return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
@@ -250,12 +254,13 @@ def _prctl(option: int, value: int) -> None:
         raise OSError(number, os.strerror(number))
 
 
-def send_datagram(address: Path, message: bytes) -> None:
+def send_datagram(address: AnyPath, message: bytes) -> None:
     """Send to a Unix socket; its path may be longer than the 108 bytes of a socket address."""
-    directory = os.open(address.parent, os.O_PATH | os.O_DIRECTORY)
+    folder, name = os.path.split(address)
+    directory = os.open(folder, os.O_PATH | os.O_DIRECTORY)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as sender:
-            sender.sendto(message, f"/proc/self/fd/{directory}/{address.name}")
+            sender.sendto(message, f"/proc/self/fd/{directory}/{name}")
     finally:
         os.close(directory)
 
@@ -306,17 +311,28 @@ def _stat_fields(pid: str) -> list[str] | None:
 
 def boot_id() -> str:
     """Identifies this boot of the machine."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return _read("/proc/sys/kernel/random/boot_id").strip()
 
 
-def write_durably(path: Path, value: Any) -> None:
+def write_durably(path: AnyPath, value: object) -> None:
     """Write JSON so that the file is either complete or absent, also after a power failure."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}")
     with open(temporary, "w", encoding="utf-8", opener=_private) as file:
         json.dump(value, file)
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, path)
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def _private(path: str, flags: int) -> int:
@@ -329,7 +345,7 @@ def run_shepherd() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     _prctl(_CHILD_SUBREAPER, 1)
-    Shepherd(Path(sys.argv[1])).run()
+    Shepherd(sys.argv[1]).run()
 
 
 if __name__ == "__main__":
