@@ -10,28 +10,30 @@ and policies that are further apart than that in the same order.
 The machine has to be idle: start-ups of loaded machines are long compared with the scaled jobs.
 `--quick` runs 12 jobs, `--only POLICY` one policy. `--order N` with N above 0 lets the jobs of the
 trace change places at random with this seed: another workload of the same jobs and submissions.
-`--keep FOLDER` keeps the state of each server, so its journal, in a new folder there, for
+`--keep FOLDER` keeps the state of each server, so its journal, in a new folder there: for
+`--evaluate FOLDER`, which gives the figures of these runs without running anything, and for
 `benchmarks/expected_starts.py`. `load` is the processor's load average at the end of a run. By
 default the 8 slots are those of one machine. `--testbed T` takes a front and three hosts of 2 slots
 each, which join the cluster (`motet testbed up --machines 3 --no-ray --name T`).
 
-The jobs must not slow each other down: a process and its shepherd may use 2 % of a core over the
-time that they run, their starts included.
+The jobs must not slow each other down: they may use 2 % of a core for each process over the time
+that it runs. Counted is the CPU time of a process and its shepherd, their starts included, which
+are nearly all of it.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import time
 from argparse import SUPPRESS, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from statistics import mean, median
+from statistics import median
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -40,16 +42,15 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import Unreachable
 from motet.domain.units import SECOND_US, exact_seconds, seconds
 from motet.interfaces.client import LiveClient
-from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.server_address import ADDRESS_FILE, ServerAddress
-from motet.live.jobs.job import LiveJob
 from motet.sim.experiment import Experiment
 from motet.sim.traces import read_trace
 from motet.sim.workload.workload import Workload
 from motet.testbed.commands import ADDRESS_VARIABLE
+from support.fidelity_run import LOAD_FILE, LiveRun
 from support.figures import Figure, parser, report
 from support.joined_hosts import FRONT, MOTET, run_on_front
-from support.resumable_program import PROGRAM, recorded_usage
+from support.resumable_program import PROGRAM, JobUsage
 
 TRACE = "traces/tiresias_60_job.csv"
 CLUSTER, SLOTS = "1x8", 8
@@ -64,26 +65,7 @@ POLICIES: dict[str, dict[str, str]] = {
 }
 MOST_ERROR = 0.1
 MOST_CPU = 0.02
-"""Of one core, for a process of a job and its shepherd."""
-
-
-@dataclass(frozen=True)
-class LiveRun:
-    """Completion times in seconds; `first_s`, `further_s`: mean start-ups; `load`: see above.
-
-    `uneven_s`: by how much start-ups of a job differ from these means, the mean over jobs: what
-    the simulator cannot know. `sizes`: slots of the machines. `cpu`: for each process of a job, the
-    share of a core that it and its shepherd used while it ran.
-    """
-
-    jct_s: float
-    first_s: float
-    further_s: float
-    uneven_s: float
-    preemptions: int
-    load: float
-    sizes: Sequence[int]
-    cpu: Sequence[float]
+"""Of one core, for each process of a job and its shepherd."""
 
 
 def scaled(jobs: int, scale: float, order: int) -> Workload:
@@ -128,19 +110,9 @@ def run_live(workload: Workload, policy: str, home: Path, place: Sequence[str]) 
     """Submit every job at its time and wait for the last one. `home`: for the server's state."""
     folder = home / policy
     with server(folder, policy, place) as client:
-        sizes = sorted(each["slots"] for each in client.machines())
         submit_all(client, workload)
-    journal = FollowedJournal(str(folder / "journal.db"))
-    journal.read()
-    jobs = [*journal.cluster.state.jobs.values()]
-    journal.close()
-    assert all(job.state == "SUCCEEDED" for job in jobs)
-    jct_s = mean(seconds((job.ended_us or 0) - job.submitted_us) for job in jobs)
-    preemptions = sum(len(job.attempts) - 1 for job in jobs)
-    first_s, further_s = (start_up_s(jobs, is_first=each) for each in (True, False))
-    uneven_s = mean(unevenness_s(job, first_s, further_s) for job in jobs)
-    load, cpu = os.getloadavg()[0], [each.share for each in recorded_usage(folder)]
-    return LiveRun(jct_s, first_s, further_s, uneven_s, preemptions, load, sizes, cpu)
+    (folder / LOAD_FILE).write_text(json.dumps(os.getloadavg()[0]))
+    return LiveRun.of(folder, workload)
 
 
 def submit_all(client: LiveClient, workload: Workload) -> None:
@@ -165,24 +137,6 @@ def submitted(client: LiveClient, job: dict[str, object], key: str) -> str:
             return str(client.submit(job, key=key)["id"])
 
 
-def unevenness_s(job: LiveJob, first_s: float, further_s: float) -> float:
-    """The differences of the start-ups of a job from the means, added up."""
-    told_s = {True: first_s, False: further_s}
-    return sum(
-        abs(seconds(it.running_us - it.requested_us) - told_s[it.number == 1])
-        for it in job.attempts
-        if it.running_us is not None
-    )
-
-
-def start_up_s(jobs: Sequence[LiveJob], *, is_first: bool) -> float:
-    """The mean time from a request of an attempt until all processes run: few starts take long, and
-    each delays its job."""
-    attempts = [each for job in jobs for each in job.attempts if (each.number == 1) is is_first]
-    took = [it.running_us - it.requested_us for it in attempts if it.running_us is not None]
-    return seconds(round(mean(took))) if took else 0.0
-
-
 def simulated_jct_s(workload: Workload, policy: str, live: LiveRun) -> float:
     """The average completion time in the simulator, with the measured costs."""
     longer = workload.duration_us + round(live.first_s * SECOND_US)
@@ -194,50 +148,55 @@ def simulated_jct_s(workload: Workload, policy: str, live: LiveRun) -> float:
     return float(outcome.jct_us.mean()) / SECOND_US
 
 
-def figures_of(
-    workload: Workload, policies: Sequence[str], home: Path, place: Sequence[str]
-) -> list[Figure]:
-    """Run everything."""
-    live_s, simulated_s, figures = dict[str, float](), dict[str, float](), list[Figure]()
-    for number, policy in enumerate(policies):
-        # Nodes of the cluster before take half a minute to end: another port for every head.
-        own = [f"{FRONT}:{FIRST_PORT + number}" if each == FRONT else each for each in place]
-        live = run_live(workload, policy, home, own)
-        live_s[policy], simulated_s[policy] = live.jct_s, simulated_jct_s(workload, policy, live)
-        error = abs(simulated_s[policy] / live.jct_s - 1)
-        figures += [
-            Figure(
-                f"{policy}: error of the average JCT",
-                f"{live.jct_s:.2f} s",
-                f"{simulated_s[policy]:.2f} s",
-                error,
-                MOST_ERROR,
-                at_least=False,
-            ),
-            Figure(
-                f"{policy}: start-ups, preemptions, load",
-                f"{live.first_s:.2f}, {live.further_s:.2f} s",
-                f"{live.preemptions}, {live.load:.1f}",
-            ),
-            Figure(
-                f"{policy}: CPU of a process, median, most",
-                f"{median(live.cpu):.2%}, {max(live.cpu):.2%} of a core",
-                f"{len(live.cpu)} processes",
-                max(live.cpu),
-                MOST_CPU,
-                at_least=False,
-            ),
-        ]
-    order = sorted(policies, key=simulated_s.__getitem__)
+def figures_of(workload: Workload, runs: Mapping[str, LiveRun]) -> list[Figure]:
+    """Of one run of each policy."""
+    simulated_s = {each: simulated_jct_s(workload, each, run) for each, run in runs.items()}
+    figures = [
+        figure
+        for policy, run in runs.items()
+        for figure in (
+            *time_figures(policy, run, simulated_s[policy]),
+            *cpu_figures(policy, run.usage),
+        )
+    ]
+    order = sorted(runs, key=simulated_s.__getitem__)
     apart = [
         (better, worse)
         for better, worse in combinations(order, 2)
         if simulated_s[worse] > simulated_s[better] * (1 + MOST_ERROR)
     ]
-    is_same = all(live_s[better] <= live_s[worse] for better, worse in apart)
+    is_same = all(runs[better].jct_s <= runs[worse].jct_s for better, worse in apart)
     name = f"same order of {len(apart)} pairs that are {MOST_ERROR:.0%} apart"
-    figures.append(Figure(name, str(is_same), "", float(is_same), 1.0))
-    return figures
+    return [*figures, Figure(name, str(is_same), "", float(is_same), 1.0)]
+
+
+def time_figures(policy: str, run: LiveRun, simulated_s: float) -> Iterator[Figure]:
+    """`simulated_s`: the average completion time."""
+    yield Figure(
+        f"{policy}: error of the average JCT",
+        f"{run.jct_s:.2f} s",
+        f"{simulated_s:.2f} s",
+        abs(simulated_s / run.jct_s - 1),
+        MOST_ERROR,
+        at_least=False,
+    )
+    load = "unknown" if run.load is None else f"{run.load:.1f}"
+    starts = f"{run.first_s:.2f}, {run.further_s:.2f} s"
+    yield Figure(f"{policy}: start-ups, preemptions, load", starts, f"{run.preemptions}, {load}")
+
+
+def cpu_figures(policy: str, jobs: Sequence[JobUsage]) -> Iterator[Figure]:
+    """Shares of a core: for each process of a job, of single processes, of all processes of a job
+    together. Median and most."""
+    processes = [each for job in jobs for each in job.processes]
+    for name, shares, most in (
+        ("a job, per process", [job.share for job in jobs], MOST_CPU),
+        ("a process", [each.share for each in processes], MOST_CPU),
+        ("a job, all processes", [job.cores for job in jobs], None),
+    ):
+        measured = f"{median(shares):.2%}, {max(shares):.2%}"
+        name, count = f"{policy}: CPU of {name}", f"{len(shares)}"
+        yield Figure(name, measured, count, max(shares), most, at_least=False)
 
 
 def arguments() -> Namespace:
@@ -246,6 +205,7 @@ def arguments() -> Namespace:
     made.add_argument("--only", choices=POLICIES, action="append", help="may be given repeatedly")
     made.add_argument("--order", type=int, default=0, help="another order of the jobs")
     made.add_argument("--keep", type=Path, help="a folder for the states of the servers")
+    made.add_argument("--evaluate", type=Path, help="such a folder, without running anything")
     made.add_argument("--testbed", help="run on this testbed")
     made.add_argument("--inside", type=Path, help=SUPPRESS)
     return made.parse_args()
@@ -261,23 +221,44 @@ def states(options: Namespace, temporary: str) -> Path:
     return Path(home)
 
 
-def main() -> None:
-    """Measure and report."""
-    options = arguments()
+def measured(workload: Workload, options: Namespace) -> dict[str, LiveRun]:
+    """Run every policy."""
     with TemporaryDirectory() as temporary:
         home = states(options, temporary)
         if options.testbed and options.inside is None:
             again = [sys.executable, __file__, *sys.argv[1:], "--inside", str(home.resolve())]
             sys.exit(run_on_front(options.testbed, home, SLOTS // 4, again))
-        place = ["--cluster", CLUSTER]
         if options.inside is not None:
             os.environ.pop(ADDRESS_VARIABLE)
-            place = ["--head", FRONT]
-        jobs, scale = (QUICK_JOBS, QUICK_SCALE) if options.quick else (JOBS, SCALE)
-        title = f"{jobs} jobs of the 60-job trace, live (measured) and simulated (peer)"
-        workload = scaled(jobs, scale, options.order)
-        found = figures_of(workload, options.only or [*POLICIES], home, place)
-        report("live_fidelity", title, found, plot=False)
+        runs = dict[str, LiveRun]()
+        for number, policy in enumerate(options.only or POLICIES):
+            # Nodes of the cluster before take half a minute to end: another port for every head.
+            head = ["--head", f"{FRONT}:{FIRST_PORT + number}"]
+            place = ["--cluster", CLUSTER] if options.inside is None else head
+            runs[policy] = run_live(workload, policy, home, place)
+        return runs
+
+
+def kept(workload: Workload, options: Namespace) -> dict[str, LiveRun]:
+    """The runs in the folder of `--evaluate`, of the policies of `--only` if it is given."""
+    runs = {
+        policy: LiveRun.of(options.evaluate / policy, workload)
+        for policy in options.only or POLICIES
+        if (options.evaluate / policy).exists()
+    }
+    if not runs:
+        raise SystemExit(f"{options.evaluate} has no run; give a folder of --keep")
+    return runs
+
+
+def main() -> None:
+    """Measure and report."""
+    options = arguments()
+    jobs, scale = (QUICK_JOBS, QUICK_SCALE) if options.quick else (JOBS, SCALE)
+    workload = scaled(jobs, scale, options.order)
+    runs = (kept if options.evaluate else measured)(workload, options)
+    title = f"{jobs} jobs of the 60-job trace, live (measured) and simulated (peer)"
+    report("live_fidelity", title, figures_of(workload, runs), plot=False)
 
 
 if __name__ == "__main__":

@@ -15,12 +15,12 @@ from live_fidelity import (
     POLICIES,
     QUICK_SCALE,
     TRACE,
-    LiveRun,
     run_live,
     scaled,
     simulated_jct_s,
 )
 from motet.sim.workload.workload import Workload
+from support.fidelity_run import LiveRun
 
 pytestmark = [pytest.mark.soak, pytest.mark.cluster, pytest.mark.timeout(3600)]
 
@@ -64,6 +64,7 @@ def test_the_live_cluster_does_what_the_simulator_says(tmp_path: Path) -> None:
         error = abs(simulated_s[policy] / live.jct_s - 1)
         assert error <= allowed_error(live), (policy, live, simulated_s[policy])
         folder = tmp_path / policy
+        assert LiveRun.of(folder, workload()) == live
         _, ran_s = check_attained(folder, str(folder / "journal.db"))
         assert ran_s >= float((workload().duration_us * workload().gpus).sum()) / 1e6
     for one, other in combinations(POLICIES, 2):
