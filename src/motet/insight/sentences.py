@@ -45,8 +45,19 @@ def sentence(chapter: Chapter, rules: Rules, until_us: int | None = None) -> str
 def account(each: StoryEvent, rules: Rules) -> str:
     """The event, or the reason for a wait. Raises ValueError for an unknown reason."""
     if each.event != "wait":
-        return _EVENTS[each.event](each, rules)
-    return wait_sentence(each) if each.reason else "no decision about it is recorded"
+        return f"{_EVENTS[each.event](each, rules)}{_released(each)}"
+    if not each.reason:
+        return "no decision about it is recorded"
+    return f"{wait_sentence(each)}{_released(each)}"
+
+
+def _released(each: StoryEvent) -> str:
+    """Where the last GPUs came from before a wait ended; empty: it is not known."""
+    last = each.released
+    if last is None:
+        return ""
+    gap = f", {duration_words(last.before_us)} earlier" if last.before_us >= SECOND_US else ""
+    return f"; the last GPUs before its start came from {jobs(last.jobs, last.total)}{gap}"
 
 
 def reason_title(key: str) -> str:

@@ -26,6 +26,16 @@ class TeamSize:
 
 
 @dataclass(frozen=True)
+class LastReleased:
+    """The last GPUs that became free before a job started, by the jobs that had them: the first of
+    `total`. `before_us`: how long before the start."""
+
+    jobs: tuple[OtherJob, ...]
+    total: int
+    before_us: int
+
+
+@dataclass(frozen=True)
 class StoryEvent:
     """`event`: wait, start, resume, migrate, resize, preempt, evict, suspend,
     unsuspend, promote, demote, finish, cancel, fail, propose, keep, measure.
@@ -43,6 +53,8 @@ class StoryEvent:
     `on_disk`: the part of the job's input that is kept there; `told`: of an end, its cause
     in words, empty: the usual one; of a wait for the cluster, why it cannot be reached; of a
     preemption, the guarantee of a queue that the jobs with the GPUs have.
+
+    `released`: of a wait that is over; None: it is not, or no job released GPUs in it.
 
     Reasons of `ClusterWait`: `others`: the jobs that have to succeed; `bar`: how many jobs of the
     array may be open.
@@ -84,3 +96,4 @@ class StoryEvent:
     gain: float | None = None
     refusal: str = ""
     measured: GroupMeasurement | None = None
+    released: LastReleased | None = None

@@ -69,6 +69,12 @@ def _others_after(introduction: str, each: StoryEvent, end: str = "") -> str:
     return f"{introduction}{jobs(each.others, each.others_total)}{end}" if each.others else ""
 
 
+def _first_others(introduction: str, each: StoryEvent) -> str:
+    """The others, which are those of the beginning of the wait."""
+    first = " at first" if each.released else ""
+    return _others_after(f"{introduction}{first}: ", each)
+
+
 # -- time ------------------------------------------------------------------------------------------
 
 
@@ -205,9 +211,9 @@ PARTS: Mapping[str, Callable[[StoryEvent], str]] = {
     "refused": _refused,
     "head": _head,
     "head_closer_together": partial(_head, need=" closer together"),
-    "before": partial(_others_after, "; ran ahead of it: "),
+    "before": partial(_first_others, "; ran ahead of it"),
     "ran_before": partial(_others_after, " (", end=" ran before it)"),
-    "running": partial(_others_after, "; running: "),
+    "running": partial(_first_others, "; running"),
     "holders": partial(_others_after, ": "),
     "again": partial(_timed, "; the policy decides again within "),
     "restart": partial(_timed, ": within "),

@@ -42,3 +42,13 @@ def noted(every: list[SlotHolding]) -> SlotHistory:
         else:
             history.began(job, each.slots, at_us)
     return history
+
+
+def test_slots_of_an_attempt_that_is_being_stopped_are_held_until_its_end() -> None:
+    history = SlotHistory()
+    history.began(1, 2, 10)
+    history.stops(1, 20)
+    assert [*history.between(15, 30)] == [SlotHolding("1", 2, 10, None, 20)]
+    history.ended(1, 25)
+    assert [*history.between(24, 30)] == [SlotHolding("1", 2, 10, 25, 20)]
+    assert not [*history.between(25, 30)]

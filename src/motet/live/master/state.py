@@ -396,4 +396,5 @@ class LiveState:
         assert attempt is not None, f"job {job.number} has no processes to stop"
         attempt.phase, attempt.stop_cause = AttemptPhase.STOPPING, cause
         attempt.stopping_us, attempt.grace_s = at_us, stop_grace_s(job, at_us)
+        self.slot_history.stops(job.number, at_us)
         self.limits.stops(job)

@@ -8,12 +8,14 @@ from typing import NamedTuple
 
 
 class SlotHolding(NamedTuple):
-    """The slots of one attempt. `job`: its id. `freed_us`: None: it holds them."""
+    """The slots of one attempt. `job`: its id. `freed_us`: None: it holds them. `stopping_us`: when
+    its processes were asked to stop; None: they were not."""
 
     job: str
     slots: int
     from_us: int
     freed_us: int | None
+    stopping_us: int | None = None
 
 
 class SlotHistory:
@@ -27,6 +29,10 @@ class SlotHistory:
     def began(self, job: int, slots: int, at_us: int) -> None:
         """An attempt of a job holds slots from now on."""
         self._held[job] = SlotHolding(str(job), slots, at_us, None)
+
+    def stops(self, job: int, at_us: int) -> None:
+        """The processes of the present attempt of a job are being stopped."""
+        self._held[job] = self._held[job]._replace(stopping_us=at_us)
 
     def ended(self, job: int, freed_us: int) -> None:
         """The slots of the present attempt of a job are free."""

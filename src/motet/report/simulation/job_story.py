@@ -11,6 +11,7 @@ from pathlib import Path
 from motet.domain.errors import BadInput, NotFound
 from motet.domain.units import microseconds
 from motet.insight.job_story import JobStory, RulesInForce, queue_rules
+from motet.insight.last_released import with_last_released
 from motet.insight.meanwhile import Meanwhile
 from motet.insight.sentences import Rules
 from motet.insight.story import JobRecord, Story
@@ -32,9 +33,10 @@ def read_job_story(folder: Path, job: str) -> JobStory:
     policy, rules, zero = _policy_of(run)
     record = _record(run, job)
     story = Story.of(record, story_events_of(run / DECISIONS, job))
-    held = held_gpus_during(run / DECISIONS, record.submit_us, record.end_us)
+    held = [*held_gpus_during(run / DECISIONS, record.submit_us, record.end_us)]
     meanwhile = Meanwhile.of(story, held, _submitted_after(run, record.submit_us))
-    return JobStory(policy, RulesInForce(rules), story, meanwhile, zero)
+    told = with_last_released(story, held)
+    return JobStory(policy, RulesInForce(rules), told, meanwhile, zero)
 
 
 def job_ids(folder: Path) -> Iterator[str]:

@@ -85,6 +85,8 @@ def _details(because: StoryEvent) -> dict[str, Any]:
         "on_disk": because.on_disk or None,
         **_others(OTHERS_OF.get(because.event), because.others, because.others_total),
     }
+    if because.released is not None:
+        known |= _others("released_last", because.released.jobs, because.released.total)
     if team and before:
         role = exchange_role(before.gpus, team.gpus)
         known |= _others(role, because.exchange, because.exchange_total)

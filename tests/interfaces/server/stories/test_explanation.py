@@ -21,7 +21,7 @@ from motet.live.launcher.messages import AttemptRunning
 from motet.live.master.intake import Change, ChoosePolicy
 from motet.live.master.requests import Workplace
 from motet.live.master.submissions.submission import SubmitArray
-from motet.live.queues.queue_changes import CreateQueue
+from motet.live.queues.queue_changes import CreateQueue, LimitQueue
 from motet.report.simulation.story_document import story_document
 from scripted_cluster import SECOND_US, ScriptedCluster
 
@@ -257,6 +257,41 @@ def test_a_preemption_for_the_guarantee_of_another_queue_says_so(
     (moment,) = (each for each in document["chapters"] if each["kind"] == "moment")
     assert moment["sentence"].startswith("preempted (queue vision is guaranteed 2 slots): lost ")
     assert moment["sentence"].endswith(f"slots went to job {taker} (2 slots)")
+
+
+def test_a_wait_that_is_over_tells_whose_slots_were_the_last_to_become_free(tmp_path: Path) -> None:
+    """Not only those that had slots when it began."""
+    cluster = ScriptedCluster(tmp_path, ChoosePolicy("best-effort", {}))
+    first = cluster.submit(processes=3)
+    waits = cluster.submit(processes=4)
+    later = cluster.submit()
+    cluster.ask(cluster.launcher.ended(f"{first}.1"))
+    cluster.now_us += 5 * SECOND_US
+    cluster.ask(cluster.launcher.ended(f"{later}.1"))
+    story = told(cluster, waits)
+    assert story[0].endswith(
+        f"; ran ahead of it at first: job {first} (3 slots); the last slots before its start came "
+        f"from job {later} (1 slot)"
+    )
+    document = explanation(cluster, waits)["chapters"][0]
+    assert document["blockers"] == [{"job": str(first), "gpus": 3}]
+    assert document["released_last"] == [{"job": str(later), "gpus": 1}]
+    cluster.replay()
+    assert told(cluster, waits)[0] == story[0]
+    cluster.close()
+
+
+def test_a_wait_that_a_preemption_ended_tells_who_had_its_slots(cluster: ScriptedCluster) -> None:
+    cluster.ask(CreateQueue("vision", "ann", {}))
+    job = cluster.submit(processes=4)
+    cluster.ask(cluster.launcher.started(f"{job}.1"))
+    taker = cluster.submit(processes=2, queue="vision")
+    cluster.ask(LimitQueue("vision", "ann", {"guarantee": 2}))
+    cluster.now_us += 2 * SECOND_US
+    cluster.ask(cluster.launcher.ended(f"{job}.1"))
+    assert told(cluster, taker)[0].endswith(
+        f"the last slots before its start came from job {job} (4 slots)"
+    )
 
 
 def test_a_job_beyond_the_limit_of_its_array_is_explained(cluster: ScriptedCluster) -> None:

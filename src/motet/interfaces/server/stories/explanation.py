@@ -12,6 +12,7 @@ from motet.domain.wait import WAITS, wait_named
 from motet.engine.policy_loading.catalogue import parameters_of
 from motet.insight.cluster_wait import ClusterWait
 from motet.insight.job_story import JobStory, RulesInForce, queue_rules
+from motet.insight.last_released import with_last_released
 from motet.insight.log_events import story_event
 from motet.insight.meanwhile import Meanwhile
 from motet.insight.policy_failure import policy_failure_words
@@ -67,7 +68,8 @@ def explained(state: LiveState, number: int, now_us: int) -> JobStory:
     held = [each for each in between if each.job != record.job]
     later = {each.job for each in held if int(each.job) > number}
     meanwhile = Meanwhile.of(story, held, later)
-    return JobStory(state.policy.policy, rules_in_force(state), story, meanwhile)
+    told = with_last_released(story, held)
+    return JobStory(state.policy.policy, rules_in_force(state), told, meanwhile)
 
 
 def _events(state: LiveState, job: LiveJob) -> list[StoryEvent]:

@@ -1,0 +1,102 @@
+"""Where the GPUs came from that were the last to become free before a wait ended. Pure.
+
+The decision log has the jobs in the way when a wait begins, and not those that follow them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from motet.domain.wait import WAITS
+from motet.insight.meanwhile import MOST_NAMED, HoldingFields
+from motet.insight.story import Chapter, Story
+from motet.insight.story_event import LastReleased, OtherJob
+
+_LOSSES = ("preempt", "evict")
+_OF_POLICIES = frozenset(wait.key for wait in WAITS)
+"""Reasons of waits for which other jobs hold GPUs; others wait for ends of jobs, or the cluster."""
+
+
+def with_last_released(story: Story, holdings: Iterable[HoldingFields]) -> Story:
+    """The story; each wait for GPUs that other jobs held, and that ended in a run, has the jobs
+    that were the last to release some in it."""
+    released = _Releases(story.record.job, holdings)
+    followers = [*_followers(story.chapters)]
+    chapters = tuple(
+        _with_released(chapter, released) if follower == "run" else chapter
+        for chapter, follower in zip(story.chapters, followers, strict=True)
+    )
+    return replace(story, chapters=chapters)
+
+
+def _followers(chapters: tuple[Chapter, ...]) -> Iterator[str]:
+    """The kind of the wait or run after each chapter; empty: there is none."""
+    found, next_kind = [], ""
+    for chapter in reversed(chapters):
+        found.append(next_kind)
+        next_kind = next_kind if chapter.kind == "moment" else chapter.kind
+    return reversed(found)
+
+
+def _with_released(chapter: Chapter, released: _Releases) -> Chapter:
+    because = chapter.because
+    if chapter.kind != "wait" or chapter.to_us is None:
+        return chapter
+    is_blocked = because.reason in _OF_POLICIES and because.others
+    if not is_blocked and because.event not in _LOSSES:
+        return chapter
+    last = released.last(chapter.from_us, chapter.to_us)
+    return chapter if last is None else replace(chapter, because=replace(because, released=last))
+
+
+class _Held(NamedTuple):
+    """`released_us`: when other jobs could be given the GPUs; None: not yet."""
+
+    job: str
+    gpus: int
+    from_us: int
+    released_us: int | None
+
+
+class _Releases:
+    """The ends of the holdings of other jobs, in the order of time."""
+
+    def __init__(self, job: str, holdings: Iterable[HoldingFields]) -> None:
+        self._of_job = defaultdict[str, list[_Held]](list)
+        ends = list[tuple[int, _Held]]()
+        for other, gpus, from_us, to_us, taken_us in holdings:
+            released_us = to_us if taken_us is None else taken_us
+            held = _Held(other, gpus, from_us, released_us)
+            self._of_job[other].append(held)
+            if other != job and released_us is not None:
+                ends.append((released_us, held))
+        self._ends = sorted(ends, key=lambda each: each[0])
+
+    def last(self, from_us: int, to_us: int) -> LastReleased | None:
+        """In a wait; None: no job released GPUs."""
+        first, end = (
+            bisect_right(self._ends, at_us, key=lambda each: each[0]) for at_us in (from_us, to_us)
+        )
+        found, last_us = list[OtherJob](), -1
+        for at_us, holding in reversed(self._ends[first:end]):
+            if found and at_us != last_us:
+                break
+            if (gpus := holding.gpus - self._held(holding.job, to_us)) > 0:
+                found.append(OtherJob(holding.job, gpus))
+                last_us = at_us
+        if not found:
+            return None
+        found.reverse()
+        return LastReleased(tuple(found[:MOST_NAMED]), len(found), to_us - last_us)
+
+    def _held(self, job: str, at_us: int) -> int:
+        """GPUs that a job holds: it may have other ones, or fewer, since it released some."""
+        return sum(
+            each.gpus
+            for each in self._of_job[job]
+            if each.from_us <= at_us and (each.released_us is None or each.released_us > at_us)
+        )
