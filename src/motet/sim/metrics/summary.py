@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from motet.domain.arrays import Ints
+from motet.domain.arrays import Floats, Ints
 from motet.domain.units import SECOND_US
 from motet.domain.wait import WAITS, DelayCause
 from motet.sim.metrics.finish_time import FinishTimes, experiment_names
@@ -30,11 +30,26 @@ class Distribution:
 
     @classmethod
     def of(cls, times_us: Ints) -> Self:
-        """Percentiles use linear interpolation."""
+        """Of the jobs that finished."""
         if not len(times_us):
             return cls(*[float("nan")] * 5)
-        quantiles = np.percentile(times_us, [50, 95, 99, 100])
-        return cls(*(float(value) / SECOND_US for value in (times_us.mean(), *quantiles)))
+        found = percentiles(times_us, [0.5, 0.95, 0.99, 1.0], len(times_us))
+        return cls(*(float(value) / SECOND_US for value in (times_us.mean(), *found)))
+
+
+def percentiles(times: Ints | Floats, shares: Sequence[float], count: int) -> Floats:
+    """Percentiles of the completion times of `count` jobs, by linear interpolation.
+
+    `times`: of those that have finished, at least one. The others take longer than all of these: a
+    percentile for which one of them is needed is infinite.
+    """
+    last = len(times) - 1
+    ranks = np.array(shares) * (count - 1)
+    found = np.full(len(shares), np.inf)
+    is_known = ranks <= last + _ROUNDING
+    scale = (count - 1) / last if last else 0.0
+    found[is_known] = np.quantile(times, np.minimum(np.array(shares)[is_known] * scale, 1.0))
+    return found
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from motet.domain.units import SECOND_US
 from motet.interfaces.forecasts.replay.what_if_summary import (
     MOST_JOBS,
     MOST_POINTS,
     SHARES,
     what_if_summary,
 )
+from motet.sim.metrics.summary import Distribution
 
 seconds = st.floats(0, 1e7)
 times = st.lists(
@@ -41,17 +46,22 @@ def test_a_curve_is_the_share_of_jobs_that_had_completed(rows: Any) -> None:
 
 
 @given(times)
-def test_a_quantile_is_the_first_time_by_which_the_share_had_completed(rows: Any) -> None:
+def test_a_percentile_is_that_of_the_figures_of_a_run(rows: Any) -> None:
+    """As far as the jobs with the longest times that it needs have ended."""
     compared = [row for row in rows if row[0] is not None]
     for column, curve in enumerate(what_if_summary(report_of(rows))["curves"]):
         ended = [row[column] for row in compared if row[column] is not None]
+        never = [1e12] * (len(compared) - len(ended))
         for share, at_s in zip(SHARES, curve["quantiles"], strict=True):
-            needed = share * len(compared) - 1e-6
-            if at_s is None:
-                assert len(ended) < needed or not compared
-            else:
-                assert sum(each <= at_s for each in ended) >= needed
-                assert sum(each < at_s for each in ended) < needed
+            needed = math.ceil(share * (len(compared) - 1) - 1e-9) + 1
+            assert (at_s is None) == (len(ended) < needed or not ended)
+            if at_s is not None:
+                assert at_s == pytest.approx(np.quantile([*ended, *never], share), abs=1e-6)
+        if ended and not never:
+            times_us = np.array([round(each * SECOND_US) for each in ended])
+            figures = Distribution.of(times_us)
+            told = dict(zip(SHARES, curve["quantiles"], strict=True))
+            assert (told[0.5], told[0.95]) == pytest.approx((figures.median, figures.p95), abs=1e-6)
 
 
 @given(times)

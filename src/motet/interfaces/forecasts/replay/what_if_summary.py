@@ -6,12 +6,14 @@ Its size does not depend on the number of jobs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from motet.domain.arrays import Floats
 from motet.insight.replay_words import moved_jobs
+from motet.sim.metrics.summary import percentiles
 
 MOST_JOBS = 50
 """Of those that end later, and of those that end sooner."""
@@ -26,7 +28,7 @@ def what_if_summary(report: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of the report without `job_list`, and: `jobs_later`, `jobs_sooner`, `later` and
     `sooner`: jobs with `change_s`, the largest changes first; `curves`: for every run `x`
     (completion time) and `y` (share of the compared jobs that had ended by then), and `quantiles`
-    (the completion times of SHARES)."""
+    (percentiles of their completion times, for SHARES)."""
     jobs = report["job_list"]
     moved = moved_jobs(jobs)
     later = [{**job, "change_s": change_s} for change_s, job in moved if change_s > 0]
@@ -63,6 +65,6 @@ def _grid(ended: Floats) -> Floats:
 
 
 def _quantiles(ended: Floats, count: int) -> list[float | None]:
-    """The least time by which such a share of all jobs had ended; None: it never was."""
-    places = [int(np.ceil(share * count - 1e-9)) - 1 for share in SHARES]
-    return [float(ended[place]) if place < len(ended) else None for place in places]
+    """As in the figures of runs; None: so many jobs have not ended."""
+    found = percentiles(ended, SHARES, count).tolist()
+    return [each if isfinite(each) else None for each in found]
