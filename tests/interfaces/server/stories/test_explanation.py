@@ -13,6 +13,7 @@ from motet.insight.job_story import JobStory
 from motet.insight.wording import in_slots
 from motet.interfaces.server.stories.explanation import explained, why_waiting
 from motet.interfaces.server.views import iso, job_explanation, job_line
+from motet.interfaces.server.views import job_page as job_document
 from motet.interfaces.server.web.decided import decided
 from motet.interfaces.server.web.pages import job as job_page
 from motet.live.jobs.array_file import array_spec
@@ -401,8 +402,11 @@ def test_the_page_of_a_job_tells_the_same_place_as_its_explanation(tmp_path: Pat
 
     workplace = Workplace(cluster.folder, {})
     page = job_page(cluster.master.state, waits, workplace, cluster.now_us, [])
+    document = job_document(cluster.master.state, waits, workplace)
     assert "(place 3 in line)" in page["message"]
     assert page["message"] == explanation(cluster, waits)["message"]
+    kept = document.keys() - {"attempt_list"}
+    assert {name: page.get(name) for name in kept} == {name: document[name] for name in kept}
     cluster.close()
 
 

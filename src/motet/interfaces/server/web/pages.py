@@ -80,8 +80,12 @@ def array_in_table(state: LiveState, found: JobArray) -> dict[str, Any]:
 
 def line(state: LiveState, job: LiveJob) -> dict[str, Any]:
     """A job in a table."""
+    return {**job_line(state, job), **_in_table(job)}
+
+
+def _in_table(job: LiveJob) -> dict[str, Any]:
+    """What tables and the page of a job show beside its document."""
     return {
-        **job_line(state, job),
         "name": job.title,
         "colour": colour_of(job.number),
         "submitted": local_time(job.submitted_us),
@@ -128,9 +132,8 @@ def job(
     document = job_page(state, number, workplace)
     story = job_explanation(state, number, now_us, writes_us)
     return {
-        **line(state, found),
-        "reason": document["reason"],
-        "message": document["message"],
+        **document,
+        **_in_table(found),
         "about_message": _about_message(found),
         "time_limit": _time_limit(found),
         "advice": story["advice"],
@@ -138,12 +141,6 @@ def job(
             {**each, **_times(attempt.requested_us, attempt.running_us, attempt.ended_us)}
             for each, attempt in zip(document["attempt_list"], found.attempts, strict=True)
         ],
-        "spec": document["spec"],
-        "results": document["results"],
-        "proposal": document["proposal"],
-        "model": document["model"],
-        "borrowed_gb_hours": document["borrowed_gb_hours"],
-        "working_folder": document["working_folder"],
         "snapshot": found.spec.digest[:12],
         "chapters": [
             {"at": local_time(round(each["from"] * 1e6)), "sentence": each["sentence"]}
