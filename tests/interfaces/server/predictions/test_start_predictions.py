@@ -126,6 +126,15 @@ def test_a_waiting_job_is_not_predicted_at_first(begin: Begin) -> None:
     assert starts.keys() == {1}
 
 
+def test_starts_that_are_not_known_are_told_at_little_cost(begin: Begin) -> None:
+    """Of ten thousand jobs that wait, at each request of the timeline."""
+    shown = begin(LONG_PAUSES)
+    shown.predictions.follow([job(number) for number in range(1, 5)])
+    starts, _ = shown.predictions.ahead(time.time_ns() // 1000)
+    assert starts == {number: shown.of(number) for number in range(1, 5)}
+    assert len({id(start) for start in starts.values()}) == 1
+
+
 def test_a_predicted_range_passes(begin: Begin) -> None:
     shown = begin(NO_PAUSE)
     shown.predictions.follow([job(1)])

@@ -112,9 +112,10 @@ class StartPredictions:
     def ahead(self, now_us: int) -> tuple[dict[int, dict[str, Any]], dict[int, list[Any]]]:
         """Expected starts (as `of`) and ends (`low`, `median`, `high` in Unix seconds, None: later
         than what was simulated) of jobs; those that are missing are not known."""
-        found = self._found
-        waiting = {number: self.of(number, now_us) for number in [*self._waiting_since_us]}
-        starts = {number: start for number, start in waiting.items() if start is not None}
+        found, waiting = self._found, self._waiting_since_us.copy()
+        told = _ToldStarts(found, now_us)
+        each_start = ((number, told.of(number, since_us)) for number, since_us in waiting.items())
+        starts = {number: start for number, start in each_start if start is not None}
         is_old = now_us - found["made_us"] > OLDEST_S * SECOND_US
         ends = {} if is_old else {int(job): end for job, end in found["ends"].items()}
         return starts, ends
@@ -123,15 +124,8 @@ class StartPredictions:
         """The latest prediction of a waiting job: `made` (ISO 8601; None: there is none yet),
         `low_s`, `median_s` and `high_s` from now on, `unknown_because`, `overdue_s`; None: it does
         not wait, or has got its slots."""
-        found, since_us = self._found, self._waiting_since_us.get(number)
-        if since_us is None:
-            return None
-        if (start := found["starts"].get(str(number))) is not None:
-            passed_s = seconds(now_us - found["made_us"])
-            return {"made": iso_time(found["made_us"]), **later_view(start, passed_s)}
-        if found["asked_us"] < since_us:
-            return {"made": None, **unknown_start(NOT_YET)}
-        return {"made": None, **unknown_start(found["because"])} if found["because"] else None
+        since_us = self._waiting_since_us.get(number)
+        return None if since_us is None else _ToldStarts(self._found, now_us).of(number, since_us)
 
     @property
     def coverage(self) -> Mapping[str, Any] | None:
@@ -249,6 +243,24 @@ class StartPredictions:
                 kept = {**self._found, "starts": {**starts}}, self._policy
         if kept is not None:
             self._kept.keep(*kept)
+
+
+class _ToldStarts:
+    """What `of` tells at one moment. What is the same for many jobs is made once."""
+
+    def __init__(self, found: Mapping[str, Any], now_us: int) -> None:
+        self._starts, self._asked_us = found["starts"], found["asked_us"]
+        self._made = iso_time(found["made_us"])
+        self._passed_s = seconds(now_us - found["made_us"])
+        self._not_yet = {"made": None, **unknown_start(NOT_YET)}
+        because = found["because"]
+        self._unknown = {"made": None, **unknown_start(because)} if because else None
+
+    def of(self, number: int, since_us: int) -> dict[str, Any] | None:
+        """`since_us`: since when the job waits."""
+        if (start := self._starts.get(str(number))) is not None:
+            return {"made": self._made, **later_view(start, self._passed_s)}
+        return self._not_yet if self._asked_us < since_us else self._unknown
 
 
 def _now_us() -> int:

@@ -128,7 +128,8 @@ def timeline(
         because = start["unknown_because"]
         return predicted_bar(expected_range(start, now_s), end, axis.range, because=because)
 
-    left = [start for job, start in starts.items() if job not in set(shown)]
+    on_page = {*shown}
+    left = [start for job, start in starts.items() if job not in on_page]
     return {
         **pages.common(state),
         "jobs": [
