@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from motet.domain.errors import NotFound, UnknownName
 from motet.interfaces.server.accounts.caller_of_request import RequestCaller
-from motet.interfaces.server.turns.turn_record import LONGEST_S, job_names, turns_of
+from motet.interfaces.server.turns.turn_record import LONGEST_S, turns_of, with_job_names
 from motet.interfaces.server.views import iso
 from motet.live.master.cluster_changes import DrainMachine, ResumeMachine
 from motet.live.master.loop import MasterLoop
@@ -35,9 +35,10 @@ def add_machine_routes(app: FastAPI, master: MasterLoop, workplace: Workplace) -
     ) -> dict[str, Any]:
         """What jobs that share a machine held its CPU and network for, in the last seconds of which
         there is a record."""
-        names = await asyncio.wrap_future(master.read(lambda state: _names(state, name)))
-        found = await asyncio.to_thread(turns_of, workplace, name, seconds, names)
-        return found.as_dict()
+        await asyncio.wrap_future(master.read(lambda state: _require_machine(state, name)))
+        found = await asyncio.to_thread(turns_of, workplace, name, seconds)
+        named = await asyncio.wrap_future(master.read(lambda state: with_job_names(state, found)))
+        return named.as_dict()
 
     async def ask(given: DrainMachine | ResumeMachine) -> dict[str, Any]:
         try:
@@ -67,13 +68,12 @@ def add_machine_routes(app: FastAPI, master: MasterLoop, workplace: Workplace) -
     app.add_api_route("/api/v1/machines/{name}/resume", resume, methods=["POST"])
 
 
-def _names(state: LiveState, machine: str) -> dict[str, str]:
-    """Of jobs. Raises NotFound for a machine that is not known."""
+def _require_machine(state: LiveState, name: str) -> None:
+    """Raises NotFound for a machine that is not known."""
     try:
-        state.machine(machine)
+        state.machine(name)
     except UnknownName as error:
         raise NotFound(str(error)) from error
-    return job_names(state)
 
 
 def machines_document(state: LiveState) -> dict[str, Any]:

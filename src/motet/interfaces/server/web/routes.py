@@ -24,7 +24,7 @@ from motet.interfaces.server.accounts.job_access import require_use
 from motet.interfaces.server.api_contract.api_description import EVENT_STREAM
 from motet.interfaces.server.logs import LogPlace, logged_job
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
-from motet.interfaces.server.turns.turn_record import job_names
+from motet.interfaces.server.turns.turn_record import with_job_names
 from motet.interfaces.server.web import pages
 from motet.interfaces.server.web.changes import Changes
 from motet.interfaces.server.web.decided import decided
@@ -34,7 +34,7 @@ from motet.interfaces.server.web.job_log import JobLogs, ShownLog, addressed_pla
 from motet.interfaces.server.web.queue_page import QueuePage
 from motet.interfaces.server.web.renderer import PAGE_HEADERS, PageRenderer, page_before
 from motet.interfaces.server.web.timeline.timeline_page import TimelinePage
-from motet.interfaces.server.web.timeline.turn_lanes import lanes_of_machines
+from motet.interfaces.server.web.timeline.turn_lanes import machine_lanes, turns_of_machines
 from motet.interfaces.server.web.training_curves import training_curves
 from motet.live.accounts.roles import Forbidden
 from motet.live.launcher.rank_files import checkpoint_writes_us
@@ -162,13 +162,13 @@ class WebPages:
         def read(state: LiveState) -> dict[str, Any]:
             found = machine_slots(state)
             largest = pages.largest_free(found)
-            document = {**pages.common(state, found), "machines": found, "largest_free": largest}
-            return {**document, "names": job_names(state)}
+            return {**pages.common(state, found), "machines": found, "largest_free": largest}
 
         document = await self._read(read)
-        names, workplace = document.pop("names"), self._workplace
         machines = [each.machine for each in document["machines"]]
-        lanes = await asyncio.to_thread(lanes_of_machines, workplace, machines, names)
+        found = await asyncio.to_thread(turns_of_machines, self._workplace, machines)
+        named = await self._read(lambda state: [with_job_names(state, each) for each in found])
+        lanes = await asyncio.to_thread(lambda: [machine_lanes(each) for each in named])
         return self._pages.render(request, "machines.html", {**document, "lanes": lanes})
 
     async def decisions(self, request: Request) -> Response:

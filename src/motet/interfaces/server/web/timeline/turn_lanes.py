@@ -47,12 +47,10 @@ class MachineLanes:
     jobs: tuple[tuple[str, int, str], ...]
 
 
-def lanes_of_machines(
-    workplace: Workplace, machines: Sequence[str], names: dict[str, str]
-) -> list[MachineLanes]:
+def turns_of_machines(workplace: Workplace, machines: Sequence[str]) -> list[MachineTurns]:
     """Of the machines that jobs have shared; reads a file for each."""
-    found = (turns_of(workplace, machine, PERIOD_S, names) for machine in machines)
-    return [machine_lanes(turns) for turns in found if turns.turns]
+    found = (turns_of(workplace, machine, PERIOD_S) for machine in machines)
+    return [turns for turns in found if turns.turns]
 
 
 def machine_lanes(turns: MachineTurns) -> MachineLanes:
