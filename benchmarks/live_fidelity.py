@@ -8,7 +8,8 @@ time) and of further ones (the cost of a preemption). Targets: average completio
 and policies that are further apart than that in the same order.
 
 The machine has to be idle: start-ups of loaded machines are long compared with the scaled jobs.
-`--quick` runs 12 jobs, `--only POLICY` one policy. `--order N` with N above 0 lets the jobs of the
+`--quick` runs 12 jobs, `--only POLICY` one policy. `--scale N` divides all times of the trace by N
+instead of 20; those of the policies stay. `--order N` with N above 0 lets the jobs of the
 trace change places at random with this seed: another workload of the same jobs and submissions.
 `--keep FOLDER` keeps the state of each server, so its journal, in a new folder there: for
 `--evaluate FOLDER`, which gives the figures of these runs without running anything, and for
@@ -203,6 +204,7 @@ def arguments() -> Namespace:
     """What the user wants."""
     made = parser(__doc__ or "")
     made.add_argument("--only", choices=POLICIES, action="append", help="may be given repeatedly")
+    made.add_argument("--scale", type=float, help="divides the times of the trace (20)")
     made.add_argument("--order", type=int, default=0, help="another order of the jobs")
     made.add_argument("--keep", type=Path, help="a folder for the states of the servers")
     made.add_argument("--evaluate", type=Path, help="such a folder, without running anything")
@@ -255,7 +257,7 @@ def main() -> None:
     """Measure and report."""
     options = arguments()
     jobs, scale = (QUICK_JOBS, QUICK_SCALE) if options.quick else (JOBS, SCALE)
-    workload = scaled(jobs, scale, options.order)
+    workload = scaled(jobs, options.scale or scale, options.order)
     runs = (kept if options.evaluate else measured)(workload, options)
     title = f"{jobs} jobs of the 60-job trace, live (measured) and simulated (peer)"
     report("live_fidelity", title, figures_of(workload, runs), plot=False)
