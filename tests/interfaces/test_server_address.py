@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +15,10 @@ import pytest
 
 from motet.domain.errors import AuthenticationFailed, BadInput, MotetError, Unreachable
 from motet.interfaces.server.state_folder import locked_state_folder
-from motet.interfaces.server_address import ServerAddress
+from motet.interfaces.server_address import ServerAddress, _listeners_in_tables, _listeners_of
 
 NOBODY = 65534
+SCHEMES = "http", "https"
 TOKEN = "t" * 43
 
 
@@ -145,3 +148,38 @@ def test_what_is_no_token_is_one_clear_error(
     monkeypatch.setenv("MOTET_TOKEN", token)
     with pytest.raises(MotetError, match="not a token"):
         ServerAddress.find("http://127.0.0.1:1", folder)
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+@pytest.mark.parametrize("user", [os.geteuid(), NOBODY])
+def test_listeners_are_those_of_the_tables(family: socket.AddressFamily, user: int) -> None:
+    """Of listening sockets alone: the port of a connection has another one."""
+    if user != os.geteuid() and os.geteuid():
+        pytest.skip("needs two users")
+    with listening(user, family) as listener:
+        port = port_of(listener)
+        with socket.socket(family) as caller:
+            caller.connect(listener.getsockname())
+            assert [*_listeners_of(family, port)] == [*_listeners_in_tables(port)] == [user]
+            assert [*_listeners_of(family, port_of(caller))] == []
+    assert [*_listeners_of(family, port)] == []
+
+
+def test_answers_of_the_kernel_in_several_parts_are_read_to_the_end() -> None:
+    with contextlib.ExitStack() as stack:
+        port = 0
+        for _ in range(200):  # The first part has room for 30.
+            listener = stack.enter_context(socket.socket())
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            listener.bind(("127.0.0.1", port))
+            listener.listen()
+            port = port_of(listener)
+        assert len([*_listeners_of(socket.AF_INET, port)]) == 200
+
+
+def test_no_certificates_are_read_for_a_server_without_tls() -> None:
+    trusted = {
+        scheme: ServerAddress(f"{scheme}://127.0.0.1:1", TOKEN).trusted() for scheme in SCHEMES
+    }
+    assert trusted["http"].cert_store_stats()["x509_ca"] == 0
+    assert {context.verify_mode for context in trusted.values()} == {ssl.CERT_REQUIRED}
