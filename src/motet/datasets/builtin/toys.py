@@ -6,6 +6,7 @@ Its files are read without an import of scikit-learn, which takes longer than ma
 from __future__ import annotations
 
 import gzip
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -43,9 +44,9 @@ def load_digits_ratings() -> Ratings:
 
 def load_diabetes() -> LabelledMatrix:
     """442 patients, 10 features (centred, unit norm), target: disease progression, 25..346."""
-    features, target = _cells("diabetes_data_raw.csv.gz"), _cells("diabetes_target.csv.gz")
-    mean, deviation = features.mean(axis=0), features.std(axis=0)
-    features -= mean
+    raw, target = _cells("diabetes_data_raw.csv.gz"), _cells("diabetes_target.csv.gz")
+    mean, deviation = raw.mean(axis=0), raw.std(axis=0)
+    features = raw - mean
     features /= deviation
     features /= len(features) ** 0.5
     return LabelledMatrix(
@@ -96,11 +97,15 @@ def _table(name: str, header_lines: int = 0) -> tuple[NDArray[np.float64], NDArr
     return np.ascontiguousarray(cells[:, :-1]), cells[:, -1].copy()
 
 
+@cache
 def _cells(name: str, delimiter: str | None = None, header_lines: int = 0) -> NDArray[np.float64]:
-    """A file of scikit-learn; without a delimiter, spaces separate its numbers."""
+    """A file of scikit-learn; without a delimiter, spaces separate its numbers. It is read once,
+    which takes 20 ms for the largest one, of 1 MB: a program may load it for every model."""
     package = find_spec("sklearn")
     assert package is not None
     assert package.origin is not None
     path = Path(package.origin).parent / "datasets" / "data" / name
     with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
-        return np.loadtxt(file, delimiter=delimiter, skiprows=header_lines, ndmin=2)
+        cells = np.loadtxt(file, delimiter=delimiter, skiprows=header_lines, ndmin=2)
+    cells.flags.writeable = False
+    return cells
