@@ -37,7 +37,7 @@ def test_every_way_that_is_tried_is_possible_and_none_is_better(effort: SearchEf
 
 def test_a_descent_ends_where_no_neighbour_is_better() -> None:
     problem = problem_of(1)
-    tried, relaxed_s = relaxed_descent(problem, np.ones(3, np.int64))
+    tried, relaxed_s = relaxed_descent(problem, np.ones(3, np.int64), False)
     best = tried[np.argmin(relaxed_s)]
     steps = np.vstack([np.eye(3, dtype=np.int64), -np.eye(3, dtype=np.int64)])
     neighbours = best + steps

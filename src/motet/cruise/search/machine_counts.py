@@ -164,7 +164,7 @@ def _whole_epochs(problem: SearchProblem, ways: Ints) -> Floats:
 def _descended(problem: SearchProblem, points: Ints, relaxed_s: Floats) -> tuple[Ints, Floats]:
     """The points and all ways on the descents from the best of them, with relaxed epochs."""
     starts = points[np.argsort(relaxed_s, kind="stable")[:_STARTS]]
-    met = [relaxed_descent(problem, start) for start in starts]
+    met = [relaxed_descent(problem, start, False) for start in starts]
     tried = np.vstack([points, *(ways for ways, _ in met)])
     epochs_s = np.concatenate([relaxed_s, *(times for _, times in met)])
     tried, first = np.unique(tried, axis=0, return_index=True)
@@ -173,7 +173,7 @@ def _descended(problem: SearchProblem, points: Ints, relaxed_s: Floats) -> tuple
 
 @njit(cache=True)
 def relaxed_descent(
-    problem: SearchProblem, start: Ints, is_total_fixed: bool = False
+    problem: SearchProblem, start: Ints, is_total_fixed: bool
 ) -> tuple[Ints, Floats]:
     """All ways that a descent from `start` evaluates, and their relaxed epochs.
 
