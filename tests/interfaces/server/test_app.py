@@ -16,6 +16,7 @@ from live_trainings import ended
 from motet.domain.errors import BadInput
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
+from plain_http import NO_TLS
 from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -48,7 +49,7 @@ def http(server: LiveServer) -> Iterator[httpx.Client]:
     """A client with the right token."""
     address = ServerAddress.find(folder=server.folder)
     headers = {"Authorization": f"Bearer {address.token}"}
-    with httpx.Client(base_url=address.url + "/api/v1", headers=headers) as found:
+    with httpx.Client(base_url=address.url + "/api/v1", headers=headers, verify=NO_TLS) as found:
         yield found
 
 
@@ -143,7 +144,7 @@ def test_a_bad_request_is_one_clear_problem(
 def test_strangers_are_refused(server: LiveServer, path: str, header: str | None) -> None:
     address = ServerAddress.find(folder=server.folder)
     headers = {} if header is None else {"Authorization": header.format(token=address.token)}
-    answer = httpx.get(f"{address.url}/api/v1{path}", headers=headers)
+    answer = httpx.get(f"{address.url}/api/v1{path}", headers=headers, verify=NO_TLS)
     assert answer.status_code == 401
 
 
@@ -160,7 +161,9 @@ def test_an_oversized_body_is_refused(http: httpx.Client) -> None:
 def test_a_stranger_may_send_no_more_than_a_form(http: httpx.Client) -> None:
     forms = {size: b"token=" + b"x" * (size - 6) for size in (16 << 10, (16 << 10) + 1)}
     login = http.base_url.join("/login")
-    answers = [httpx.post(login, content=form, timeout=100) for form in forms.values()]
+    answers = [
+        httpx.post(login, content=form, timeout=100, verify=NO_TLS) for form in forms.values()
+    ]
     assert [each.status_code for each in answers] == [401, 413]
 
 

@@ -14,6 +14,7 @@ from live_server import LiveServer, running_server
 from live_trainings import ended
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
+from plain_http import NO_TLS
 
 pytestmark = pytest.mark.cluster
 
@@ -49,7 +50,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
 def browser(server: LiveServer) -> Iterator[httpx.Client]:
     """Signed in."""
     address = ServerAddress.find(folder=server.folder)
-    with httpx.Client(base_url=address.url, headers={"Origin": address.url}) as found:
+    with httpx.Client(
+        base_url=address.url, headers={"Origin": address.url}, verify=NO_TLS
+    ) as found:
         assert found.post("/login", data={"token": address.token}).status_code == 303
         yield found
 
@@ -58,7 +61,7 @@ def browser(server: LiveServer) -> Iterator[httpx.Client]:
 def api(server: LiveServer) -> Iterator[httpx.Client]:
     address = ServerAddress.find(folder=server.folder)
     headers = {"Authorization": f"Bearer {address.token}"}
-    with httpx.Client(base_url=address.url + "/api/v1", headers=headers) as found:
+    with httpx.Client(base_url=address.url + "/api/v1", headers=headers, verify=NO_TLS) as found:
         yield found
 
 

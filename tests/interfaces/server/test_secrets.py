@@ -11,6 +11,7 @@ import pytest
 from live_server import LiveServer, running_server
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
+from plain_http import NO_TLS
 from waiting import wait_until
 from webhook_receiver import Receiver
 
@@ -49,7 +50,7 @@ def test_secrets_are_in_their_files_alone(server: LiveServer) -> None:
     """With a job that runs, a prediction, a webhook, and users that sign in and mistype."""
     address = ServerAddress.find(folder=server.folder)
     receiver = Receiver()
-    with LiveClient(address) as owner, httpx.Client(base_url=address.url) as browser:
+    with LiveClient(address) as owner, httpx.Client(base_url=address.url, verify=NO_TLS) as browser:
         owner.create_user("bob", "user")
         token = owner.create_token("bob")["text"]
         hook = owner.add_webhook(receiver.url)["secret"]

@@ -15,6 +15,7 @@ from marked_process import run_motet
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.commands import motet
 from motet.interfaces.server_address import ServerAddress
+from plain_http import NO_TLS
 from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -106,7 +107,7 @@ def test_a_policy_that_fails_is_told_everywhere_and_replaced_after_a_restart(
 def page(server: LiveServer, path: str) -> str:
     """A page of the web interface."""
     address = ServerAddress.find(folder=server.folder)
-    with httpx.Client(base_url=address.url) as browser:
+    with httpx.Client(base_url=address.url, verify=NO_TLS) as browser:
         browser.post("/login", data={"token": address.token, "next": "/"})
         return browser.get(path).text
 

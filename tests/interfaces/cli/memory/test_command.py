@@ -19,6 +19,7 @@ from marked_process import new_motet_process
 from motet.domain.errors import BadInput, NotFound
 from motet.interfaces.cli.commands import motet
 from nbd_client import READ, WRITE, NbdClient
+from plain_http import NO_TLS
 from remote_memory_parts import content
 from swap_host import needs_root_and, only_swap_test
 from waiting import wait_until
@@ -94,7 +95,7 @@ def test_metrics_are_of_this_machine_and_are_no_json(folder: Path) -> None:
 def test_the_page_of_a_machine_is_served_until_it_is_interrupted(folder: Path) -> None:
     server = new_motet_process("memory", "web", "--port", "0", "--state-dir", folder)
     url = server.first_line()
-    assert "No lender of this user answers" in httpx.get(url).text
+    assert "No lender of this user answers" in httpx.get(url, verify=NO_TLS).text
     taken = run(folder, "web", "--port", url.rstrip("/").rpartition(":")[2])
     assert isinstance(taken.exception, BadInput)
     assert server.end(signal.SIGINT)[0] in (0, 130)

@@ -10,6 +10,7 @@ import pytest
 
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.memory.memory_metrics import show_metrics
+from plain_http import NO_TLS
 from remote_memory_parts import lending
 
 
@@ -23,7 +24,7 @@ def test_a_lender_shows_its_slabs() -> None:
     port = free_port()
     with lending(5) as lender:
         show_metrics(lender.view, port)
-        text = httpx.get(f"http://127.0.0.1:{port}/metrics").text
+        text = httpx.get(f"http://127.0.0.1:{port}/metrics", verify=NO_TLS).text
     machine = socket.gethostname()
     assert f'motet_memory_slabs{{machine="{machine}",state="free"}} 5.0' in text
 

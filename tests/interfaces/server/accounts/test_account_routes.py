@@ -18,6 +18,7 @@ from live_trainings import ended
 from motet.domain.errors import AuthenticationFailed, BadInput, NotFound
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
+from plain_http import NO_TLS
 from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -191,9 +192,9 @@ def test_tokens_are_listed_without_their_texts_and_can_be_revoked(
     assert (token["role"], token["expires_at"] > token["created_at"]) == ("viewer", True)
     assert not any("text" in each or "digest" in each for each in listed)
     headers = {"Authorization": f"Bearer {text}"}
-    assert httpx.get(f"{url_of(server)}/metrics", headers=headers).status_code == 200
+    assert httpx.get(f"{url_of(server)}/metrics", headers=headers, verify=NO_TLS).status_code == 200
     bob.revoke_token(token["id"])
-    assert httpx.get(f"{url_of(server)}/metrics", headers=headers).status_code == 401
+    assert httpx.get(f"{url_of(server)}/metrics", headers=headers, verify=NO_TLS).status_code == 401
     (others,) = [each["id"] for each in owner.tokens() if each["user"] == "eve"][-1:]
     with pytest.raises(NotFound):
         bob.revoke_token(others)
@@ -206,7 +207,7 @@ def test_a_session_of_the_pages_has_the_rights_of_its_token(
     token = owner.create_token("bob")
     theirs = owner.submit(JOB)["id"]
     url = url_of(server)
-    with httpx.Client(base_url=url, headers={"Origin": url}) as browser:
+    with httpx.Client(base_url=url, headers={"Origin": url}, verify=NO_TLS) as browser:
         answer = browser.post("/login", data={"token": token["text"], "next": "/"})
         assert answer.status_code == 303
         page = browser.get(f"/jobs/{theirs}").text
@@ -214,7 +215,9 @@ def test_a_session_of_the_pages_has_the_rights_of_its_token(
         assert not any(secret in page for secret in ("pr1vate", "k3y-value", "cancel job"))
         assert browser.post(f"/jobs/{theirs}/cancel").status_code == 403
         headers = {"Authorization": f"Bearer {token['text']}"}
-        own = httpx.post(f"{url}/api/v1/jobs", json=JOB, headers=headers).json()["id"]
+        own = httpx.post(f"{url}/api/v1/jobs", json=JOB, headers=headers, verify=NO_TLS).json()[
+            "id"
+        ]
         page = browser.get(f"/jobs/{own}").text
         assert all(shown in page for shown in ("k3y-value", f"cancel job {own}"))
         assert browser.post(f"/jobs/{own}/cancel").status_code == 303
@@ -248,7 +251,11 @@ def test_changes_and_refusals_are_audited(
     with pytest.raises(AuthenticationFailed):
         bob.create_queue("not-allowed")
     assert audited(owner, "POST /api/v1/queues")[0]["status"] == 403
-    httpx.get(f"{url_of(server)}/api/v1/stranger", headers={"Authorization": "Bearer secret-guess"})
+    httpx.get(
+        f"{url_of(server)}/api/v1/stranger",
+        headers={"Authorization": "Bearer secret-guess"},
+        verify=NO_TLS,
+    )
     (entry,) = audited(owner, "stranger")
     assert (entry["user"], entry["status"]) == (None, 401)
     entries = [*owner.audit("", 1000)]
@@ -258,7 +265,7 @@ def test_changes_and_refusals_are_audited(
 
 
 def test_strangers_cannot_fill_the_audit_log(server: LiveServer, owner: LiveClient) -> None:
-    with httpx.Client(base_url=url_of(server)) as stranger:
+    with httpx.Client(base_url=url_of(server), verify=NO_TLS) as stranger:
         for number in range(250):
             stranger.get(f"/api/v1/flood/{number}")
     owner.create_user("after-the-flood", "viewer")
@@ -306,7 +313,9 @@ def test_a_stream_ends_when_its_user_is_revoked(server: LiveServer, owner: LiveC
     owner.create_user("leaver", "viewer")
     token = owner.create_token("leaver")["text"]
     headers = {"authorization": f"Bearer {token}"}
-    with httpx.stream("GET", url_of(server) + "/api/v1/events", headers=headers, timeout=60) as got:
+    with httpx.stream(
+        "GET", url_of(server) + "/api/v1/events", headers=headers, timeout=60, verify=NO_TLS
+    ) as got:
         lines = got.iter_lines()
         assert next(lines) == "retry: 2000"
         owner.revoke_user("leaver")

@@ -15,6 +15,7 @@ from schemathesis.checks import CHECKS, load_all_checks
 from live_server import LiveServer, running_server
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
+from plain_http import NO_TLS
 
 pytestmark = pytest.mark.cluster
 
@@ -92,7 +93,7 @@ def test_many_answers_are_as_the_document_says(described: schemathesis.BaseSchem
 
 def test_the_document_needs_a_token_as_all_else(server: LiveServer) -> None:
     url = ServerAddress.find(folder=server.folder).url
-    assert httpx.get(url + DOCUMENT).status_code == 401
+    assert httpx.get(url + DOCUMENT, verify=NO_TLS).status_code == 401
 
 
 def test_the_stream_of_events_is_described(described: schemathesis.BaseSchema) -> None:

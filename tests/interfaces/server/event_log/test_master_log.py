@@ -14,6 +14,7 @@ import pytest
 from live_server import LiveServer
 from live_trainings import ended
 from motet.interfaces.server_address import ServerAddress
+from plain_http import NO_TLS
 from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -39,9 +40,12 @@ def test_a_server_logs_its_life_as_json_without_secrets(tmp_path: Path) -> None:
             assert ended(client, job)["state"] == "FAILED"
             address = ServerAddress.find(folder=server.folder)
             wrong = {"Authorization": f"Bearer {address.token[:-1]}"}
-            assert httpx.get(address.url + "/api/v1/jobs", headers=wrong).status_code == 401
+            assert (
+                httpx.get(address.url + "/api/v1/jobs", headers=wrong, verify=NO_TLS).status_code
+                == 401
+            )
             form = {"token": address.token, "next": "/"}
-            assert httpx.post(address.url + "/login", data=form).status_code == 303
+            assert httpx.post(address.url + "/login", data=form, verify=NO_TLS).status_code == 303
             [launcher] = server.launchers()
             os.kill(launcher, signal.SIGKILL)
             wait_until(lambda: "launcher_restarted" in names(server))

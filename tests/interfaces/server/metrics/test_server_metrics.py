@@ -17,6 +17,7 @@ from live_server import LiveServer, running_server
 from live_trainings import ended
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
+from plain_http import NO_TLS
 from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -62,7 +63,7 @@ def client(server: LiveServer) -> Iterator[LiveClient]:
 def scrape(server: LiveServer) -> Scraped:
     address = ServerAddress.find(folder=server.folder)
     headers = {"Authorization": f"Bearer {address.token}"}
-    answer = httpx.get(f"{address.url}/metrics", headers=headers)
+    answer = httpx.get(f"{address.url}/metrics", headers=headers, verify=NO_TLS)
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith("text/plain; version=")
     return Scraped(answer.text)
@@ -149,7 +150,7 @@ def test_requests_are_measured_by_route(server: LiveServer, client: LiveClient) 
     client.job(number)
     client.job(number)
     url = ServerAddress.find(folder=server.folder).url
-    httpx.get(f"{url}/api/v1/{number}/secret-path")
+    httpx.get(f"{url}/api/v1/{number}/secret-path", verify=NO_TLS)
     found = scrape(server)
     route = "/api/v1/jobs/{number}"
     assert found.value(name, method="GET", route=route, status="200") == 2
@@ -173,12 +174,15 @@ def test_a_restarted_server_counts_from_its_start(tmp_path: Path) -> None:
 
 def test_metrics_need_a_token_unless_they_are_open(server: LiveServer, tmp_path: Path) -> None:
     url = ServerAddress.find(folder=server.folder).url
-    assert httpx.get(f"{url}/metrics").status_code == 401
+    assert httpx.get(f"{url}/metrics", verify=NO_TLS).status_code == 401
     with running_server(tmp_path / "open", "--cluster", "1x1", "--metrics-open") as other:
         url = ServerAddress.find(folder=other.folder).url
-        assert httpx.get(f"{url}/metrics").status_code == 200
-        assert httpx.get(f"{url}/metrics", headers={"Host": "evil.example"}).status_code == 421
-        assert httpx.get(f"{url}/api/v1/jobs").status_code == 401
+        assert httpx.get(f"{url}/metrics", verify=NO_TLS).status_code == 200
+        assert (
+            httpx.get(f"{url}/metrics", headers={"Host": "evil.example"}, verify=NO_TLS).status_code
+            == 421
+        )
+        assert httpx.get(f"{url}/api/v1/jobs", verify=NO_TLS).status_code == 401
 
 
 def test_documentation_and_dashboard_have_every_metric_and_gpus_are_counted(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from live_server import LiveServer, running_server
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
+from plain_http import NO_TLS
 from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -33,7 +34,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
 @contextmanager
 def signed_in(server: LiveServer, token: str) -> Iterator[httpx.Client]:
     url = ServerAddress.find(folder=server.folder).url
-    with httpx.Client(base_url=url, timeout=600, headers={"Origin": url}) as client:
+    with httpx.Client(base_url=url, timeout=600, headers={"Origin": url}, verify=NO_TLS) as client:
         client.post("/login", data={"token": token})
         yield client
 

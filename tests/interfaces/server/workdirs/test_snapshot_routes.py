@@ -18,6 +18,7 @@ from motet.domain.errors import AuthenticationFailed, BadInput
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
 from motet.live.workdirs.store import LARGEST_UPLOAD_BYTES
+from plain_http import NO_TLS
 from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -45,7 +46,7 @@ def client(server: LiveServer) -> Iterator[Client]:
 def http(server: LiveServer) -> Iterator[httpx.Client]:
     address = ServerAddress.find(folder=server.folder)
     headers = {"Authorization": f"Bearer {address.token}"}
-    with httpx.Client(base_url=address.url + "/api/v1", headers=headers) as found:
+    with httpx.Client(base_url=address.url + "/api/v1", headers=headers, verify=NO_TLS) as found:
         yield found
 
 

@@ -11,6 +11,7 @@ import pytest
 from live_server import LiveServer, running_server
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
+from plain_http import NO_TLS
 from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -37,7 +38,7 @@ def client(server: LiveServer) -> Iterator[LiveClient]:
 @pytest.fixture
 def page(server: LiveServer) -> Iterator[httpx.Client]:
     address = ServerAddress.find(folder=server.folder)
-    with httpx.Client(base_url=address.url, timeout=600) as found:
+    with httpx.Client(base_url=address.url, timeout=600, verify=NO_TLS) as found:
         found.post("/login", data={"token": address.token})
         yield found
 
