@@ -25,6 +25,9 @@ from same_examples import draw_no_constants_of_modules
 from shared_ray import MACHINES, SharedRay
 
 if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler import Scheduling
+
     from motet.runtime.backends.ray.cluster import RayCluster
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -41,6 +44,15 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--hypothesis-profile") != "soak":
         draw_no_constants_of_modules()
     rewrite_a_part(config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling | None:
+    if config.getoption("dist") != "loadfile":
+        return None
+    from files_together import FilesTogether
+
+    return FilesTogether(config, log)
 
 
 @pytest.hookimpl(wrapper=True)
