@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tracemalloc
 import warnings
 from pathlib import Path
@@ -28,6 +29,7 @@ from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
 from placement import assert_placement_independent, train_placed
 from real_data import communities
+from soak_cases import others_in_soak
 
 SOLVERS: tuple[LassoSolver, ...] = ("gram", "active", "fista")
 
@@ -45,8 +47,13 @@ def problem(rows: int, columns: int, seed: int) -> tuple[Array, Array]:
     return X, X @ truth + 0.1 * rng.normal(size=rows)
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize(
+    ("solver", "fit_intercept"),
+    others_in_soak(
+        itertools.product(SOLVERS, [True, False]),
+        [(solver, solver != "active") for solver in SOLVERS],
+    ),
+)
 def test_coefficients_are_those_of_scikit_learn(
     diabetes: LabelledMatrix, solver: LassoSolver, fit_intercept: bool
 ) -> None:
@@ -228,7 +235,9 @@ def test_wide_data_with_many_rows_and_a_small_penalty_choose_fista() -> None:
 
 
 @pytest.mark.parametrize("l1", [1.0, 0.1])
-@pytest.mark.parametrize(("rows", "columns"), [(60, 3000), (100, 5000)])
+@pytest.mark.parametrize(
+    ("rows", "columns"), others_in_soak([(60, 3000), (100, 5000)], [(60, 3000)])
+)
 def test_default_settings_converge_on_wide_data(rows: int, columns: int, l1: float) -> None:
     X, y = make_regression(rows, columns, n_informative=10, noise=1.0, random_state=4)
     with warnings.catch_warnings():

@@ -27,6 +27,7 @@ from motet.datasets.kinds import LabelledMatrix
 from motet.domain.errors import BadInput
 from placement import train_placed
 from real_data import a9a, communities
+from soak_cases import others_in_soak
 
 
 @pytest.fixture(scope="module")
@@ -182,9 +183,17 @@ def test_more_than_two_classes_are_sent_to_mlr() -> None:
         LinearSVM().fit(load_iris())
 
 
-@pytest.mark.parametrize("solver", ["auto", "lbfgs"])
 @pytest.mark.parametrize(
-    ("kind", "objective"), [(LogisticRegression, 0.324423), (LinearSVM, 0.422242)]
+    ("kind", "objective", "solver"),
+    others_in_soak(
+        [
+            (LogisticRegression, 0.324423, "auto"),
+            (LogisticRegression, 0.324423, "lbfgs"),
+            (LinearSVM, 0.422242, "auto"),
+            (LinearSVM, 0.422242, "lbfgs"),
+        ],
+        [(LogisticRegression, 0.324423, "lbfgs"), (LinearSVM, 0.422242, "auto")],
+    ),
 )
 def test_gate_a9a(shared_data: Path, kind: Any, objective: float, solver: LinearSolver) -> None:
     """scikit-learn's objective with l2 = 1e-4 (lbfgs; liblinear); wanted: within 1 %."""

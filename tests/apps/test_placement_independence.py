@@ -19,6 +19,7 @@ from motet.apps.mlr import MLR
 from motet.datasets.builtin.toys import load_breast_cancer, load_diabetes, load_digits
 from motet.datasets.kinds import LabelledMatrix
 from placement import assert_placement_independent, train_placed
+from soak_cases import others_in_soak
 
 
 def wide_sparse(rows: int = 300, columns: int = 5_000) -> LabelledMatrix:
@@ -62,7 +63,9 @@ def test_final_loss_does_not_depend_on_workers_and_servers(case: str) -> None:
     assert_placement_independent(app, dataset, epochs)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", others_in_soak(CASES, ["mlr, lbfgs, dense", "lasso, fista", "kmeans"])
+)
 def test_final_loss_does_not_depend_on_the_size_of_sections(case: str) -> None:
     app, dataset, epochs = CASES[case]
     whole = train_placed(app, dataset, epochs, workers=2, servers=1)

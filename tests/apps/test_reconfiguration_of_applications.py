@@ -47,8 +47,8 @@ CASES: dict[str, tuple[Application, Callable[[], Any], int]] = {
     "lasso": (Lasso(solver="fista", standardize=True), load_diabetes, EPOCHS),
 }
 
-OFTEN = {"nmf", "mlr, saga"}
-"""`make test` runs these; all others run the same code of the runtime in `make soak`."""
+OFTEN = {"mlr, saga"}
+"""`make test` runs this one; all others run the same code of the runtime in `make soak`."""
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(it, marks=pytest.mark.soak) for it in (1, 2))])

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from marked_process import MarkedProcess, motet_process, new_motet_process, run_motet
+from soak_cases import others_in_soak
 
 MOMENTS = [
     ("reading", signal.SIGINT),
@@ -113,9 +114,7 @@ def test_a_signal_ends_ray_as_well(moment: str, number: signal.Signals) -> None:
     assert_ends_clean(running, number)
 
 
-@pytest.mark.parametrize(
-    "delay_s", [0.05, 0.4, *(pytest.param(it, marks=pytest.mark.soak) for it in (0.0, 0.2))]
-)
+@pytest.mark.parametrize("delay_s", others_in_soak([0.0, 0.05, 0.2, 0.4], [0.05]))
 def test_ctrl_c_during_the_imports_says_no_traceback(delay_s: float) -> None:
     running = new_motet_process(*ENDLESS)
     running.wait_until(lambda: _handles_interrupts(running.process.pid))

@@ -32,6 +32,7 @@ def train(
     return Job(app, rows, options, cluster).run()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("corpus", "topics", "tomotopy"),
     [

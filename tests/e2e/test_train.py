@@ -115,6 +115,7 @@ def shared(local_cluster: LocalCluster) -> Callable[[str], TrainResult]:
 
 
 # Every application, on executors that are threads: `apps/test_placement_independence.py`.
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "app_name",
     others_in_soak(["nmf", "lda", "mlr", "lasso"], ["lda"]),

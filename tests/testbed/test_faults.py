@@ -17,6 +17,7 @@ import pytest
 
 import unix_user_of_motet
 from motet.testbed.testbed import Testbed as Bed
+from soak_cases import others_in_soak
 from testbed_hosts import MOTET, bare_testbed, hosts, left_behind, motet, said_on
 
 pytestmark = [pytest.mark.testbed, pytest.mark.timeout(500)]
@@ -96,7 +97,7 @@ def test_down_removes_hosts_and_ray_of_a_killed_up(bed: Bed, seed: int) -> None:
     removed(bed)
 
 
-@pytest.mark.parametrize("name", ["state.json", "ray.m1"])
+@pytest.mark.parametrize("name", others_in_soak(["state.json", "ray.m1"], ["ray.m1"]))
 def test_a_second_up_says_that_the_first_one_did_not_finish(bed: Bed, name: str) -> None:
     up = started_up(bed, "--no-ray", "--cpus", "0.2")
     while not (bed.layout.folder / name).exists() and up.poll() is None:
@@ -162,10 +163,10 @@ def conditions(bed: Bed) -> list[str]:
     "arguments",
     [
         ("up", "--machines", "2"),
-        ("down",),
-        ("status",),
-        ("kill", "m0"),
-        ("run", "--", "true"),
+        *(
+            pytest.param(each, marks=pytest.mark.soak)
+            for each in (("down",), ("status",), ("kill", "m0"), ("run", "--", "true"))
+        ),
     ],
     ids=" ".join,
 )

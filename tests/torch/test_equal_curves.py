@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
 
+from soak_cases import others_in_soak
 from torch_training import Training, differences, train_attached, train_over_ddp
 from torch_workers import WorkerProcesses
 
@@ -34,8 +36,19 @@ def _differences(one: Any, other: Any, tolerance: float = 0.0) -> list[str]:
     )
 
 
-@pytest.mark.parametrize("mode", ["auto", "averaged", "aggregators"])
-@pytest.mark.parametrize("name", TRAININGS)
+MODES = "auto", "averaged", "aggregators"
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    others_in_soak(
+        itertools.product(TRAININGS, MODES),
+        [
+            *((name, mode) for name in ("sgd", "cnn", "adamw") for mode in MODES),
+            *((name, "auto") for name in TRAININGS if name not in ("sgd", "cnn", "adamw")),
+        ],
+    ),
+)
 def test_two_workers_train_as_with_ddp_to_the_bit(
     pair: WorkerProcesses, name: str, mode: str
 ) -> None:
@@ -87,7 +100,7 @@ def test_one_worker_and_four_train_as_with_ddp(one_or_four: WorkerProcesses) -> 
 
 
 @pytest.mark.parametrize("mode", ["auto", "aggregators"])
-@pytest.mark.parametrize("name", ["cnn", "transformer"])
+@pytest.mark.parametrize("name", others_in_soak(["cnn", "transformer"], ["cnn"]))
 def test_values_that_arrive_during_the_forward_pass_train_as_with_ddp_to_the_bit(
     pair: WorkerProcesses, name: str, mode: str
 ) -> None:

@@ -20,6 +20,7 @@ from motet.aggregation.agent.numpy_agent import NumpyAgent
 from motet.aggregation.wire.tensor_spec import OptimizerKind, OptimizerSpec, TensorSpec
 from motet.domain.errors import BadInput, UnknownName
 from received_requests import Received, received_requests, tensors_of
+from soak_cases import others_in_soak
 
 SGD = SmallTraining()
 MOMENTUM = {"lr": 0.1, "momentum": 0.9, "dampening": 0.1, "weight_decay": 0.01}
@@ -58,7 +59,10 @@ def test_two_workers_and_torch_optim_end_with_the_same_bits(
         assert same_state(own_state, state)
 
 
-@pytest.mark.parametrize(("kind", "options"), [("sgd", MOMENTUM), ("adamw", {"lr": 0.01})])
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    others_in_soak([("sgd", MOMENTUM), ("adamw", {"lr": 0.01})], [("adamw", {"lr": 0.01})]),
+)
 def test_500_steps_end_where_torch_optim_ends(
     pool: AggregatorPool, kind: OptimizerKind, options: dict[str, float]
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from motet.cruise.search.problem import RoleMode, SearchProblem
 from motet.cruise.search.solver import best_configuration, cost_curve
 from motet.domain.errors import BadInput
 from motet.estimate.epoch_cost import Fleet, MachineType, Profile, epoch_s
+from soak_cases import others_in_soak
 
 WITHIN = 1.005
 """Of the optimum."""
@@ -97,8 +99,13 @@ def test_large_fleets_are_within_half_a_percent_of_the_optimum_with_coarse_block
         assert best_configuration(profile, fleet).epoch_s <= best_s * WITHIN
 
 
-@pytest.mark.parametrize("roles", list(RoleMode))
-@pytest.mark.parametrize("is_batch_global", [True, False], ids=["batch of all", "of each"])
+@pytest.mark.parametrize(
+    ("is_batch_global", "roles"),
+    others_in_soak(
+        itertools.product([True, False], RoleMode),
+        [(True, RoleMode.SEPARATE), (False, RoleMode.BOTH)],
+    ),
+)
 def test_more_ways_than_are_all_tried_have_the_optimum_of_two_types(
     is_batch_global: bool, roles: RoleMode
 ) -> None:

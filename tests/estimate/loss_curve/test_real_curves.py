@@ -38,5 +38,6 @@ def test_shared_curves_are_foretold_within_the_promised_errors(scores: list[Curv
     assert_promises(scores)
 
 
+@pytest.mark.soak
 def test_curves_that_were_not_used_are_foretold_as_well(digit_scores: list[CurveScore]) -> None:
     assert_promises(digit_scores)

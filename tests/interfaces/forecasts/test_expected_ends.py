@@ -24,6 +24,7 @@ from motet.interfaces.forecasts.futures import Foresight, PossibleFutures
 from motet.live.journal.store import JournalStore
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
+from soak_cases import others_in_soak
 from timed_master import TimedRows, play
 
 CLUSTER = ClusterDeclared(("m0", "m1"), (4, 2))
@@ -51,7 +52,7 @@ def predicted(futures: PossibleFutures) -> dict[int, ExpectedEnd]:
     return expected_ends(futures, simulated_futures(futures, futures.waiting, lambda _: None))
 
 
-@pytest.mark.parametrize("policy", ["fifo", "best-effort", "srtf"])
+@pytest.mark.parametrize("policy", others_in_soak(["fifo", "best-effort", "srtf"], ["best-effort"]))
 @settings(max_examples=examples(8))
 @given(drawn=st.lists(jobs, min_size=1, max_size=6).map(sorted))
 def test_ends_are_exact_where_users_tell_the_run_times(policy: str, drawn: Any) -> None:

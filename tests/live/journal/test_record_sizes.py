@@ -19,9 +19,7 @@ from soak_cases import others_in_soak
 EIGHT_SLOTS = ClusterDeclared(("m0", "m1"), (4, 4))
 
 
-@pytest.mark.parametrize(
-    "policy", others_in_soak(built_in_policies(), {"harmony", "themis", "tiresias-las"})
-)
+@pytest.mark.parametrize("policy", others_in_soak(built_in_policies(), {"harmony"}))
 def test_a_record_does_not_grow_with_the_jobs_that_wait(tmp_path: Path, policy: str) -> None:
     few, many = (
         recorded(tmp_path / str(jobs), policy, [*map(submission, range(jobs))])

@@ -26,6 +26,7 @@ from motet.report.rendering.confidence import confidence_half_width
 from motet.report.rendering.figure_parts import DPI
 from motet.report.rendering.palette import FADED
 from simulated_runs import IN_NO_TIME, LEARNS, NOTHING, ONE, RUN
+from soak_cases import others_in_soak
 
 
 def test_bins_are_cut_at_4_gpus_and_800_seconds() -> None:
@@ -90,7 +91,13 @@ def test_up_to_six_policies_share_a_panel_with_different_colours() -> None:
 MANY = [replace(LEARNS, label=f"policy-with-name-{number}") for number in range(15)]
 
 
-@pytest.mark.parametrize("draw", [jct_cdf_figure, fairness_figure, FIGURES["queue_length.png"]])
+@pytest.mark.parametrize(
+    "draw",
+    others_in_soak(
+        [jct_cdf_figure, fairness_figure, FIGURES["queue_length.png"]],
+        [FIGURES["queue_length.png"]],
+    ),
+)
 def test_many_policies_have_a_panel_each_with_the_others_behind(
     draw: Callable[[Runs], Figure],
 ) -> None:
@@ -104,9 +111,14 @@ def test_many_policies_have_a_panel_each_with_the_others_behind(
     assert colours.count(FADED) == 14
 
 
-@pytest.mark.parametrize("name", FIGURES)
-@pytest.mark.parametrize("count", [2, 8, pytest.param(15, marks=pytest.mark.soak)])
-def test_labels_do_not_overlap(name: str, count: int) -> None:
+@pytest.mark.parametrize(
+    ("count", "name"),
+    others_in_soak(
+        itertools.product([2, 8, 15], FIGURES),
+        [*((2, name) for name in FIGURES), (8, "fairness.png"), (8, "jct_by_bin.png")],
+    ),
+)
+def test_labels_do_not_overlap(count: int, name: str) -> None:
     figure = FIGURES[name](MANY[:count])
     figure.set_dpi(DPI)
     FigureCanvasAgg(figure)

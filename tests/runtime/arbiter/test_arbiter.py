@@ -21,6 +21,7 @@ from motet.runtime.arbiter.arbiter_process import SUBTASK_LIMIT_S, ensure_arbite
 from motet.runtime.arbiter.holding_log import log_of, read_holdings
 from motet.runtime.core.subtask import SubtaskKind
 from motet.transport.lanes import NO_LANE, PRIMARY, SECONDARY
+from soak_cases import others_in_soak
 from waiting import wait_until
 
 KINDS = [SubtaskKind.COMP, SubtaskKind.PUSH]
@@ -161,7 +162,11 @@ def test_computing_and_communicating_exclude_each_other_not(address: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("kind", "place"), [(SubtaskKind.COMP, 0), (SubtaskKind.PUSH, 0), (SubtaskKind.PUSH, 1)]
+    ("kind", "place"),
+    others_in_soak(
+        [(SubtaskKind.COMP, 0), (SubtaskKind.PUSH, 0), (SubtaskKind.PUSH, 1)],
+        [(SubtaskKind.COMP, 0), (SubtaskKind.PUSH, 0)],
+    ),
 )
 def test_the_token_of_a_killed_process_is_free(
     patient_address: Path, kind: SubtaskKind, place: int
@@ -219,7 +224,9 @@ def test_a_promotion_that_nobody_read_grants_nothing(address: Path) -> None:
     computing.communicate()
 
 
-@pytest.mark.parametrize("kind", [SubtaskKind.PULL, SubtaskKind.PUSH])
+@pytest.mark.parametrize(
+    "kind", others_in_soak([SubtaskKind.PULL, SubtaskKind.PUSH], [SubtaskKind.PUSH])
+)
 def test_a_job_that_communicates_while_others_only_compute_yields_to_nobody(
     address: Path, kind: SubtaskKind
 ) -> None:

@@ -29,6 +29,7 @@ from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport, TrainResult
 from motet.runtime.elastic.even_plans import plan_for_executors
 from shared_ray import MACHINES
+from soak_cases import others_in_soak
 from toy_app import HoldsInterpreter, ToyRegression
 from unhurried import UntilPlansAreDone
 
@@ -59,6 +60,14 @@ def train(
 @pytest.fixture(params=["local", pytest.param("ray", marks=SOAK), "gang"])
 def cluster(request: pytest.FixtureRequest) -> Cluster:
     """A cluster of five machines without executors of the test before."""
+    cluster: Cluster = request.getfixturevalue(f"{request.param}_cluster")
+    await_ends_of_executors()
+    return cluster
+
+
+@pytest.fixture(params=others_in_soak(["local", "ray", "gang"], ["local"]))
+def often_local_cluster(request: pytest.FixtureRequest) -> Cluster:
+    """As `cluster`, with one backend in `make test`."""
     cluster: Cluster = request.getfixturevalue(f"{request.param}_cluster")
     await_ends_of_executors()
     return cluster
@@ -227,13 +236,13 @@ def test_executors_killed_at_random_moments_do_not_change_the_model(
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=SOAK), pytest.param(2, marks=SOAK)])
 def test_a_stopped_executor_is_lost_and_changes_no_model(
-    cluster: Cluster, undisturbed: Undisturbed, seed: int
+    often_local_cluster: Cluster, undisturbed: Undisturbed, seed: int
 ) -> None:
     options = TrainOptions(
         machines=4, workers=3, servers=2, epochs=6, checkpoint_every=2, lost_after_s=3.0
     )
     stopper = Stopper(seed)
-    result = train(cluster, options, stopper)
+    result = train(often_local_cluster, options, stopper)
     assert "no answer from executor" in result.recoveries[0].cause
     assert result.model_sha256 == undisturbed(options, 20).model_sha256
     assert psutil.wait_procs(stopper.stopped, timeout=30)[1] == []
@@ -303,11 +312,11 @@ def test_a_bug_in_the_application_fails_the_job_and_leaves_no_process(
     await_ends_of_executors()
 
 
-def test_an_application_that_exits_fails_the_job(cluster: Cluster) -> None:
+def test_an_application_that_exits_fails_the_job(often_local_cluster: Cluster) -> None:
     app = ToyRegression(fail_at_clock=3, exits=True)
     options = TrainOptions(machines=4, workers=2, servers=1, epochs=3)
     with pytest.raises(JobFailed, match="the application left"):
-        Job(app, app.prepare(None, seed=1), options, cluster).run()
+        Job(app, app.prepare(None, seed=1), options, often_local_cluster).run()
 
 
 def test_more_machines_than_the_cluster_has_are_refused(cluster: Cluster) -> None:
@@ -331,13 +340,13 @@ def test_nothing_of_the_cluster_listens_beyond_loopback(cluster: Cluster) -> Non
     assert exposed == []
 
 
-def test_checkpoints_survive_the_job(cluster: Cluster, tmp_path: Path) -> None:
+def test_checkpoints_survive_the_job(often_local_cluster: Cluster, tmp_path: Path) -> None:
     first = TrainOptions(machines=3, workers=2, servers=2, epochs=2, checkpoint_dir=tmp_path)
-    train(cluster, first)
+    train(often_local_cluster, first)
     more = TrainOptions(
         machines=4, workers=1, servers=4, epochs=4, checkpoint_dir=tmp_path, resume=True
     )
-    assert train(cluster, more).resumed_from_epoch == 2
+    assert train(often_local_cluster, more).resumed_from_epoch == 2
 
 
 @pytest.mark.soak

@@ -16,6 +16,7 @@ from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.wire.messages import RequestKind
+from soak_cases import others_in_soak
 from toy_app import ToyRegression
 from unhurried import THREADS_GROWTH, THREADS_PAUSE_S, UntilPlansAreDone
 
@@ -86,15 +87,22 @@ MOVE = Move("model", (0, 1, 2, 5), SOURCE, DESTINATION)
 
 @pytest.mark.parametrize(
     ("executor", "kind", "nth"),
-    [
-        (SOURCE, RequestKind.MOVE_BLOCKS, 1),
-        (DESTINATION, RequestKind.LEARN_OWNERS, 1),
-        (DESTINATION, RequestKind.TAKE_BLOCK, 1),
-        (DESTINATION, RequestKind.TAKE_BLOCK, 3),
-        (DESTINATION, RequestKind.SETTLE, 1),
-        (SOURCE, RequestKind.LEARN_OWNERS, 1),
-        (0, RequestKind.LEARN_OWNERS, 1),
-    ],
+    others_in_soak(
+        [
+            (SOURCE, RequestKind.MOVE_BLOCKS, 1),
+            (DESTINATION, RequestKind.LEARN_OWNERS, 1),
+            (DESTINATION, RequestKind.TAKE_BLOCK, 1),
+            (DESTINATION, RequestKind.TAKE_BLOCK, 3),
+            (DESTINATION, RequestKind.SETTLE, 1),
+            (SOURCE, RequestKind.LEARN_OWNERS, 1),
+            (0, RequestKind.LEARN_OWNERS, 1),
+        ],
+        [
+            (SOURCE, RequestKind.MOVE_BLOCKS, 1),
+            (DESTINATION, RequestKind.TAKE_BLOCK, 3),
+            (0, RequestKind.LEARN_OWNERS, 1),
+        ],
+    ),
 )
 def test_a_death_at_any_step_of_a_model_move_is_recovered_from(
     executor: int, kind: RequestKind, nth: int
@@ -105,7 +113,7 @@ def test_a_death_at_any_step_of_a_model_move_is_recovered_from(
     assert report.error == ""
 
 
-@pytest.mark.parametrize("executor", [0, 1])
+@pytest.mark.parametrize("executor", others_in_soak([0, 1], [0]))
 @pytest.mark.parametrize(
     "kind", [RequestKind.PREPARE_WORK, RequestKind.HOLD, RequestKind.CHANGE_WORK]
 )
@@ -120,7 +128,10 @@ def test_a_death_at_any_step_of_a_data_move_is_recovered_from(
 
 @pytest.mark.parametrize(
     "kind",
-    [RequestKind.DISMISS, RequestKind.MOVE_BLOCKS, RequestKind.HOLD, RequestKind.SET_WORKERS],
+    others_in_soak(
+        [RequestKind.DISMISS, RequestKind.MOVE_BLOCKS, RequestKind.HOLD, RequestKind.SET_WORKERS],
+        [RequestKind.DISMISS, RequestKind.HOLD],
+    ),
 )
 def test_a_death_while_a_server_leaves_is_recovered_from(kind: RequestKind) -> None:
     executor = SOURCE if kind in (RequestKind.DISMISS, RequestKind.MOVE_BLOCKS) else None
@@ -129,7 +140,12 @@ def test_a_death_while_a_server_leaves_is_recovered_from(kind: RequestKind) -> N
     assert result.reconfigurations[-1].after.servers == 1
 
 
-@pytest.mark.parametrize("kind", [RequestKind.CHANGE_WORK, RequestKind.MEET, RequestKind.HOLD])
+@pytest.mark.parametrize(
+    "kind",
+    others_in_soak(
+        [RequestKind.CHANGE_WORK, RequestKind.MEET, RequestKind.HOLD], [RequestKind.MEET]
+    ),
+)
 def test_a_death_while_a_worker_joins_is_recovered_from(kind: RequestKind) -> None:
     executor = 2 if kind == RequestKind.CHANGE_WORK else None
     result = train(Fault(executor, kind), Add(2, "worker"))

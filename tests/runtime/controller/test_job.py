@@ -23,6 +23,7 @@ from motet.runtime.core.options import StopRule, TrainOptions
 from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport, Recovery, TrainResult
 from motet.runtime.worker.local_training import LocalTraining
+from soak_cases import others_in_soak
 from toy_app import ToyRegression
 
 
@@ -122,7 +123,7 @@ def test_times_and_bytes_are_reported() -> None:
     assert report.comm_s > 0
 
 
-@pytest.mark.parametrize("victim", [0, 1, 2])
+@pytest.mark.parametrize("victim", others_in_soak([0, 1, 2], [1]))
 def test_a_lost_executor_does_not_change_the_model(victim: int) -> None:
     wanted = options(2, 2, epochs=8, checkpoint_every=3)
     wanted = TrainOptions(**{**vars(wanted), "machines": 3})

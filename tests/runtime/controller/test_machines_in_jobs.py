@@ -79,6 +79,7 @@ def assert_right(result: TrainResult) -> None:
     assert result.app.visits_.tolist() == [float(EPOCHS)] * 203
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("victim", others_in_soak([0, 1, 3], [0]))
 def test_a_job_goes_on_with_fewer_machines_when_one_is_lost(victim: int) -> None:
     cluster = InProcessCluster(4)

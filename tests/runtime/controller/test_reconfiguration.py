@@ -32,6 +32,7 @@ from patient import Patient
 from random_plans import RandomPlans
 from restless import Restless
 from slow_app import SlowRegression
+from soak_cases import others_in_soak
 from toy_app import ToyRegression
 
 MACHINES = 5
@@ -92,15 +93,18 @@ def test_moved_data_are_computed_once_in_every_mini_batch() -> None:
 
 @pytest.mark.parametrize(
     "operation",
-    [
-        Add(2, "worker"),
-        Add(2, "server"),
-        Add(0, "server"),
-        Delete(0),
-        Delete(4),
-        Switch(1, "server"),
-        Switch(3, "worker"),
-    ],
+    others_in_soak(
+        [
+            Add(2, "worker"),
+            Add(2, "server"),
+            Add(0, "server"),
+            Delete(0),
+            Delete(4),
+            Switch(1, "server"),
+            Switch(3, "worker"),
+        ],
+        [Add(2, "worker"), Delete(4), Switch(1, "server")],
+    ),
     ids=str,
 )
 def test_every_operation_leaves_the_model_as_it_is(operation: Operation) -> None:
@@ -152,6 +156,7 @@ def test_twenty_random_reconfigurations_leave_the_model_as_it_is(
     assert_same(result, RESTLESS_EPOCHS, **parameters)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "consistency", [Ssp(2), *(pytest.param(it, marks=pytest.mark.soak) for it in (Ssp(0), Async()))]
 )

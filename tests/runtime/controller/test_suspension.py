@@ -17,6 +17,7 @@ from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.core.rows import Rows
 from small_data import corpus
+from soak_cases import others_in_soak
 from suspending_app import Suspension, suspending
 from toy_app import ToyRegression
 
@@ -74,7 +75,7 @@ def test_a_job_suspended_within_an_epoch_continues_to_the_same_bits(
     assert again.resumed_from_epoch == 1
 
 
-@pytest.mark.parametrize("consistency", [Ssp(0), Ssp(2), Async()])
+@pytest.mark.parametrize("consistency", others_in_soak([Ssp(0), Ssp(2), Async()], [Ssp(2)]))
 def test_without_lockstep_a_suspended_job_continues_where_all_workers_stood(
     tmp_path: Path, consistency: Consistency
 ) -> None:

@@ -18,6 +18,7 @@ from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport, TrainResult
 from motet.runtime.wire.messages import RequestKind
 from random_plans import RandomPlans
+from soak_cases import others_in_soak
 from toy_app import ToyRegression
 
 MACHINES, LATE, EPOCHS = 5, 1, 12
@@ -102,12 +103,15 @@ def test_every_instance_is_computed_once_per_epoch_while_blocks_and_roles_change
 @pytest.mark.parametrize("nth", [1, pytest.param(4, marks=pytest.mark.soak)])
 @pytest.mark.parametrize(
     ("asked", "kind", "victim"),
-    [
-        (LATE, RequestKind.ASK_WORK, LATE),
-        (LATE, RequestKind.ASK_WORK, 0),
-        (LATE, RequestKind.RETURN_STATE, LATE),
-        (LATE, RequestKind.RETURN_STATE, 2),
-    ],
+    others_in_soak(
+        [
+            (LATE, RequestKind.ASK_WORK, LATE),
+            (LATE, RequestKind.ASK_WORK, 0),
+            (LATE, RequestKind.RETURN_STATE, LATE),
+            (LATE, RequestKind.RETURN_STATE, 2),
+        ],
+        [(LATE, RequestKind.ASK_WORK, 0), (LATE, RequestKind.RETURN_STATE, LATE)],
+    ),
 )
 def test_a_death_while_a_worker_helps_is_recovered_from(
     asked: int, kind: RequestKind, victim: int, nth: int

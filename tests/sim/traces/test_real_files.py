@@ -32,6 +32,7 @@ def test_every_row_is_read(name: str, format: str, jobs: int, shared_traces: Pat
     assert (trace.format, len(trace.workload), trace.skipped) == (format, jobs, {})
 
 
+@pytest.mark.soak
 def test_philly_agrees_row_by_row_with_the_file(shared_traces: Path) -> None:
     jobs = read_trace(shared_traces / "philly.csv.gz").workload
     with gzip.open(shared_traces / "philly.csv.gz", "rt") as file:

@@ -27,7 +27,12 @@ PIPES = pytest.mark.parametrize("pair", ["aggregators"], indirect=True)
         (CLIPPED, "averaged", {"compression": "bfloat16"}),
         (CLIPPED, "averaged", {"is_synced": False}),
         (Training(accumulate=3), "aggregators", {}),
-        (Training(model="transformer", optimizer="AdamW", options={"lr": 0.01}), "auto", {}),
+        pytest.param(
+            Training(model="transformer", optimizer="AdamW", options={"lr": 0.01}),
+            "auto",
+            {},
+            marks=pytest.mark.soak,
+        ),
     ],
     ids=lambda value: getattr(value, "model", str(value)),
 )

@@ -542,6 +542,7 @@ def test_ctrl_c_leaves_no_semaphore(tmp_path: Path) -> None:
         assert memory.segments() == []
 
 
+@pytest.mark.soak
 def test_ctrl_c_ends_all_runs_at_once_and_keeps_those_that_finished(tmp_path: Path) -> None:
     out = tmp_path / "out"
     running = motet_process(*endless_run(tmp_path))

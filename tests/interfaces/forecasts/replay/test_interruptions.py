@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -87,12 +88,17 @@ def test_a_job_that_finished_while_it_was_being_stopped_does_so_in_the_replay() 
     assert replayed["preemptions"] == before["preemptions"] > 0
 
 
+def cases(moments: tuple[int | None, ...]) -> list[Any]:
+    """Every policy from the beginning, and one that preempts by time from every moment."""
+    fast = [*((policy, None) for policy in POLICIES), *(("tiresias-las", at) for at in moments)]
+    return others_in_soak(itertools.product(POLICIES, moments), fast)
+
+
 SOME_FAIL = [(0, 40, 4), (3, 9, 2), (5, 20, 6), (7, 12, 2), (30, 6, 1)]
 LEFT_S = {1: [39, 36, 36, 30, 12, 1], 4: [11, 5]}
 
 
-@pytest.mark.parametrize("since_s", [None, 4, 11])
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(("policy", "since_s"), cases((None, 4, 11)))
 def test_attempts_that_failed_do_so_in_the_replay(policy: str, since_s: int | None) -> None:
     """After as much work, with the same delays, in which the job keeps its place in line."""
     failing_us = {job: [each * SECOND_US for each in left_s] for job, left_s in LEFT_S.items()}
@@ -132,8 +138,7 @@ LOSSES = [
 SOME_LOSE = [(0, 40, 6), (3, 9, 2), (5, 30, 2), (7, 22, 3), (30, 6, 1), (50, 12, 4)]
 
 
-@pytest.mark.parametrize("since_s", [None, 4, 40])
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(("policy", "since_s"), cases((None, 4, 40)))
 def test_jobs_that_lost_a_machine_do_so_in_the_replay(policy: str, since_s: int | None) -> None:
     """They get slots again when their processes have certainly ended, and do no work before."""
     more: dict[str, Any] = {"loss_us": 12 * SECOND_US, "start_up_us": lambda n: n * SECOND_US // 4}

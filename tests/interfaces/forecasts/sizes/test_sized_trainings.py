@@ -80,7 +80,7 @@ def mean_jct_s(report: dict[str, Any], run: int) -> float:
     return found
 
 
-@pytest.mark.parametrize("since_s", [None, 20])
+@pytest.mark.parametrize("since_s", others_in_soak([None, 20], [20]))
 @pytest.mark.parametrize(
     ("trainings", "cluster", "policy"),
     others_in_soak(

@@ -14,6 +14,7 @@ from live_trainings import ended
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
 from motet.live.jobs.job_state import JobState
+from plain_http import NO_TLS
 from waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -38,7 +39,9 @@ def client(server: LiveServer) -> Iterator[LiveClient]:
 
 @pytest.fixture
 def stranger(server: LiveServer) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=ServerAddress.find(folder=server.folder).url) as found:
+    with httpx.Client(
+        base_url=ServerAddress.find(folder=server.folder).url, verify=NO_TLS
+    ) as found:
         yield found
 
 
@@ -208,10 +211,11 @@ def test_the_history_of_a_job_tells_failures_and_changes_of_the_policy(
 
 
 def test_the_list_is_filtered_and_paged(browser: httpx.Client, client: LiveClient) -> None:
-    jobs = [submit(client, name=f"paged-{number:03}", run="true") for number in range(60)]
-    for job in jobs:
-        ended(client, job)
-    page = browser.get("/jobs?name=paged-&state=SUCCEEDED&sort=name&order=asc").text
+    client.create_queue("held", {})
+    client.set_queue_mode("held", "hold")
+    for number in range(60):
+        client.change(submit(client, f"paged-{number:03}", queue="held"), "cancel")
+    page = browser.get("/jobs?name=paged-&state=CANCELLED&sort=name&order=asc").text
     names = re.findall(r">(paged-\d+)<", page)
     assert names == [f"paged-{number:03}" for number in range(50)]
     assert "Page 1 of 2" in page
@@ -273,7 +277,7 @@ def test_a_server_with_an_open_stream_ends(tmp_path: Path) -> None:
     try:
         server.start()
         address = ServerAddress.find(folder=server.folder)
-        with httpx.Client(base_url=address.url, timeout=100) as http:
+        with httpx.Client(base_url=address.url, timeout=100, verify=NO_TLS) as http:
             http.post("/login", data={"token": address.token})
             with http.stream("GET", "/events") as stream:
                 lines = stream.iter_lines()

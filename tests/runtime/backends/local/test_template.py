@@ -29,6 +29,7 @@ from motet.runtime.backends.local.template_messages import ExecutorStart
 from motet.runtime.backends.local.template_process import TemplateProcess
 from motet.runtime.controller.ports import ExecutorLost, LaunchGivenUp, LaunchRequest
 from motet.transport import Endpoint
+from soak_cases import others_in_soak
 from toy_app import ToyRegression
 
 pytestmark = pytest.mark.cluster
@@ -128,7 +129,7 @@ def test_a_closed_template_is_not_replaced(template: TemplateClient) -> None:
         psutil.Process(template.process_id)
 
 
-@pytest.mark.parametrize("stopped", ["executor", "template"])
+@pytest.mark.parametrize("stopped", others_in_soak(["executor", "template"], ["template"]))
 def test_nothing_is_left_after_the_end_although_a_process_is_stopped(stopped: str) -> None:
     template = TemplateClient()
     forked = template.fork(ExecutorStart(0, bytes(32)))

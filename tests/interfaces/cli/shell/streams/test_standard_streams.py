@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from soak_cases import others_in_soak
+
 TRACE = "job_id,submit_time,duration,num_gpus\na,0,10,1\nb,0,10,1\n"
 SIMULATE = "simulate --trace t.csv --cluster 1x2 --policy fifo,srtf --out results"
 IN_ONE_PROCESS = f"{SIMULATE} --jobs 1"
@@ -26,7 +28,9 @@ def motet(folder: Path, command: str, streams: str) -> subprocess.CompletedProce
     )
 
 
-@pytest.mark.parametrize("streams", [">&-", ">/dev/full", pytest.param("<&- >&-", marks=SOAK)])
+@pytest.mark.parametrize(
+    "streams", others_in_soak([">&-", ">/dev/full", "<&- >&-"], [">/dev/full"])
+)
 def test_a_result_that_stdout_cannot_take_is_an_error(tmp_path: Path, streams: str) -> None:
     done = motet(tmp_path, DESCRIBE, streams)
     assert done.returncode == 1
@@ -49,7 +53,8 @@ def test_a_result_on_stdout_is_complete_without_stderr(tmp_path: Path, streams: 
         pytest.param(IN_ONE_PROCESS, "2>&-", 0, marks=SOAK),
         pytest.param(IN_ONE_PROCESS, ">/dev/full", 1, marks=SOAK),
         pytest.param(IN_ONE_PROCESS, "2>/dev/full", 0, marks=SOAK),
-        (SIMULATE, "<&- >&- 2>&-", 1),
+        (IN_ONE_PROCESS, "<&- >&- 2>&-", 1),
+        pytest.param(SIMULATE, "<&- >&- 2>&-", 1, marks=SOAK),
     ],
 )
 def test_files_are_written_whatever_the_streams_are(
@@ -63,7 +68,7 @@ def test_files_are_written_whatever_the_streams_are(
 
 @pytest.mark.parametrize(
     "streams",
-    ["2>&-", ">&- 2>&-", *(pytest.param(it, marks=SOAK) for it in ("", ">&-", "2>/dev/full"))],
+    others_in_soak(["2>&-", ">&- 2>&-", "", ">&-", "2>/dev/full"], [">&- 2>&-"]),
 )
 def test_an_error_keeps_its_exit_code(tmp_path: Path, streams: str) -> None:
     assert motet(tmp_path, MISSING, streams).returncode == 2
