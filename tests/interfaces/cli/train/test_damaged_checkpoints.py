@@ -24,7 +24,7 @@ from motet.runtime.controller.job import Job
 from motet.runtime.core.options import TrainOptions
 
 OLDER, NEWER = "epoch-000002", "epoch-000004"
-DATA = "digits-ratings"
+DATA = "synthetic-ratings:users=100,items=40,density=0.3"
 
 
 @dataclass

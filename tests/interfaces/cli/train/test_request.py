@@ -19,7 +19,7 @@ from motet.runtime.controller.job import Job
 from motet.runtime.core.options import TrainOptions
 from suspending_app import Suspension, suspending
 
-DATA = "digits-ratings"
+DATA = "synthetic-ratings:users=100,items=40,density=0.3"
 
 
 @pytest.fixture
