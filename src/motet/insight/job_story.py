@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from motet.insight.meanwhile import Meanwhile
+from motet.insight.holders.meanwhile import Meanwhile
 from motet.insight.sentences import Rules
 from motet.insight.story import Story
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from motet.domain.errors import BadInput
-from motet.insight.meanwhile import HeldGpus
+from motet.insight.holders.meanwhile import HeldGpus
 from motet.report.cluster_run.decision_reader import held_gpus_during, story_events_of
 
 S = 1_000_000

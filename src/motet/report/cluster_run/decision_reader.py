@@ -12,7 +12,7 @@ from motet.domain.errors import BadInput
 from motet.domain.log_entry import MEASURE
 from motet.domain.units import microseconds
 from motet.domain.wait import wait_named
-from motet.insight.meanwhile import HeldGpus
+from motet.insight.holders.meanwhile import HeldGpus
 from motet.insight.story_event import OtherJob, StoryEvent, TeamSize
 from motet.report.cluster_run.decision_writer import OTHERS_OF, exchange_role
 

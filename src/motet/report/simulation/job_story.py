@@ -10,9 +10,9 @@ from pathlib import Path
 
 from motet.domain.errors import BadInput, NotFound
 from motet.domain.units import microseconds
+from motet.insight.holders.last_released import with_last_released
+from motet.insight.holders.meanwhile import Meanwhile
 from motet.insight.job_story import JobStory, RulesInForce, queue_rules
-from motet.insight.last_released import with_last_released
-from motet.insight.meanwhile import Meanwhile
 from motet.insight.sentences import Rules
 from motet.insight.story import JobRecord, Story
 from motet.report.cluster_run.decision_reader import held_gpus_during, story_events_of

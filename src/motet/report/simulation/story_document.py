@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from motet.domain.units import seconds
+from motet.insight.holders.meanwhile import Meanwhile
 from motet.insight.job_story import JobStory
-from motet.insight.meanwhile import Meanwhile
 from motet.insight.sentences import sentence
 from motet.insight.story import Chapter, Story
 from motet.insight.story_event import OtherJob, StoryEvent

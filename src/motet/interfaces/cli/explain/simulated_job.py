@@ -12,8 +12,8 @@ from rich.text import Text
 
 from motet.domain.units import HOUR_US, duration_words, exact_seconds
 from motet.insight.folding import Slices, folded
+from motet.insight.holders.meanwhile import Meanwhile
 from motet.insight.job_story import JobStory
-from motet.insight.meanwhile import Meanwhile
 from motet.insight.sentences import account, reason_title
 from motet.insight.story import Chapter, Kind, Story
 from motet.insight.wording import job_name

@@ -11,10 +11,10 @@ from motet.domain.units import SECOND_US, duration_words
 from motet.domain.wait import WAITS, wait_named
 from motet.engine.policy_loading.catalogue import parameters_of
 from motet.insight.cluster_wait import ClusterWait
+from motet.insight.holders.last_released import with_last_released
+from motet.insight.holders.meanwhile import Meanwhile
 from motet.insight.job_story import JobStory, RulesInForce, queue_rules
-from motet.insight.last_released import with_last_released
 from motet.insight.log_events import story_event
-from motet.insight.meanwhile import Meanwhile
 from motet.insight.policy_failure import policy_failure_words
 from motet.insight.sentences import Rules
 from motet.insight.story import JobRecord, Story

@@ -7,8 +7,8 @@ import pytest
 from motet.domain.units import SECOND_US
 from motet.domain.wait import Wait
 from motet.insight.cluster_wait import ClusterWait
-from motet.insight.last_released import with_last_released
-from motet.insight.meanwhile import HeldGpus
+from motet.insight.holders.last_released import with_last_released
+from motet.insight.holders.meanwhile import HeldGpus
 from motet.insight.sentences import Rules, account
 from motet.insight.story import JobRecord, Story
 from motet.insight.story_event import OtherJob, StoryEvent

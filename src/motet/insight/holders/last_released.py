@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from motet.domain.wait import WAITS
-from motet.insight.meanwhile import MOST_NAMED, HoldingFields
+from motet.insight.holders.meanwhile import MOST_NAMED, HoldingFields
 from motet.insight.story import Chapter, Story
 from motet.insight.story_event import LastReleased, OtherJob
 
@@ -24,13 +24,18 @@ _OF_POLICIES = frozenset(wait.key for wait in WAITS)
 def with_last_released(story: Story, holdings: Iterable[HoldingFields]) -> Story:
     """The story; each wait for GPUs that other jobs held, and that ended in a run, has the jobs
     that were the last to release some in it."""
-    released = _Releases(story.record.job, holdings)
-    followers = [*_followers(story.chapters)]
-    chapters = tuple(
-        _with_released(chapter, released) if follower == "run" else chapter
-        for chapter, follower in zip(story.chapters, followers, strict=True)
-    )
-    return replace(story, chapters=chapters)
+    followers = _followers(story.chapters)
+    asked = [
+        place
+        for place, (chapter, follower) in enumerate(zip(story.chapters, followers, strict=True))
+        if follower == "run" and _is_for_gpus(chapter)
+    ]
+    if not asked:
+        return story
+    released, chapters = _Releases(story.record.job, holdings), [*story.chapters]
+    for place in asked:
+        chapters[place] = _with_released(chapters[place], released)
+    return replace(story, chapters=tuple(chapters))
 
 
 def _followers(chapters: tuple[Chapter, ...]) -> Iterator[str]:
@@ -42,15 +47,18 @@ def _followers(chapters: tuple[Chapter, ...]) -> Iterator[str]:
     return reversed(found)
 
 
-def _with_released(chapter: Chapter, released: _Releases) -> Chapter:
+def _is_for_gpus(chapter: Chapter) -> bool:
+    """Whether it is a wait for GPUs that other jobs held."""
     because = chapter.because
     if chapter.kind != "wait" or chapter.to_us is None:
-        return chapter
-    is_blocked = because.reason in _OF_POLICIES and because.others
-    if not is_blocked and because.event not in _LOSSES:
-        return chapter
-    last = released.last(chapter.from_us, chapter.to_us)
-    return chapter if last is None else replace(chapter, because=replace(because, released=last))
+        return False
+    return because.event in _LOSSES or (because.reason in _OF_POLICIES and bool(because.others))
+
+
+def _with_released(wait: Chapter, released: _Releases) -> Chapter:
+    assert wait.to_us is not None
+    last = released.last(wait.from_us, wait.to_us)
+    return wait if last is None else replace(wait, because=replace(wait.because, released=last))
 
 
 class _Held(NamedTuple):

@@ -1,0 +1,1 @@
+"""The jobs that held GPUs while another one waited."""
