@@ -16,8 +16,9 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from numba import njit
 
-from motet.allocation.fill import Filled, fill
+from motet.allocation.fill import filled_in_order
 from motet.allocation.keep_current import next_multiple
 from motet.allocation.order import order_by
 from motet.allocation.pairs import (
@@ -28,7 +29,7 @@ from motet.allocation.pairs import (
     partner_rows,
 )
 from motet.domain.arrays import Bools, Ints
-from motet.domain.decision import Decision
+from motet.domain.decision import Decision, Reasons
 from motet.domain.policy import JobInput, Policy
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.units import NEVER_US, SHORTEST_S, check_seconds, microseconds
@@ -36,6 +37,8 @@ from motet.domain.wait import Wait
 from motet.placement.machines import fewest_machines
 from motet.placement.racks import consolidated_in_racks
 from motet.placement.room import ResourceDemand, Room
+
+_RUNS, _ORDER, _TOO_FEW = int(Wait.RUNS), int(Wait.ORDER), int(Wait.TOO_FEW_GPUS)
 
 
 @dataclass(frozen=True)
@@ -66,23 +69,21 @@ class Gandiva(Policy):
         if is_slice_end:
             memory["ran_until_us"][jobs.held_gpus > 0] = snapshot.now_us
             part_slow_pairs(other, jobs.rate, jobs.alone_rate, memory["unpackable"])
-        guest = later_of_pairs(other, jobs.last_start_us, jobs.number)
         order = self._order(snapshot, memory["ran_until_us"], is_slice_end)
-        filled = _fill(snapshot, order, guest)
-        gpus, code, group = filled.gpus, filled.reasons.code, np.full(len(jobs), UNKNOWN)
-        decided = jobs.gpus, jobs.number, gpus, code, filled.reasons.position, group
-        join_running_hosts(guest, other, *decided)
+        gpus, code, free, position, group = _served(
+            order, other, jobs.gpus, jobs.number, jobs.last_start_us, snapshot.gpu_count
+        )
         if self.packing:
+            decided = jobs.gpus, jobs.number, gpus, code, position, group
             pack_waiting(order, memory["unpackable"], *decided)
         places: dict[int, Placement] = {}
         if self.migration and is_slice_end:
             places = _migrate_one(snapshot, gpus, group, self._just_restored(snapshot))
-        is_busy = bool((code != Wait.RUNS).any()) or bool((group != UNKNOWN).any())
+        is_busy = bool((code != _RUNS).any()) or bool((group != UNKNOWN).any())
         is_busy = is_busy or (self.migration and _is_any_job_spread(snapshot))
         recheck_us = next_multiple(snapshot.now_us, self._quantum_us) if is_busy else NEVER_US
-        return Decision(
-            gpus, filled.reasons, places, group=group, recheck_at_us=recheck_us, memory=memory
-        )
+        reasons = Reasons(code, free, position)
+        return Decision(gpus, reasons, places, group=group, recheck_at_us=recheck_us, memory=memory)
 
     @cached_property
     def _quantum_us(self) -> int:
@@ -101,16 +102,26 @@ class Gandiva(Policy):
         return order_by(waits, ran_until_us, jobs.number)
 
 
-def _fill(snapshot: Snapshot, order: Ints, guest: Bools) -> Filled:
-    """GPUs for all jobs except guests."""
-    jobs = snapshot.jobs
-    hosts = order[~guest[order]]
-    filled = fill(hosts, jobs.gpus, snapshot.gpu_count, may_overtake=True)
-    filled.reasons.position[order] = np.arange(len(order))
-    fits = jobs.gpus <= filled.free_gpus
-    filled.reasons.code[guest] = np.where(fits, Wait.ORDER, Wait.TOO_FEW_GPUS)[guest]
-    filled.reasons.free_gpus[guest] = filled.free_gpus
-    return filled
+@njit(cache=True)
+def _served(
+    order: Ints, other: Ints, wanted: Ints, number: Ints, last_start_us: Ints, free_gpus: int
+) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """GPUs of the jobs, the columns of their reasons, and their groups, in this order.
+
+    `other`: by row, the row of the job that shares its GPUs. Of each pair, the job that started
+    later is a guest: it needs no GPUs of its own, and runs if the other one does. One call, as a
+    call takes longer than its work.
+    """
+    guest = later_of_pairs(other, last_start_us, number)
+    gpus, code, free, _, left = filled_in_order(order[~guest[order]], wanted, free_gpus, True)
+    position, group = np.empty_like(order), np.full(len(order), UNKNOWN)
+    for place in range(len(order)):
+        row = order[place]
+        position[row] = place
+        if guest[row]:
+            code[row], free[row] = _ORDER if wanted[row] <= left else _TOO_FEW, left
+    join_running_hosts(guest, other, wanted, number, gpus, code, position, group)
+    return gpus, code, free, position, group
 
 
 def _migrate_one(
