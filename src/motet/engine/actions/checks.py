@@ -12,6 +12,7 @@ from motet.domain.decision import Decision, Reasons
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
 from motet.domain.wait import WAITS, Wait
 from motet.engine.actions.roles import first_impossible, roles_of
+from motet.engine.state.partners import rows_by_group
 
 _LAST_CODE = int(max(Wait))
 _OPTIONAL = ("reasons.until_us", "workers", "servers", "share", "group")
@@ -38,8 +39,7 @@ def problem_of(
         _wrong_columns(decision, snapshot.jobs.gpus.shape)
         or _wrong_measure(decision, snapshot.jobs.gpus.shape)
         or _wrong_time(decision, snapshot)
-        or _wrong_rows(decision, snapshot, has_elastic=has_elastic)
-        or _wrong_groups(decision)
+        or _wrong_allocation(decision, snapshot, has_elastic=has_elastic)
         or _wrong_places(decision, snapshot)
         or _wrong_memory(decision, snapshot)
     )
@@ -118,16 +118,30 @@ def _wrong_time(decision: Decision, snapshot: Snapshot) -> DecisionProblem | Non
     return None
 
 
-def _wrong_rows(
+def _wrong_allocation(
     decision: Decision, snapshot: Snapshot, *, has_elastic: bool
 ) -> DecisionProblem | None:
+    if decision.group is None:
+        return _wrong_rows(decision, snapshot, 0, has_elastic=has_elastic)
+    grouped = rows_by_group(decision)
+    shared_gpus, unequal = _within_groups(grouped, decision.group, decision.gpus)
+    return (
+        _wrong_rows(decision, snapshot, shared_gpus, has_elastic=has_elastic)
+        or _unequal_group(decision, unequal)
+        or _wrong_places_of_groups(decision, grouped)
+    )
+
+
+def _wrong_rows(
+    decision: Decision, snapshot: Snapshot, shared_gpus: int, *, has_elastic: bool
+) -> DecisionProblem | None:
+    """`shared_gpus`: how many too many are counted where every job counts its own."""
     jobs, gpus = snapshot.jobs, decision.gpus
     code, whole = decision.reasons.code, jobs.gpus
     if has_elastic:
         whole = np.where(jobs.is_elastic, gpus, whole)  # _wrong_roles checks elastic jobs.
-    row, used_gpus = _first_wrong(gpus, whole, code, _LAST_CODE)
-    if decision.group is not None:
-        used_gpus = decision.used_gpus
+    row, gpus_of_jobs = _first_wrong(gpus, whole, code, _LAST_CODE)
+    used_gpus = gpus_of_jobs - shared_gpus
     if used_gpus > snapshot.gpu_count:
         return DecisionProblem(f"{used_gpus} GPUs allocated of {snapshot.gpu_count}")
     if row == UNKNOWN:
@@ -173,22 +187,38 @@ def _wrong_roles(decision: Decision, jobs: JobTable) -> DecisionProblem | None:
     )
 
 
-def _wrong_groups(decision: Decision) -> DecisionProblem | None:
-    if decision.group is None:
+@njit(cache=True)
+def _within_groups(grouped: Ints, group: Ints, gpus: Ints) -> tuple[int, int]:
+    """GPUs of all jobs of groups but the first of each; the first row with another number of GPUs
+    than the row before it in its group, UNKNOWN if there is none. `grouped`: rows by group."""
+    shared_gpus, unequal = 0, UNKNOWN
+    for place in range(1, len(grouped)):
+        before, row = grouped[place - 1], grouped[place]
+        if group[row] == group[before]:
+            shared_gpus += gpus[row]
+            if unequal == UNKNOWN and gpus[row] != gpus[before]:
+                unequal = row
+    return shared_gpus, unequal
+
+
+def _unequal_group(decision: Decision, row: int) -> DecisionProblem | None:
+    if row == UNKNOWN or decision.group is None:
         return None
-    rows = np.flatnonzero((decision.group != UNKNOWN) & (decision.gpus > 0))
-    rows = rows[np.argsort(decision.group[rows], kind="stable")]
-    group, gpus = decision.group[rows], decision.gpus[rows]
-    is_same = group[1:] == group[:-1]
-    for row in rows[1:][is_same & (gpus[1:] != gpus[:-1])].tolist():
-        text = f"group={decision.group[row]}: only jobs of equally many GPUs can share them"
-        return DecisionProblem(text, row)
-    if not decision.places:
+    text = f"group={decision.group[row]}: only jobs of equally many GPUs can share them"
+    return DecisionProblem(text, row)
+
+
+def _wrong_places_of_groups(decision: Decision, grouped: Ints) -> DecisionProblem | None:
+    """`grouped`: rows by group."""
+    if decision.group is None or not decision.places:
         return None
-    pairs = zip(rows[:-1][is_same].tolist(), rows[1:][is_same].tolist(), strict=True)
-    for before, row in pairs:
+    rows, group = grouped.tolist(), decision.group[grouped].tolist()
+    for place in range(1, len(rows)):
+        before, row = rows[place - 1], rows[place]
+        if group[place] != group[place - 1]:
+            continue
         if decision.places.get(before) != decision.places.get(row):
-            text = f"group={decision.group[row]}: name the same place for all of its jobs, or none"
+            text = f"group={group[place]}: name the same place for all of its jobs, or none"
             return DecisionProblem(text, row)
     return None
 

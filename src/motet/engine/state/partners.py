@@ -25,11 +25,7 @@ class Partners(Mapping[int, tuple[int, ...]]):
     @cached_property
     def _by_group(self) -> Ints:
         """Rows of jobs with GPUs and a group, by the group."""
-        group = self._decision.group
-        if group is None:
-            return np.zeros(0, dtype=np.int64)
-        rows = np.flatnonzero((group != UNKNOWN) & (self._decision.gpus > 0))
-        return rows[np.argsort(group[rows], kind="stable")]
+        return rows_by_group(self._decision)
 
     @property
     def _group(self) -> Ints:
@@ -61,19 +57,43 @@ class Partners(Mapping[int, tuple[int, ...]]):
         that is in a group keeps them, with that group, or else the first one.
         """
         jobs, decision, group = self._jobs, self._decision, self._group
-        continues = (jobs.held_gpus > 0) & (decision.gpus > 0)
-        rows = np.flatnonzero(continues & ((jobs.partner != UNKNOWN) | (group != UNKNOWN)))
+        gpus, sharing = (jobs.held_gpus, decision.gpus), (jobs.partner, group)
+        rows, sets, continues = _continuing(*gpus, *sharing, jobs.number)
         if not len(rows):
             return rows
-        sets, rank = present_sets(jobs), (decision.reasons.position, jobs.number)
-        by_set = rows[np.argsort(sets[rows], kind="stable")]
-        first, is_shared = _first_of_groups(self._by_group, group, *rank)
-        return _regrouped(by_set, sets, first, is_shared, continues, *rank)
+        by_set = rows[sets[rows].argsort(kind="stable")]
+        rank = decision.reasons.position, jobs.number
+        return _regrouped(by_set, sets, self._by_group, group, continues, *rank)
+
+
+def rows_by_group(decision: Decision) -> Ints:
+    """Rows of jobs with GPUs and a group, by the group."""
+    if decision.group is None:
+        return np.zeros(0, dtype=np.int64)
+    rows: Ints = ((decision.group != UNKNOWN) & (decision.gpus > 0)).nonzero()[0]
+    return rows[decision.group[rows].argsort(kind="stable")]
 
 
 def present_sets(jobs: JobTable) -> Ints:
     """`(jobs,)`: the lowest number of the jobs on each job's GPUs."""
     return np.where(jobs.partner == UNKNOWN, jobs.number, np.minimum(jobs.number, jobs.partner))
+
+
+@njit(cache=True)
+def _continuing(
+    held_gpus: Ints, gpus: Ints, partner: Ints, group: Ints, number: Ints
+) -> tuple[Ints, Ints, Bools]:
+    """Rows that continue to run and share GPUs before or after; by row, as `present_sets`, and
+    whether it continues to run."""
+    rows, count = np.empty_like(number), 0
+    sets, continues = np.empty_like(number), np.empty(len(number), np.bool_)
+    for row in range(len(number)):
+        is_alone = partner[row] == UNKNOWN
+        sets[row] = number[row] if is_alone else min(number[row], partner[row])
+        continues[row] = held_gpus[row] > 0 and gpus[row] > 0
+        rows[count] = row
+        count += continues[row] and not (is_alone and group[row] == UNKNOWN)
+    return rows[:count], sets, continues
 
 
 @njit(cache=True)
@@ -138,13 +158,15 @@ def _first_of_groups(
 def _regrouped(
     by_set: Ints,
     sets: Ints,
-    first: Ints,
-    is_shared: Bools,
+    by_group: Ints,
+    group: Ints,
     continues: Bools,
     position: Ints,
     number: Ints,
 ) -> Ints:
-    """`by_set`: rows that continue, by `sets`, the jobs on whose GPUs they are."""
+    """`by_set`: rows that continue, by `sets`, the jobs on whose GPUs they are. `by_group`: rows
+    with GPUs, by `group`."""
+    first, is_shared = _first_of_groups(by_group, group, position, number)
     moved, count, start = np.empty_like(by_set), 0, 0
     while start < len(by_set):
         end = _end_of_same(by_set, sets, start)
