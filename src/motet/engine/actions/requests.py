@@ -46,6 +46,8 @@ class Requests:
         self._waiting: dict[int, tuple[Start | Migrate, Sequence[int]]] = {}
         self._ready: list[Action] = []
         self._any_shared = False
+        # By job, at least the jobs that wait for slots that they share with it.
+        self._named_by: dict[int, set[int]] = {}
 
     @property
     def are_settled(self) -> bool:
@@ -57,6 +59,8 @@ class Requests:
         if self._waiting:
             for job in list(self._waiting):
                 self._try(job)
+        else:
+            self._named_by.clear()
         if self._waiting and not (self._ready or self._stopping or self._left):
             self._break_cycle()
         ready, self._ready = self._ready, []
@@ -99,6 +103,7 @@ class Requests:
         twin._left = {job: twins[id(hold)] for job, hold in self._left.items()}
         twin._stopping, twin._waiting = set(self._stopping), dict(self._waiting)
         twin._ready, twin._any_shared = [*self._ready], self._any_shared
+        twin._named_by = {job: set(others) for job, others in self._named_by.items()}
         return twin
 
     def replace(self, other: Requests) -> None:
@@ -181,19 +186,17 @@ class Requests:
 
     def _regroup_waiting(self, job: int, partners: Sequence[int]) -> None:
         """Jobs that wait for the same slots as before share them with this one, or not any more."""
-        apart = [
-            other
-            for other, (_, known) in self._waiting.items()
-            if job in known and other not in partners
-        ]
-        for other in apart:
-            action, known = self._waiting[other]
-            self._waiting[other] = action, tuple(each for each in known if each != job)
+        for other in self._named_by.get(job, ()):
+            if other in self._waiting and other not in partners:
+                action, known = self._waiting[other]
+                self._waiting[other] = action, tuple(each for each in known if each != job)
         for other in partners:
+            self._named_by.setdefault(other, set()).add(job)
             if other in self._waiting:
                 action, known = self._waiting[other]
                 if job not in known:
                     self._waiting[other] = action, (*known, job)
+                    self._named_by.setdefault(job, set()).add(other)
 
     def _try(self, job: int) -> None:
         """Issue the action if its slots are free."""
@@ -237,16 +240,17 @@ class Requests:
         """The slots of the first of these jobs that is there already."""
         if not partners:
             return None
-        holds = (self._holds[partner] for partner in partners if partner in self._holds)
-        return next((hold for hold in holds if hold.placement == placement), None)
+        for partner in partners:
+            hold = self._holds.get(partner)
+            if hold is not None and hold.placement == placement:
+                return hold
+        return None
 
     def _fits(self, placement: Placement, own: _Hold | None) -> bool:
-        returned: Mapping[int, int] = {}
-        if own is not None and len(own.jobs) == 1:
-            returned = dict(zip(*own.placement, strict=True))
-        machines, counts = placement
-        for machine, count in zip(machines, counts, strict=True):
-            if self._free[machine] + returned.get(machine, 0) < count:
+        """Whether the slots are free, or become free as the only job of `own` leaves it."""
+        for machine, count in zip(*placement, strict=True):
+            lacking = count - self._free[machine]
+            if lacking > 0 and lacking > _returned(own, machine):
                 return False
         return True
 
@@ -288,3 +292,10 @@ class Requests:
             )
         self._stopping.add(job)
         self._ready.append(Preempt(job))
+
+
+def _returned(own: _Hold | None, machine: int) -> int:
+    """Slots there that become free as the only job of `own` leaves it."""
+    if own is None or len(own.jobs) > 1:
+        return 0
+    return dict(zip(*own.placement, strict=True)).get(machine, 0)
