@@ -15,7 +15,7 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.log_entry import OtherJobs
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.wait import BlockerRule, Wait
-from motet.engine.journal.blockers import MOST_NAMED, changed_rows, largest, new_waits, row_of
+from motet.engine.journal.blockers import MOST_NAMED, new_waits, row_of, rows_to_tell
 from policy_snapshots import snapshot
 
 CLUSTER = ClusterSpec.uniform(20, 8)
@@ -87,7 +87,9 @@ def test_new_waits_and_their_blockers_are_those_of_the_order(
     codes, positions = np.full(200, UNKNOWN), np.full(200, UNKNOWN)
     codes[numbers] = [job.then for job in of]
     positions[numbers] = [job.before for job in of]
-    found = new_waits(seen, made, codes, positions, looks=looks)
+    waits = seen.jobs.number, seen.jobs.number[:0], made.reasons.code
+    _, _, rows = rows_to_tell(*waits, codes, codes, looks)
+    found = new_waits(rows, seen, made, codes, positions)
     expected = []
     for row, job in enumerate(of):
         before = waiting_before(row, of, place)
@@ -104,7 +106,17 @@ def test_new_waits_and_their_blockers_are_those_of_the_order(
 
 def test_rows_are_found_by_their_jobs() -> None:
     numbers = np.array([7, 3, 9])
-    assert (row_of(numbers, 7), row_of(numbers, 9), largest(numbers)) == (0, 2, 9)
-    known = np.zeros(10, np.int64)
-    known[3] = 4
-    assert changed_rows(numbers, np.array([0, 4, 1]), known).tolist() == [2]
+    assert (row_of(numbers, 7), row_of(numbers, 9)) == (0, 2)
+
+
+def test_jobs_on_another_level_are_told_and_unknown_jobs_are_not() -> None:
+    numbers, level = np.array([7, 3, 9]), np.array([0, 4, 1])
+    code = np.array([Wait.ORDER, Wait.RUNS, Wait.RUNS])
+    levels, codes = np.zeros(10, np.int64), np.full(10, UNKNOWN)
+    levels[3] = 4
+    few = codes[:9].copy()
+    most, moved, rows = rows_to_tell(numbers, level, code, levels[:9], few, looks=True)
+    assert (most, moved.tolist(), rows.tolist(), {*few.tolist()}) == (9, [], [], {UNKNOWN})
+    most, moved, rows = rows_to_tell(numbers, level, code, levels, codes, looks=False)
+    assert (most, moved.tolist(), rows.tolist()) == (9, [2], [0])
+    assert codes[[7, 3, 9]].tolist() == [UNKNOWN, Wait.RUNS, Wait.RUNS]

@@ -55,30 +55,15 @@ class NewWait(NamedTuple):
 
 
 def new_waits(
-    snapshot: Snapshot, decision: Decision, codes: Ints, positions: Ints, *, looks: bool
-) -> list[NewWait]:
-    """Waits that began or have another reason, by row.
-
-    `codes`, `positions`: of the last entries, by job number; they are kept up to date. `looks`:
-    also waits with at most a quarter of the jobs before them that their last entry had.
-    """
-    jobs, reasons = snapshot.jobs, decision.reasons
-    rows = _rows_to_look_at(jobs.number, reasons.code, codes, looks)
-    if not len(rows):  # At most decisions, so that they take one call with few arrays.
-        return []
-    return _waits_of(rows, snapshot, decision, codes, positions)
-
-
-def wait_of(row: int, snapshot: Snapshot, decision: Decision) -> NewWait | None:
-    """The wait of one job, whether it is new or not; None: it does not wait."""
-    none = np.full(int(snapshot.jobs.number[row]) + 1, UNKNOWN, np.int64)
-    found = _waits_of(np.array([row], np.int64), snapshot, decision, none, none.copy())
-    return found[0] if found else None
-
-
-def _waits_of(
     rows: Ints, snapshot: Snapshot, decision: Decision, codes: Ints, positions: Ints
 ) -> list[NewWait]:
+    """Waits of these rows that began, have another reason, or at most a quarter of the jobs before
+    them that their last entry had; by row.
+
+    `codes`, `positions`: of the last entries, by job number; they are kept up to date.
+    """
+    if not len(rows):  # At most decisions.
+        return []
     jobs, reasons = snapshot.jobs, decision.reasons
     order = reasons.code, reasons.free_gpus, reasons.position
     found = _new_waits(
@@ -94,6 +79,13 @@ def _waits_of(
         _IS_HEAD,
     )
     return [NewWait._make((*each[: _LISTED - 1], _others(each))) for each in found.tolist()]
+
+
+def wait_of(row: int, snapshot: Snapshot, decision: Decision) -> NewWait | None:
+    """The wait of one job, whether it is new or not; None: it does not wait."""
+    none = np.full(int(snapshot.jobs.number[row]) + 1, UNKNOWN, np.int64)
+    found = new_waits(np.array([row], np.int64), snapshot, decision, none, none.copy())
+    return found[0] if found else None
 
 
 def _others(values: Sequence[int]) -> OtherJobs:
@@ -120,33 +112,28 @@ def row_of(numbers: Ints, job: int) -> int:
 
 
 @njit(cache=True)
-def largest(numbers: Ints) -> int:
-    """The largest of these, UNKNOWN without any."""
-    found = UNKNOWN
-    for row in range(len(numbers)):  # With an index the compiler uses vectors.
-        found = numbers[row] if numbers[row] > found else found
-    return found
+def rows_to_tell(
+    numbers: Ints, level: Ints, code: Ints, levels: Ints, codes: Ints, looks: bool
+) -> tuple[int, Ints, Ints]:
+    """The largest job number; rows of jobs on another level than `levels` says; rows of jobs that
+    wait for another reason than `codes` says, with `looks` all rows. Of jobs that run `codes` says
+    so afterwards. One call, as a call takes longer than its work.
 
-
-@njit(cache=True)
-def changed_rows(numbers: Ints, values: Ints, known: Ints) -> Ints:
-    """Rows of jobs with another value than `known`, by job number."""
-    rows, count = np.empty(len(numbers), np.int64), 0
-    for row in range(len(numbers)):
-        if values[row] != known[numbers[row]]:
-            rows[count] = row
-            count += 1
-    return rows[:count]
-
-
-@njit(cache=True)
-def _rows_to_look_at(numbers: Ints, code: Ints, codes: Ints, looks: bool) -> Ints:
-    """Rows of jobs that wait for another reason than `codes` says; of those that run it says so.
-
-    `looks`: all rows.
+    `level`: by row, or empty. `levels`, `codes`: by job number; where they lack a job, no rows are
+    found, and nothing has changed.
     """
+    most = UNKNOWN
+    for row in range(len(numbers)):  # With an index the compiler uses vectors.
+        most = numbers[row] if numbers[row] > most else most
+    if most >= len(codes):
+        return most, numbers[:0].copy(), numbers[:0].copy()
+    moved, moves = np.empty(len(level), np.int64), 0
+    for row in range(len(level)):
+        if level[row] != levels[numbers[row]]:
+            moved[moves] = row
+            moves += 1
     if looks:
-        return np.arange(len(numbers))
+        return most, moved[:moves], np.arange(len(numbers))
     rows, count = np.empty(len(numbers), np.int64), 0
     for row in range(len(numbers)):
         if code[row] == codes[numbers[row]]:
@@ -156,7 +143,7 @@ def _rows_to_look_at(numbers: Ints, code: Ints, codes: Ints, looks: bool) -> Int
         else:
             rows[count] = row
             count += 1
-    return rows[:count]
+    return most, moved[:moves], rows[:count]
 
 
 @njit(cache=True)

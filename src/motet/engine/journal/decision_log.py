@@ -22,25 +22,24 @@ from motet.domain.events import (
     Suspended,
     TimedOut,
 )
-from motet.domain.log_entry import MEASURE, NO_JOBS, LogEntry, OtherJobs, Team
-from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
+from motet.domain.log_entry import MEASURE, LogEntry, OtherJobs, Team
+from motet.domain.snapshot import Snapshot
 from motet.engine.journal.blockers import (
     MOST_NAMED,
     NewWait,
-    changed_rows,
-    largest,
     new_waits,
     row_of,
+    rows_to_tell,
 )
 from motet.engine.journal.handover import Handover
-from motet.engine.journal.held_places import HeldPlaces
+from motet.engine.journal.held_places import HeldPlaces, partners_of
 from motet.engine.journal.measured_groups import MeasuredGroups
 from motet.engine.journal.wait_entries import is_elastic, wait_entry
-from motet.engine.state.partners import present_sets
 
 _COLUMNS = ("code", "position", "queue", "has_started", "refusal")
 _NOT_SEEN = -1
 _JOBS_PER_LOOK = 16
+_NO_LEVELS: Ints = np.zeros(0, dtype=np.int64)
 _REFUSALS = {each: number for number, each in enumerate(SizeRefusal)}
 _TOLD: Mapping[type[Event], str] = {
     Finished: "finish",
@@ -134,25 +133,33 @@ class DecisionLog:
         self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]
     ) -> None:
         """See Journal."""
-        numbers = snapshot.jobs.number
-        if not len(numbers):
-            self._gone.clear()
-            return
-        self._make_room(largest(numbers))
-        self._note_queues(now_us, snapshot)
-        self._note_actions(now_us, snapshot, decision, actions)
-        self._note_refusals(now_us, snapshot, decision)
-        self._note_waits(now_us, snapshot, decision)
+        if len(snapshot.jobs):
+            moved, waits = self._rows_to_tell(snapshot, decision)
+            self._note_queues(now_us, moved, snapshot)
+            self._note_actions(now_us, snapshot, decision, actions)
+            self._note_refusals(now_us, snapshot, decision)
+            self._note_waits(now_us, waits, snapshot, decision)
         self._gone.clear()
+
+    def _rows_to_tell(self, snapshot: Snapshot, decision: Decision) -> tuple[Ints, Ints]:
+        """Rows of jobs in another queue than before, and of jobs whose wait may be new."""
+        looks, level = self._looks(len(snapshot.jobs)), snapshot.memory.get("level", _NO_LEVELS)
+        seen = snapshot.jobs.number, level, decision.reasons.code
+        while True:
+            known = self._columns["queue"], self._columns["code"]
+            most, moved, waits = rows_to_tell(*seen, *known, looks)
+            if most < self._known.shape[1]:
+                return moved, waits
+            self._make_room(most)
 
     # -- changes of queues -----------------------------------------------------------------------
 
-    def _note_queues(self, now_us: int, snapshot: Snapshot) -> None:
-        level = snapshot.memory.get("level")
-        if level is None:
+    def _note_queues(self, now_us: int, moved: Ints, snapshot: Snapshot) -> None:
+        if not len(moved):
             return
         numbers, known = snapshot.jobs.number, self._columns["queue"]
-        for row in changed_rows(numbers, level, known).tolist():
+        level = snapshot.memory["level"]
+        for row in moved.tolist():
             job, queue = int(numbers[row]), int(level[row])
             before, known[job] = int(known[job]), queue
             if before != _NOT_SEEN:
@@ -207,7 +214,7 @@ class DecisionLog:
             event,
             sum(where.counts),
             placement=where,
-            others=_partner(job, row, snapshot.jobs),
+            others=partners_of(job, row, snapshot.jobs),
             queue=self._queue(job),
             left=decision.exclude.get(row),
             forecast=decision.forecasts.get(row),
@@ -251,10 +258,9 @@ class DecisionLog:
 
     # -- waits -------------------------------------------------------------------------------------
 
-    def _note_waits(self, now_us: int, snapshot: Snapshot, decision: Decision) -> None:
+    def _note_waits(self, now_us: int, rows: Ints, snapshot: Snapshot, decision: Decision) -> None:
         codes, positions = self._columns["code"], self._columns["position"]
-        looks = self._looks(len(snapshot.jobs))
-        for wait in new_waits(snapshot, decision, codes, positions, looks=looks):
+        for wait in new_waits(rows, snapshot, decision, codes, positions):
             self._note_wait(now_us, wait, snapshot, decision)
 
     def _looks(self, jobs: int) -> bool:
@@ -282,17 +288,6 @@ class DecisionLog:
         while most >= self._known.shape[1]:
             more = np.full_like(self._known, _NOT_SEEN)
             self._know(np.concatenate([self._known, more], axis=1))
-
-
-def _partner(job: int, row: int, jobs: JobTable) -> OtherJobs:
-    if jobs.partner[row] == UNKNOWN:
-        return NO_JOBS
-    together = present_sets(jobs)
-    others = np.flatnonzero((together == together[row]) & (jobs.number != job))
-    others = others[np.argsort(jobs.number[others])]
-    named = others[:MOST_NAMED]
-    gpus = jobs.held_gpus[named].tolist()
-    return OtherJobs(tuple(zip(jobs.number[named].tolist(), gpus, strict=True)), len(others))
 
 
 def team_of(action: Start | Migrate) -> Team:

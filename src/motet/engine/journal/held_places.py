@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from motet.domain.log_entry import NOWHERE
-from motet.domain.snapshot import Placement
+import numpy as np
+
+from motet.domain.log_entry import NO_JOBS, NOWHERE, OtherJobs
+from motet.domain.snapshot import UNKNOWN, JobTable, Placement
+from motet.engine.journal.blockers import MOST_NAMED
+from motet.engine.state.partners import present_sets
 
 
 class HeldPlaces:
@@ -41,3 +45,15 @@ class HeldPlaces:
     def on_machine(self, machine: int) -> Iterator[int]:
         """Jobs with slots on a machine."""
         return (job for job, where in self._of_job.items() if machine in where.machines)
+
+
+def partners_of(job: int, row: int, jobs: JobTable) -> OtherJobs:
+    """The other jobs that hold the GPUs of a job, the first few by number."""
+    if jobs.partner[row] == UNKNOWN:
+        return NO_JOBS
+    together = present_sets(jobs)
+    others = np.flatnonzero((together == together[row]) & (jobs.number != job))
+    others = others[np.argsort(jobs.number[others])]
+    named = others[:MOST_NAMED]
+    gpus = jobs.held_gpus[named].tolist()
+    return OtherJobs(tuple(zip(jobs.number[named].tolist(), gpus, strict=True)), len(others))
