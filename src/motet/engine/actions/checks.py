@@ -227,9 +227,10 @@ def _wrong_places(decision: Decision, snapshot: Snapshot) -> DecisionProblem | N
     if not decision.places:
         return None
     jobs, size = snapshot.jobs, len(snapshot.jobs)
-    numbers, stays = jobs.number.tolist(), (decision.gpus == jobs.held_gpus).tolist()
+    number, held, wanted = jobs.number.item, jobs.held_gpus.item, decision.gpus.item
     for row, at in decision.places.items():
-        if 0 <= row < size and stays[row] and snapshot.placements.get(numbers[row]) is at:
+        is_known = 0 <= row < size and held(row) == wanted(row)
+        if is_known and snapshot.placements.get(number(row)) is at:
             continue  # It was checked when the job came there.
         if (problem := _wrong_place(row, at, decision, snapshot)) is not None:
             return problem

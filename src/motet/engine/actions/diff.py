@@ -38,9 +38,9 @@ def changes_of(
     jobs = snapshot.jobs
     rows = (decision.gpus != jobs.held_gpus).nonzero()[0].tolist()
     if decision.places:
-        numbers, placements = jobs.number.tolist(), snapshot.placements
+        number, placements = jobs.number.item, snapshot.placements
         rows += [
-            row for row, place in decision.places.items() if placements.get(numbers[row]) != place
+            row for row, place in decision.places.items() if placements.get(number(row)) != place
         ]
     if has_shared or decision.group is not None:
         rows += partners.regrouped().tolist()
