@@ -83,7 +83,10 @@ class Slots:
             self._count("migrations" if before == (workers, servers) else "rescales", job)
 
     def _host(self, others: Sequence[int]) -> int:
-        return next((other for other in others if other in self._state.placements), UNKNOWN)
+        for other in others:
+            if other in self._state.placements:
+                return other
+        return UNKNOWN
 
     def vacate(self, number: int) -> None:
         """Release all slots of a job, after reporting its speed on them to the planner."""
