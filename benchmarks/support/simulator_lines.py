@@ -19,7 +19,7 @@ from motet.domain.cluster import ClusterSpec
 from motet.engine.journal.decision_log import DecisionLog
 from motet.engine.policy_loading.catalogue import built_in_policies
 from motet.engine.ports import Journal
-from motet.report.cluster_run.decision_writer import DecisionWriter
+from motet.report.cluster_run.decision_writer import DecisionWriter, in_batches
 from motet.sim.experiment import Experiment
 from motet.sim.generate import Recipe, generate, parse_arrivals, parse_durations, parse_mix
 from motet.sim.replay.outcome import Outcome
@@ -136,8 +136,10 @@ def _logged_s(line: Line, workload: Workload) -> float:
     """CPU-seconds with what `--log-decisions` writes."""
     names = ClusterSpec.parse(line.cluster).names
     with tempfile.TemporaryFile("w", encoding="utf-8", newline="\n") as file:
-        log = DecisionLog(DecisionWriter(file, workload.ids, names))
-        return _simulated(line, workload, line.cluster, log)[1]
+        began_s = time.process_time()
+        with in_batches(DecisionWriter(file, workload.ids, names)) as write:
+            _simulated(line, workload, line.cluster, DecisionLog(write))
+        return time.process_time() - began_s
 
 
 def _simulated(

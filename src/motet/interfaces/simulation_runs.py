@@ -16,7 +16,7 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import JobFailed
 from motet.engine.journal.decision_log import DecisionLog
 from motet.engine.ports import Journal
-from motet.report.cluster_run.decision_writer import DecisionWriter
+from motet.report.cluster_run.decision_writer import DecisionWriter, in_batches
 from motet.report.cluster_run.run_label import Sweep
 from motet.report.simulation.folder import RunOutput
 from motet.sim.experiment import Experiment
@@ -117,7 +117,9 @@ def _journal(log: Path | None, scenario: Scenario) -> Iterator[Journal | None]:
         return
     try:
         with log.open("w", encoding="utf-8", newline="\n") as file:
-            yield DecisionLog(DecisionWriter(file, scenario.workload.ids, scenario.cluster.names))
+            names = scenario.workload.ids, scenario.cluster.names
+            with in_batches(DecisionWriter(file, *names)) as write:
+                yield DecisionLog(write)
     except OSError as error:
         raise JobFailed(
             f"{log}: the decision log cannot be written ({error.strerror or error}); free some "

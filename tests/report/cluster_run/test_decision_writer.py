@@ -11,7 +11,7 @@ from motet.domain.decision import GroupForecast, GroupMeasurement, Straggler
 from motet.domain.log_entry import LogEntry, OtherJobs, Team
 from motet.domain.snapshot import Placement
 from motet.domain.units import SECOND_US
-from motet.report.cluster_run.decision_writer import DecisionWriter
+from motet.report.cluster_run.decision_writer import DecisionWriter, in_batches
 
 JOBS = ["plain", 'a "quoted" one', "line\nbreak", "Größe\\", "\x7f\u2028"]
 MACHINES = ["m0", 'm"1"']
@@ -141,3 +141,26 @@ def test_entries_that_name_the_same_jobs_and_time_have_their_own_text() -> None:
     assert [line["time"] for line in lines] == [2.5, 2.5, 0]
     assert [line["blockers_total"] for line in lines] == [7, 1, 7]
     assert [line["blockers"][0]["job"] for line in lines] == [JOBS[1], JOBS[2], JOBS[1]]
+
+
+@pytest.mark.parametrize("count", [0, 1, 1024, 2500])
+def test_entries_in_batches_are_written_in_their_order(count: int) -> None:
+    written: list[int] = []
+    with in_batches(lambda entry: written.append(entry.job)) as write:
+        for job in range(count):
+            write(LogEntry(0, job, "start"))
+        assert written == list(range(count - count % 1024))
+    assert written == list(range(count))
+
+
+def test_the_entries_of_a_run_that_fails_are_written() -> None:
+    written: list[int] = []
+
+    def fail_after_an_entry() -> None:
+        with in_batches(lambda entry: written.append(entry.job)) as write:
+            write(LogEntry(0, 7, "start"))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail_after_an_entry()
+    assert written == [7]

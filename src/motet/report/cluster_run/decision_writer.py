@@ -8,7 +8,8 @@ directly, as the JSON encoder takes several times as long; it encodes names and 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from json.encoder import encode_basestring
 from math import isfinite
@@ -34,6 +35,8 @@ OTHERS_OF = {
 _PLACES = 4096
 """Whose text is kept: most placements have two entries or more, the last one when a job ends."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
+_TOGETHER = 1024
+"""Entries that `in_batches` writes at a time."""
 
 
 class DecisionWriter:
@@ -95,6 +98,31 @@ class DecisionWriter:
     def _other(self, other: tuple[int, int]) -> str:
         job, gpus = other
         return f'{{"job": {encode_basestring(self._jobs[job])}, "gpus": {gpus}}}'
+
+
+@contextmanager
+def in_batches(write: Callable[[LogEntry], object]) -> Iterator[Callable[[LogEntry], None]]:
+    """A function that keeps entries and has them written many at a time, the last ones at the end.
+
+    One at a time takes twice as long: between two decisions the processor's caches lose the code
+    that writes them.
+    """
+    kept: list[LogEntry] = []
+
+    def flush() -> None:
+        for entry in kept:
+            write(entry)
+        kept.clear()
+
+    def keep(entry: LogEntry) -> None:
+        kept.append(entry)
+        if len(kept) == _TOGETHER:
+            flush()
+
+    try:
+        yield keep
+    finally:
+        flush()
 
 
 def _encoded(fields: dict[str, Any]) -> str:
