@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from motet.domain.arrays import Array
 from motet.runtime.client.table_client import TableClient
 from motet.runtime.controller.event_inbox import BatchProgress, EventInbox, WorkerReport
 from motet.runtime.controller.job_plan import plan_job
@@ -70,8 +71,7 @@ class LoneExecutor:
         """All data blocks, and a model of zeros."""
         for block, rows in deal_blocks(self.rows, self.plan.schedule).items():
             require_ok(self.ask(LoadRows(GENERATION, block, FROM_THE_START, rows)).wait(TIMEOUT_S))
-        client = TableClient(self.plan.table, self.layout.model, self._peers, 99, GENERATION)
-        client.multi_put(None, np.zeros(self.plan.table.model.shape))
+        self._client(99).multi_put(None, np.zeros(self.plan.table.model.shape))
 
     def ask(self, message: ControlRequest) -> Call:
         return submit(self._peers.connection(0), message)
@@ -81,6 +81,11 @@ class LoneExecutor:
 
     def submit(self, kind: int, meta: bytes) -> Call:
         return self._peers.connection(0).submit(kind, meta)
+
+    def values(self) -> set[float]:
+        """All values of the model."""
+        found: Array = self._client(98).multi_get()
+        return set(found.ravel().tolist())
 
     def start(self) -> None:
         """Let it run on a thread."""
@@ -100,6 +105,9 @@ class LoneExecutor:
             pass
         assert isinstance(event, WorkerReport)
         return event
+
+    def _client(self, number: int) -> TableClient:
+        return TableClient(self.plan.table, self.layout.model, self._peers, number, GENERATION)
 
     def close(self) -> None:
         self.executor.close()

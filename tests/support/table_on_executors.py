@@ -7,7 +7,7 @@ import threading
 from motet.domain.arrays import Array
 from motet.runtime.client.table_client import TableClient
 from motet.runtime.core.application import Application, ModelTable, Step
-from motet.runtime.core.consistency import Bsp, Synchronisation
+from motet.runtime.core.consistency import DEFAULT_CONSISTENCY, Consistency, Synchronisation
 from motet.runtime.core.schedule import Schedule
 from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
 from motet.runtime.executor.executor import Executor
@@ -15,7 +15,7 @@ from motet.runtime.wire.assignment import Assignment
 from motet.runtime.wire.control_messages import BlocksMoved, LearnOwners, MoveBlocks
 from motet.runtime.wire.exchange import answer_of, require_ok, submit
 from motet.runtime.wire.ownership import Ownership
-from motet.runtime.wire.peers import ExecutorPeers
+from motet.runtime.wire.peers import RETRY_FOR_S, ExecutorPeers
 from motet.transport import Arena
 from toy_app import ToyRegression
 
@@ -35,9 +35,14 @@ class TableOnExecutors:
     """One table on a few executors of this process."""
 
     def __init__(
-        self, model: ModelTable, executors: int = 3, app: Application | None = None
+        self,
+        model: ModelTable,
+        executors: int = 3,
+        app: Application | None = None,
+        consistency: Consistency = DEFAULT_CONSISTENCY,
     ) -> None:
         """`app`: with the update function of the table; None: it adds."""
+        self._sync = Synchronisation(consistency, ())
         self._app = Adding() if app is None else app
         self.spec = TableSpec.of(MODEL_TABLE, model)
         self.ownership = Ownership.even(self.spec.block_count, range(executors))
@@ -58,15 +63,21 @@ class TableOnExecutors:
                     app=self._app,
                     schedule=Schedule.of(1, 1, 1, 0),
                     table=self.spec,
-                    sync=Synchronisation(Bsp(), ()),
+                    sync=self._sync,
                     ownership=ownership,
                     endpoints=self.endpoints,
                     first_epoch=0,
                 )
             )
 
-    def client(self, ownership: Ownership | None = None, generation: int = 0) -> TableClient:
-        peers = ExecutorPeers(self.endpoints, SECRET, self.arena)
+    def client(
+        self,
+        ownership: Ownership | None = None,
+        generation: int = 0,
+        retry_for_s: float = RETRY_FOR_S,
+    ) -> TableClient:
+        """`retry_for_s`: how long a server may be away."""
+        peers = ExecutorPeers(self.endpoints, SECRET, self.arena, retry_for_s)
         self._peers.append(peers)
         self._clients += 1
         return TableClient(self.spec, ownership or self.ownership, peers, self._clients, generation)

@@ -6,9 +6,11 @@ Every instance counts how often it was computed, so a test can tell a lost or a 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,6 +25,7 @@ from motet.runtime.core.application import (
     Step,
     Update,
 )
+from motet.runtime.core.changes import add_changes
 from motet.runtime.core.rows import Rows
 
 
@@ -102,6 +105,51 @@ class ToyRegression(Application):
     def adopt(self, model: Array, rows: Rows) -> None:
         self.coef_ = model[:, 0]
         self.visits_ = rows["visits"]
+
+
+class CountingInstances(ToyRegression):
+    """Every value of its model is the number of instances whose updates it contains."""
+
+    def compute(self, batch: Batch, model: Array, step: Step) -> Update:
+        statistics = super().compute(batch, model, step).statistics
+        return Update(np.full(model.shape, statistics[0]), statistics)
+
+    def apply(self, values: Array, delta: Array, step: Step) -> None:
+        del step
+        values += delta
+
+
+class KilledOnce(CountingInstances):
+    """The first process that reaches mini-batch `killed_at` dies in its COMP; `folder`: tells."""
+
+    def __init__(self, folder: str = "", killed_at: int = 0) -> None:
+        super().__init__()
+        self.folder = folder
+        self.killed_at = killed_at
+
+    def compute(self, batch: Batch, model: Array, step: Step) -> Update:
+        if step.clock == self.killed_at:
+            with suppress(FileExistsError):
+                os.close(os.open(Path(self.folder) / "killed", os.O_CREAT | os.O_EXCL))
+                os.kill(os.getpid(), signal.SIGKILL)
+        return super().compute(batch, model, step)
+
+
+class IntegerCounts(CountingInstances):
+    """Its table exchanges changes."""
+
+    def model_table(self) -> ModelTable:
+        return ModelTable(self.features, (1,), np.dtype(np.int32), exchange="changes")
+
+    def compute(self, batch: Batch, model: Array, step: Step) -> Update:
+        statistics = super().compute(batch, model, step).statistics
+        positions = np.arange(self.features)
+        changes = np.stack([positions, np.full_like(positions, int(statistics[0]))])
+        return Update(changes, statistics, is_changes=True)
+
+    def apply(self, values: Array, delta: Array, step: Step) -> None:
+        del step
+        add_changes(values, delta)
 
 
 class HoldsInterpreter(ToyRegression):

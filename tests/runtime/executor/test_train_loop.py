@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -9,8 +10,8 @@ import numpy as np
 import pytest
 
 from lone_executor import GENERATION, TIMEOUT_S, LoneExecutor, lone_executor
-from motet.runtime.controller.event_inbox import BatchProgress
-from motet.runtime.core.consistency import Ssp
+from motet.runtime.controller.event_inbox import BatchProgress, WorkerPaused
+from motet.runtime.core.consistency import Async, Ssp
 from motet.runtime.core.table_spec import MODEL_TABLE
 from motet.runtime.server.shard import Shard
 from motet.runtime.wire.assignment import RunOutcome
@@ -20,6 +21,7 @@ from motet.runtime.wire.control_messages import (
     Held,
     Hold,
     InstanceState,
+    PauseWork,
     ReadState,
     SetWorkers,
     WorkChanged,
@@ -28,7 +30,7 @@ from motet.runtime.wire.exchange import answer_of, require_ok
 from motet.runtime.wire.ownership import WorkChange
 from motet.runtime.wire.table_requests import PushHead, Target
 from motet.transport import Request
-from toy_app import ToyRegression
+from toy_app import CountingInstances, IntegerCounts, ToyRegression
 
 BATCHES = 11
 
@@ -177,3 +179,69 @@ def test_the_model_that_one_worker_trains_is_the_same_on_every_run() -> None:
             report.answer("stop")
             lone.ended()
     np.testing.assert_array_equal(sums[0], sums[1])
+
+
+@pytest.fixture
+def counting() -> Iterator[LoneExecutor]:
+    """An asynchronous job whose model counts the instances in it."""
+    with lone_executor(CountingInstances()) as made:
+        made.plan = replace(made.plan, sync=replace(made.plan.sync, consistency=Async()))
+        made.configure()
+        made.load()
+        yield made
+
+
+def instances_before(lone: LoneExecutor, clock: int) -> int:
+    schedule = lone.plan.schedule
+    return sum(map(schedule.batch_instances, schedule.order(0)[:clock].tolist()))
+
+
+def test_an_asynchronous_worker_reports_an_epoch_with_all_its_updates(
+    counting: LoneExecutor,
+) -> None:
+    counting.start()
+    report = counting.next_report()
+    assert counting.values() == {len(counting.rows)}
+    assert report.done.pulled_bytes == report.done.pushed_bytes == BATCHES * 40 * 8
+    assert "communication" in {thread.name for thread in threading.enumerate()}
+    report.answer("stop")
+    assert counting.ended() == RunOutcome("finished")
+    assert "communication" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_an_asynchronous_worker_that_is_relieved_has_pushed_its_updates(
+    counting: LoneExecutor,
+) -> None:
+    counting.answer(Hold(GENERATION, 1), Held)
+    call = counting.ask(ChangeWork(GENERATION, WorkChange(1, 4, (5,), counting.layout.data)))
+    counting.start()
+    answer_of(call, WorkChanged, TIMEOUT_S)
+    assert counting.values() == {instances_before(counting, 4)}
+    require_ok(counting.ask(Dismiss(GENERATION)).wait(TIMEOUT_S))
+    assert counting.ended() == RunOutcome("finished")
+
+
+def test_an_asynchronous_worker_that_is_paused_has_pushed_its_updates(
+    counting: LoneExecutor,
+) -> None:
+    counting.answer(Hold(GENERATION, 1), Held)
+    require_ok(counting.ask(PauseWork(GENERATION, 1, 4)).wait(TIMEOUT_S))
+    counting.start()
+    while not isinstance(counting.inbox.events.get(timeout=TIMEOUT_S), WorkerPaused):
+        pass
+    assert counting.values() == {instances_before(counting, 4)}
+    counting.executor.abort()
+    assert counting.ended().kind == "aborted"
+
+
+def test_values_that_exchange_changes_are_not_pulled_during_comp() -> None:
+    """A copy of the model is in use then."""
+    with lone_executor(IntegerCounts()) as lone:
+        lone.plan = replace(lone.plan, sync=replace(lone.plan.sync, consistency=Async()))
+        lone.configure()
+        lone.load()
+        lone.start()
+        report = lone.next_report()
+        assert "communication" not in {thread.name for thread in threading.enumerate()}
+        report.answer("stop")
+        assert lone.ended() == RunOutcome("finished")

@@ -10,7 +10,7 @@ from motet.runtime.core.application import Batch, Step
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import Schedule, deal_blocks
 from motet.runtime.worker.block_store import MemoryBlockStore
-from motet.runtime.worker.plain_batch_runner import computed
+from motet.runtime.worker.runners.plain_batch_runner import computed
 from motet.runtime.worker.share import DataShare
 from recorded_subtasks import step_of
 from toy_app import ToyRegression

@@ -12,7 +12,7 @@ from motet.domain.arrays import Array
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import Schedule, deal_blocks
 from motet.runtime.core.subtask import SubtaskKind, SubtaskLog
-from motet.runtime.worker.plain_batch_runner import PlainBatchRunner
+from motet.runtime.worker.runners.plain_batch_runner import PlainBatchRunner
 from motet.runtime.worker.share import DataShare
 from motet.runtime.worker.subtask_gate import OPEN_GATE, SubtaskGate
 from motet.runtime.worker.worker import Worker

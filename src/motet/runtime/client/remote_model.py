@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -37,7 +38,7 @@ _LARGE_BYTES = 1 << 20
 
 
 class RemoteModel:
-    """Pulls into one buffer, reused unless it is large; remembers how batches' keys are divided.
+    """Pulls into a buffer, reused unless it is large; remembers how batches' keys are divided.
 
     A table that exchanges changes is pulled into a copy of the whole model. Under BSP it stays the
     same until this worker contributes, so it is pulled once for a mini-batch.
@@ -51,15 +52,18 @@ class RemoteModel:
         finished_clock: int,
         *,
         is_lockstep: bool = False,
+        pulls_ahead: bool = False,
         pulls_with_push: Callable[[], bool] = _never,
         require: Callable[[int], None] = _no_matter,
     ) -> None:
         """`finished_clock`: `pull_all` waits for every mini-batch before this one.
 
-        `is_lockstep`: whether the job runs under BSP. `pulls_with_push`: whether `push` may pull
-        the next mini-batch's changes by the same requests, for which it waits for the other
-        workers; only if `is_lockstep`. `require`: called before so many bytes of memory are taken,
-        for pulled values and for a delta that has as many rows.
+        `is_lockstep`: whether the job runs under BSP. `pulls_ahead`: whether pulled values are used
+        during the next pull, too, so that there are two buffers; only of a table that exchanges
+        rows. `pulls_with_push`: whether `push` may pull the next mini-batch's changes by the same
+        requests, for which it waits for the other workers; only if `is_lockstep`. `require`: called
+        before so many bytes of memory are taken, for pulled values and for a delta that has as many
+        rows.
         """
         self._require = require
         self._client = client
@@ -67,7 +71,7 @@ class RemoteModel:
         self.place = place
         self._plans: dict[BatchKeys, KeyPlan] = {}
         self._no_keys = client.batch_plan(_NO_KEYS)
-        self._buffer: Array | None = None
+        self._buffers: deque[Array | None] = deque([None] * (2 if pulls_ahead else 1))
         if client.spec.model.exchanges_changes:
             require(client.spec.model.nbytes)
         self._copy = client.copy() if client.spec.model.exchanges_changes else None
@@ -90,7 +94,8 @@ class RemoteModel:
         return transfer
 
     def pull(self, part: BatchKeys, step: Step) -> tuple[Array, Transfer]:
-        """The values of `part.keys` as of the mini-batch's start; valid until the next pull."""
+        """The values of `part.keys` as of the mini-batch's start; valid until the next pull, or,
+        with `pulls_ahead`, until the one after it."""
         plan = self._plan(part)
         if self._copy is None:
             self._require_for(plan, self._client.spec.model.delta_bytes)
@@ -140,8 +145,9 @@ class RemoteModel:
 
     def end_pull(self) -> None:
         """The values of the last pull are not needed any more; many of them leave the memory."""
-        if self._buffer is not None and self._buffer.nbytes > _MOST_KEPT_BYTES:
-            self._buffer = None
+        for index, buffer in enumerate(self._buffers):
+            if buffer is not None and buffer.nbytes > _MOST_KEPT_BYTES:
+                self._buffers[index] = None
 
     def forget_batches(self) -> None:
         """Drop the plans of a share that the worker no longer has."""
@@ -169,7 +175,8 @@ class RemoteModel:
 
     def _require_for(self, plan: KeyPlan, delta_bytes: int = 0) -> None:
         """`delta_bytes`: of the delta of one key."""
-        is_here = self._buffer is not None and len(self._buffer) >= plan.length
+        buffer = self._buffers[0]
+        is_here = buffer is not None and len(buffer) >= plan.length
         value_bytes = 0 if is_here else self._client.spec.model.value_bytes
         if (nbytes := plan.length * (value_bytes + delta_bytes)) >= _LARGE_BYTES:
             self._require(nbytes)
@@ -192,6 +199,8 @@ class RemoteModel:
         return plan
 
     def _room(self, length: int) -> Array:
-        if self._buffer is None or len(self._buffer) < length:
-            self._buffer = self._client.buffer(length)
-        return self._buffer[:length]
+        buffer = self._buffers.popleft()
+        if buffer is None or len(buffer) < length:
+            buffer = self._client.buffer(length)
+        self._buffers.append(buffer)
+        return buffer[:length]

@@ -26,12 +26,14 @@ class Consistency(ABC):
     `is_lockstep`: a block sums the contributions of all workers to a mini-batch and applies the sum
     once; all workers train the same mini-batch, and an epoch ends for all of them together. In
     other modes every push is applied by itself as soon as it arrives. `counts_finished`:
-    `may_pull` depends on how many mini-batches each worker has finished.
+    `may_pull` depends on how many mini-batches each worker has finished. `overlaps`: a worker pulls
+    for its next mini-batch, and pushes the one before, while it computes.
     """
 
     name: ClassVar[ConsistencyName]
     is_lockstep: ClassVar[bool] = False
     counts_finished: ClassVar[bool] = False
+    overlaps: ClassVar[bool] = False
 
     @classmethod
     def of(cls, staleness: int) -> Self:
@@ -88,9 +90,10 @@ class Ssp(Consistency):
 
 
 class Async(Consistency):
-    """Asynchronous: no worker waits for another."""
+    """Asynchronous: no worker waits for another, and COMP does not wait for COMM."""
 
     name = "async"
+    overlaps = True
 
     def may_pull(self, clock: int, applied: NDArray[np.int64], finished: Mapping[int, int]) -> bool:
         """Always."""

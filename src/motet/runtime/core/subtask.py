@@ -158,6 +158,16 @@ class SubtaskLog:
             times.add(subtask)
         self.add(subtask)
 
+    def add_all(self, others: SubtaskLog) -> None:
+        """Count the subtasks of a mini-batch that another thread has logged."""
+        for kind in SubtaskKind:
+            self.busy_us[kind] += others.busy_us[kind]
+            self.payload_bytes[kind] += others.payload_bytes[kind]
+        self.wait_us += others.wait_us
+        self.load_us += others.load_us
+        self.gate_us += others.gate_us
+        self.instances += others.instances
+
     def add(self, subtask: Subtask) -> None:
         """Count one subtask."""
         self.busy_us[subtask.kind] += subtask.busy_us

@@ -16,10 +16,12 @@ from motet.runtime.stealing.thief import Thief
 from motet.runtime.wire.control_messages import WorkChanged
 from motet.runtime.wire.errors import StaleGeneration
 from motet.runtime.wire.ownership import WorkChange
-from motet.runtime.worker.plain_batch_runner import PlainBatchRunner
+from motet.runtime.worker.runners.batch_runner import BatchRunner
+from motet.runtime.worker.runners.pipelined_batch_runner import PipelinedBatchRunner
+from motet.runtime.worker.runners.plain_batch_runner import PlainBatchRunner
 from motet.runtime.worker.share import DataShare
 from motet.runtime.worker.step_gate import WorkPaused
-from motet.runtime.worker.worker import BatchRunner, Worker
+from motet.runtime.worker.worker import Worker
 
 
 class WorkerRemoved(Exception):
@@ -38,24 +40,30 @@ class TrainLoop:
         workers = assignment.sync.workers
         is_first = context.executor in workers
         place = _place(context.executor, workers) if is_first else Place(0, 1)
+        # A copy of a table that exchanges changes is in use during COMP, and changed by a PULL.
+        self._overlaps = (
+            assignment.sync.consistency.overlaps and not assignment.table.model.exchanges_changes
+        )
         self._model = RemoteModel(
             context.client,
             context.executor,
             place,
             first_clock,
             is_lockstep=assignment.sync.consistency.is_lockstep,
+            pulls_ahead=self._overlaps,
             require=context.require,
             # Others may use the network while this worker waits; thieves need a PULL of its own.
             pulls_with_push=lambda: context.resources.gate.is_free and not assignment.helps,
         )
         self._workers = workers
         self._reporter = Reporter(context, self._model)
+        self._runner = self._made_runner()
         self._worker = Worker(
             assignment.app,
             assignment.schedule,
             self._share_at,
             self._model,
-            self._runner(),
+            self._runner,
             monotonic_us,
             self._reporter.batch_done,
             context.resources.gate,
@@ -74,6 +82,8 @@ class TrainLoop:
                 epoch, first = epoch + 1, 0
         except WorkerRemoved:
             return False
+        finally:
+            self._runner.close()
 
     def _evaluate(self, log: SubtaskLog) -> Array:
         """The evaluation sums over this worker's instances; empty for none."""
@@ -85,8 +95,10 @@ class TrainLoop:
         self._model.end_pull()
         return sums
 
-    def _runner(self) -> BatchRunner:
+    def _made_runner(self) -> BatchRunner:
         context, app = self._context, self._context.assignment.app
+        if self._overlaps:
+            return PipelinedBatchRunner(app, self._model, context.assignment.schedule)
         if not context.assignment.helps:
             return PlainBatchRunner(app, self._model)
         messenger = StealMessenger(context.number, context.peers)
@@ -104,12 +116,14 @@ class TrainLoop:
 
     def _wait_for_end(self, clock: int) -> NoReturn:
         """The controller reads the state from here, and then ends the generation."""
+        self._runner.flush()
         self._reporter.paused(clock)
         self._context.ended.wait()
         raise StaleGeneration("the job was paused")
 
     def _carry_out(self, change: WorkChange) -> None:
         """Use the prepared data and the new place among the workers."""
+        self._runner.flush()
         began_us = monotonic_us()
         context = self._context
         if context.data.change(change):

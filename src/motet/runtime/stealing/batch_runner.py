@@ -22,7 +22,8 @@ from motet.runtime.stealing.thief import PulledValues, StolenWork, Thief
 from motet.runtime.stealing.victim import OfferedPart, Victim
 from motet.runtime.worker.batch_subtasks import BatchSubtasks
 from motet.runtime.worker.checked_compute import computed_update
-from motet.runtime.worker.plain_batch_runner import computed
+from motet.runtime.worker.runners.batch_runner import BatchRunner
+from motet.runtime.worker.runners.plain_batch_runner import computed
 from motet.runtime.worker.share import BatchPart, DataShare
 
 # A unit takes at least this long, if the data blocks allow it.
@@ -32,7 +33,7 @@ _RECENT_COUNT = 8
 _LEAST_RATED_BYTES = 16 << 10
 
 
-class StealingBatchRunner:
+class StealingBatchRunner(BatchRunner):
     """Runs one worker's mini-batches; it can be the victim and a thief in the same one."""
 
     def __init__(

@@ -48,8 +48,23 @@ class BatchSubtasks:
         if not self._gate.is_free:
             self.log.wait_us += model.await_start(self.step).wait_us
             self._gate.begin()
+        return self.pull_at_once(model, part, is_read)
+
+    def begin(self) -> None:
+        """The mini-batch begins."""
+        if not self._gate.is_free:
+            self._gate.begin()
+
+    def pull_at_once(
+        self, model: ModelPort, part: BatchKeys, is_read: bool
+    ) -> tuple[Array, Transfer]:
+        """As `pull`, of a mini-batch that waits for no other worker."""
         pull = model.pull if is_read else model.pull_zeros
         return self.fetch(lambda: pull(part, self.step))
+
+    def beside(self, step: Step, log: SubtaskLog) -> BatchSubtasks:
+        """Subtasks of the mini-batch `step` that run on another thread, counted in its `log`."""
+        return BatchSubtasks(step, log, self._gate, self._now_us)
 
     def fetch(self, read: Callable[[], tuple[Array, Transfer]]) -> tuple[Array, Transfer]:
         """Another PULL of a mini-batch that has begun."""

@@ -17,7 +17,7 @@ from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import DATA_BLOCKS, BatchKeys, Schedule, deal_blocks
 from motet.runtime.core.subtask import SubtaskKind, SubtaskLog, Transfer, monotonic_us
 from motet.runtime.worker.block_store import MakeStore, MemoryBlockStore
-from motet.runtime.worker.plain_batch_runner import PlainBatchRunner
+from motet.runtime.worker.runners.plain_batch_runner import PlainBatchRunner
 from motet.runtime.worker.share import DataShare
 from motet.runtime.worker.worker import Worker
 

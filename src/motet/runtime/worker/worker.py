@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
@@ -18,16 +17,9 @@ from motet.runtime.core.schedule import Schedule
 from motet.runtime.core.subtask import Clock, SubtaskKind, SubtaskLog
 from motet.runtime.worker.batch_subtasks import BatchSubtasks
 from motet.runtime.worker.model_port import ModelPort
+from motet.runtime.worker.runners.batch_runner import BatchRunner
 from motet.runtime.worker.share import DataShare
 from motet.runtime.worker.subtask_gate import OPEN_GATE, SubtaskGate, admitted
-
-
-class BatchRunner(Protocol):
-    """Runs one worker's mini-batches."""
-
-    def run_batch(self, share: DataShare, number: int, subtasks: BatchSubtasks) -> None:
-        """PULL, COMP and PUSH of the worker's part of mini-batch `number`."""
-        ...
 
 
 class Worker:

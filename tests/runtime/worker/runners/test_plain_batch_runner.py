@@ -13,7 +13,7 @@ from motet.runtime.core.schedule import Schedule, deal_blocks
 from motet.runtime.core.subtask import SubtaskKind, SubtaskLog
 from motet.runtime.worker.batch_subtasks import BatchSubtasks
 from motet.runtime.worker.local_training import LocalTraining
-from motet.runtime.worker.plain_batch_runner import PlainBatchRunner
+from motet.runtime.worker.runners.plain_batch_runner import PlainBatchRunner
 from motet.runtime.worker.share import DataShare
 from motet.runtime.worker.subtask_gate import OPEN_GATE
 from recorded_subtasks import RecordedModel, bracketed, step_of, subtasks_of

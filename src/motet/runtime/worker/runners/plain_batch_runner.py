@@ -11,10 +11,11 @@ from motet.runtime.core.partial_updates import PartialUpdate, RunningSum, rows_a
 from motet.runtime.worker.batch_subtasks import BatchSubtasks
 from motet.runtime.worker.checked_compute import computed_update
 from motet.runtime.worker.model_port import ModelPort
+from motet.runtime.worker.runners.batch_runner import BatchRunner
 from motet.runtime.worker.share import BatchPart, DataShare
 
 
-class PlainBatchRunner:
+class PlainBatchRunner(BatchRunner):
     """Runs one worker's mini-batches."""
 
     def __init__(self, app: Application, model: ModelPort) -> None:
@@ -34,15 +35,22 @@ class PlainBatchRunner:
         """PULL and COMP; keeps no reference to the pulled values, whose memory PUSH may free."""
         is_read = self._app.reads_model(subtasks.step)
         values, _ = subtasks.pull(self._model, part.keys, is_read)
-        if not part.instances:
-            return None
-        with subtasks.loaded(part):
-            update, _ = subtasks.compute(
-                lambda: computed(self._app, part, values, subtasks.step),
-                part.instances,
-                lambda: part.waited_us,
-            )
-        return update
+        return computed_part(self._app, part, values, subtasks)
+
+
+def computed_part(
+    app: Application, part: BatchPart, values: Array, subtasks: BatchSubtasks
+) -> Update | None:
+    """COMP of a part; None: it has no instances."""
+    if not part.instances:
+        return None
+    with subtasks.loaded(part):
+        update, _ = subtasks.compute(
+            lambda: computed(app, part, values, subtasks.step),
+            part.instances,
+            lambda: part.waited_us,
+        )
+    return update
 
 
 def computed(app: Application, part: BatchPart, values: Array, step: Step) -> Update:
