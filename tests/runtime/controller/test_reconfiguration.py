@@ -33,7 +33,7 @@ from random_plans import RandomPlans
 from restless import Restless
 from slow_app import SlowRegression
 from soak_cases import others_in_soak
-from toy_app import ToyRegression
+from toy_app import CountingInstances, ToyRegression
 
 MACHINES = 5
 EPOCHS = 20
@@ -167,6 +167,14 @@ def test_under_looser_consistency_every_instance_is_still_computed_once(
     result = train_restlessly(seed, consistency=consistency)
     assert result.losses[-1] < 0.1 * result.losses[0]
     assert result.app.visits_.tolist() == [float(RESTLESS_EPOCHS)] * 203
+    assert [report.error for report in result.reconfigurations if report.error] == []
+
+
+def test_reconfigurations_lose_and_repeat_no_update_of_an_asynchronous_job() -> None:
+    app = CountingInstances(batch_size=BATCH_ROWS)
+    result = train_restlessly(0, app, plans=6, consistency=Async(), epochs=30)
+    assert len(result.reconfigurations) >= 3
+    assert set(result.app.coef_) == {30 * 203.0}
     assert [report.error for report in result.reconfigurations if report.error] == []
 
 

@@ -19,7 +19,7 @@ from motet.runtime.core.rows import Rows
 from small_data import corpus
 from soak_cases import others_in_soak
 from suspending_app import Suspension, suspending
-from toy_app import ToyRegression
+from toy_app import CountingInstances, ToyRegression
 
 EPOCHS, TOY_BATCHES = 4, 11
 OPTIONS = TrainOptions(machines=3, workers=3, servers=2, epochs=EPOCHS)
@@ -88,6 +88,13 @@ def test_without_lockstep_a_suspended_job_continues_where_all_workers_stood(
     assert again.app.visits_.tolist() == [float(EPOCHS)] * 203
     assert [report.epoch_index for report in again.epochs] == list(range(EPOCHS))
     assert again.losses[-1] < again.losses[0]
+
+
+def test_updates_of_a_suspended_asynchronous_job_are_in_its_checkpoint(tmp_path: Path) -> None:
+    """Each worker has one to push when it stops."""
+    options, app = replace(OPTIONS, consistency=Async()), CountingInstances()
+    suspend_at(app, TOY_BATCHES + 3, tmp_path, options)
+    assert set(resumed(app, tmp_path, options).app.coef_) == {EPOCHS * 203.0}
 
 
 def test_state_and_model_continue_on_other_numbers_of_executors(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from motet.domain.reconfiguration import Move, Plan
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.reconfiguration.plan_queue import TimedPlan
 from motet.runtime.core.application import Batch
+from motet.runtime.core.consistency import Async
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.core.rows import Rows
@@ -85,6 +86,16 @@ def test_every_subtask_of_a_job_passes_the_gate_of_its_executor(stragglers: str)
     assert arbiter.entered[SubtaskKind.COMP] >= EPOCHS * BATCHES + evaluations
     for report in result.epochs:
         assert report.evaluation_s >= report.evaluation_comp_s + report.evaluation_comm_s > 0
+
+
+def test_subtasks_that_run_beside_each_other_pass_the_gate_once_each() -> None:
+    arbiter = Arbiter()
+    result = train(WorkerResources(gate=arbiter), consistency=Async())
+    assert result.app.visits_.tolist() == [float(EPOCHS)] * 203
+    assert result.losses[-1] < 0.1 * result.losses[0]
+    once, evaluations = WORKERS * EPOCHS * BATCHES, WORKERS * EPOCHS
+    assert arbiter.entered[SubtaskKind.PUSH] == once
+    assert arbiter.entered[SubtaskKind.PULL] == once + evaluations
 
 
 class StrictStore(MemoryBlockStore):
