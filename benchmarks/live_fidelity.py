@@ -8,9 +8,9 @@ time) and of further ones (the cost of a preemption). Targets: average completio
 and policies that are further apart than that in the same order.
 
 The machine has to be idle: start-ups of loaded machines are long compared with the scaled jobs.
-`--quick` runs 12 jobs, `--only POLICY` one policy. `--scale N` divides all times of the trace by N
-instead of 20; those of the policies stay. `--order N` with N above 0 lets the jobs of the
-trace change places at random with this seed: another workload of the same jobs and submissions.
+`--quick` runs 12 jobs, `--only POLICY` one policy. `--slower N` makes all times N times as long,
+those of the policies too. `--order N` with N above 0 lets the jobs of the trace change places at
+random with this seed: another workload of the same jobs and submissions.
 `--keep FOLDER` keeps the state of each server, so its journal, in a new folder there: for
 `--evaluate FOLDER`, which gives the figures of these runs without running anything, and for
 `benchmarks/expected_starts.py`. `load` is the processor's load average at the end of a run. By
@@ -64,6 +64,7 @@ POLICIES: dict[str, dict[str, str]] = {
     "srtf": {},
     "themis": {"lease_s": "10"},
 }
+"""Their parameters are times, of processes or of the clock."""
 MOST_ERROR = 0.1
 MOST_CPU = 0.02
 """Of one core, for each process of a job and its shepherd."""
@@ -85,10 +86,16 @@ def scaled(jobs: int, scale: float, order: int) -> Workload:
     )
 
 
+def settings_of(policy: str, slower: float) -> dict[str, str]:
+    """Its parameters, `slower` times as long."""
+    return {name: f"{float(value) * slower:g}" for name, value in POLICIES[policy].items()}
+
+
 @contextmanager
-def server(folder: Path, policy: str, place: Sequence[str]) -> Iterator[LiveClient]:
+def server(folder: Path, policy: str, place: Sequence[str], slower: float) -> Iterator[LiveClient]:
     """A server with the policy in force. `place`: the options of its cluster."""
-    settings = [word for pair in POLICIES[policy].items() for word in ("--set", "=".join(pair))]
+    given = settings_of(policy, slower)
+    settings = [word for pair in given.items() for word in ("--set", "=".join(pair))]
     command = [*MOTET, "server", *place, "--policy", policy, *settings]
     process = subprocess.Popen([*command, "--state-dir", str(folder)], stderr=subprocess.DEVNULL)
     try:
@@ -107,10 +114,12 @@ def server(folder: Path, policy: str, place: Sequence[str]) -> Iterator[LiveClie
             subprocess.run([*MOTET, "machine", "leave", "--state-dir", str(folder)], check=True)
 
 
-def run_live(workload: Workload, policy: str, home: Path, place: Sequence[str]) -> LiveRun:
+def run_live(
+    workload: Workload, policy: str, home: Path, place: Sequence[str], slower: float = 1.0
+) -> LiveRun:
     """Submit every job at its time and wait for the last one. `home`: for the server's state."""
     folder = home / policy
-    with server(folder, policy, place) as client:
+    with server(folder, policy, place, slower) as client:
         submit_all(client, workload)
     (folder / LOAD_FILE).write_text(json.dumps(os.getloadavg()[0]))
     return LiveRun.of(folder, workload)
@@ -138,20 +147,21 @@ def submitted(client: LiveClient, job: dict[str, object], key: str) -> str:
             return str(client.submit(job, key=key)["id"])
 
 
-def simulated_jct_s(workload: Workload, policy: str, live: LiveRun) -> float:
+def simulated_jct_s(workload: Workload, policy: str, live: LiveRun, slower: float = 1.0) -> float:
     """The average completion time in the simulator, with the measured costs."""
     longer = workload.duration_us + round(live.first_s * SECOND_US)
     trace = Workload.of(workload.ids, workload.submit_us, longer, workload.gpus)
     cost = exact_seconds(round(live.further_s * SECOND_US))
-    settings = {**POLICIES[policy], "placement": "count", "preemption_cost": cost}
+    given = settings_of(policy, slower)
+    settings = {**given, "placement": "count", "preemption_cost": cost}
     outcome = Experiment(policy, settings).run(trace, ClusterSpec.of(live.sizes))
     assert outcome.is_finished.all()
     return float(outcome.jct_us.mean()) / SECOND_US
 
 
-def figures_of(workload: Workload, runs: Mapping[str, LiveRun]) -> list[Figure]:
+def figures_of(workload: Workload, runs: Mapping[str, LiveRun], slower: float) -> list[Figure]:
     """Of one run of each policy."""
-    simulated_s = {each: simulated_jct_s(workload, each, run) for each, run in runs.items()}
+    simulated_s = {each: simulated_jct_s(workload, each, run, slower) for each, run in runs.items()}
     figures = [
         figure
         for policy, run in runs.items()
@@ -204,7 +214,7 @@ def arguments() -> Namespace:
     """What the user wants."""
     made = parser(__doc__ or "")
     made.add_argument("--only", choices=POLICIES, action="append", help="may be given repeatedly")
-    made.add_argument("--scale", type=float, help="divides the times of the trace (20)")
+    made.add_argument("--slower", type=float, default=1.0, help="all times so many times as long")
     made.add_argument("--order", type=int, default=0, help="another order of the jobs")
     made.add_argument("--keep", type=Path, help="a folder for the states of the servers")
     made.add_argument("--evaluate", type=Path, help="such a folder, without running anything")
@@ -237,7 +247,7 @@ def measured(workload: Workload, options: Namespace) -> dict[str, LiveRun]:
             # Nodes of the cluster before take half a minute to end: another port for every head.
             head = ["--head", f"{FRONT}:{FIRST_PORT + number}"]
             place = ["--cluster", CLUSTER] if options.inside is None else head
-            runs[policy] = run_live(workload, policy, home, place)
+            runs[policy] = run_live(workload, policy, home, place, options.slower)
         return runs
 
 
@@ -257,10 +267,10 @@ def main() -> None:
     """Measure and report."""
     options = arguments()
     jobs, scale = (QUICK_JOBS, QUICK_SCALE) if options.quick else (JOBS, SCALE)
-    workload = scaled(jobs, options.scale or scale, options.order)
+    workload = scaled(jobs, scale / options.slower, options.order)
     runs = (kept if options.evaluate else measured)(workload, options)
     title = f"{jobs} jobs of the 60-job trace, live (measured) and simulated (peer)"
-    report("live_fidelity", title, figures_of(workload, runs), plot=False)
+    report("live_fidelity", title, figures_of(workload, runs, options.slower), plot=False)
 
 
 if __name__ == "__main__":

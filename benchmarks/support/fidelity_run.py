@@ -65,7 +65,7 @@ def check(jobs: Sequence[LiveJob], workload: Workload, folder: Path) -> None:
     ran = [(job.spec.processes, round((job.spec.duration_s or 0) * SECOND_US)) for job in jobs]
     wanted = [*zip(workload.gpus.tolist(), workload.duration_us.tolist(), strict=True)]
     if ran != wanted:
-        raise SystemExit(f"{folder} has other jobs; give --quick, --scale and --order of its run")
+        raise SystemExit(f"{folder} has other jobs; give --quick, --slower and --order of its run")
     if any(job.state != "SUCCEEDED" for job in jobs):
         raise SystemExit(f"{folder}: some jobs have not succeeded")
 

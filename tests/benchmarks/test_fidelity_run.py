@@ -50,7 +50,7 @@ def test_a_run_of_other_jobs_is_refused(tmp_path: Path) -> None:
     workload = one_job(6_050_000, 2)
     check([job], workload, tmp_path)
     for other in (one_job(6_050_000, 4), one_job(4_840_000, 2)):
-        with pytest.raises(SystemExit, match="give --quick, --scale and --order of its run"):
+        with pytest.raises(SystemExit, match="give --quick, --slower and --order of its run"):
             check([job], other, tmp_path)
     job.end = JobState.FAILED
     with pytest.raises(SystemExit, match="some jobs have not succeeded"):
