@@ -76,3 +76,11 @@ def test_nothing_is_told_where_no_other_job_ended_the_wait(
 ) -> None:
     """It ended before or after the wait, is the job itself, or the wait was for something else."""
     assert "before its start" not in told(holding, **options)  # type: ignore[arg-type]
+
+
+def test_nothing_is_told_where_jobs_shared_gpus_since_others_may_hold_them_still() -> None:
+    host, guest = HeldGpus("1", 4, 0, at(15)), HeldGpus("2", 4, at(5), None, is_shared=True)
+    assert "before its start" in told(host)
+    assert "before its start" not in told(host, guest)
+    earlier = HeldGpus("2", 4, at(5), at(9), is_shared=True)
+    assert "before its start" in told(host, earlier)

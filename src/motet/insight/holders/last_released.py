@@ -23,7 +23,10 @@ _OF_POLICIES = frozenset(wait.key for wait in WAITS)
 
 def with_last_released(story: Story, holdings: Iterable[HoldingFields]) -> Story:
     """The story; each wait for GPUs that other jobs held, and that ended in a run, has the jobs
-    that were the last to release some in it."""
+    that were the last to release some in it.
+
+    Where jobs shared GPUs meanwhile, it has none: the end of one job leaves them to the others.
+    """
     followers = _followers(story.chapters)
     asked = [
         place
@@ -32,7 +35,12 @@ def with_last_released(story: Story, holdings: Iterable[HoldingFields]) -> Story
     ]
     if not asked:
         return story
-    released, chapters = _Releases(story.record.job, holdings), [*story.chapters]
+    chapters = [*story.chapters]
+    first_us, last_us = chapters[asked[0]].from_us, chapters[asked[-1]].to_us or 0
+    meanwhile = [each for each in map(_as_held, holdings) if each.is_within(first_us, last_us)]
+    if any(each.is_shared for each in meanwhile):
+        return story
+    released = _Releases(story.record.job, meanwhile)
     for place in asked:
         chapters[place] = _with_released(chapters[place], released)
     return replace(story, chapters=tuple(chapters))
@@ -68,20 +76,29 @@ class _Held(NamedTuple):
     gpus: int
     from_us: int
     released_us: int | None
+    is_shared: bool
+
+    def is_within(self, from_us: int, to_us: int) -> bool:
+        """Whether it was held at some time between these two, both included."""
+        is_over = self.released_us is not None and self.released_us < from_us
+        return self.from_us <= to_us and not is_over
+
+
+def _as_held(holding: HoldingFields) -> _Held:
+    job, gpus, from_us, to_us, taken_us, is_shared = holding
+    return _Held(job, gpus, from_us, to_us if taken_us is None else taken_us, is_shared)
 
 
 class _Releases:
     """The ends of the holdings of other jobs, in the order of time."""
 
-    def __init__(self, job: str, holdings: Iterable[HoldingFields]) -> None:
+    def __init__(self, job: str, holdings: Iterable[_Held]) -> None:
         self._of_job = defaultdict[str, list[_Held]](list)
         ends = list[tuple[int, _Held]]()
-        for other, gpus, from_us, to_us, taken_us in holdings:
-            released_us = to_us if taken_us is None else taken_us
-            held = _Held(other, gpus, from_us, released_us)
-            self._of_job[other].append(held)
-            if other != job and released_us is not None:
-                ends.append((released_us, held))
+        for held in holdings:
+            self._of_job[held.job].append(held)
+            if held.job != job and held.released_us is not None:
+                ends.append((held.released_us, held))
         self._ends = sorted(ends, key=lambda each: each[0])
 
     def last(self, from_us: int, to_us: int) -> LastReleased | None:

@@ -18,7 +18,7 @@ class HeldGpus(NamedTuple):
     """GPUs that a job held for some time; `to_us`: None if the simulation ended first.
 
     `taken_us`: since when other jobs could be given them, because its processes were being stopped;
-    None: since they were free.
+    None: since they were free. `is_shared`: other jobs held the same GPUs when it got them.
     """
 
     job: str
@@ -26,9 +26,10 @@ class HeldGpus(NamedTuple):
     from_us: int
     to_us: int | None
     taken_us: int | None = None
+    is_shared: bool = False
 
 
-HoldingFields: TypeAlias = tuple[str, int, int, int | None, int | None]
+HoldingFields: TypeAlias = tuple[str, int, int, int | None, int | None, bool]
 """Those of HeldGpus, as other records of the same have them."""
 
 
@@ -52,7 +53,7 @@ class Meanwhile:
         """
         waited = _CumulativeWait(story)
         held_gpu_us: dict[str, int] = {}
-        for job, gpus, from_us, to_us, _ in holdings:
+        for job, gpus, from_us, to_us, _, _ in holdings:
             until_us = waited.whole_us if to_us is None else waited.at(to_us)
             shared_us = until_us - waited.at(from_us)
             if shared_us > 0:

@@ -384,12 +384,12 @@ class LiveState:
         can_resize = job.spec.resizes_running and not (devices or self.cluster.joins)
         roster = Roster.of(placement) if can_resize else None
         attempt = Attempt(number, placement, at_us, *roles, devices, roster=roster)
-        self._append(job, attempt)
+        self._append(job, attempt, partners)
         self.active[job.number] = job
 
-    def _append(self, job: LiveJob, attempt: Attempt) -> None:
+    def _append(self, job: LiveJob, attempt: Attempt, partners: Sequence[int] = ()) -> None:
         job.attempts.append(attempt)
-        self.slot_history.began(job.number, attempt.processes, attempt.requested_us)
+        self.slot_history.began(job.number, attempt.processes, attempt.requested_us, partners)
 
     def _stop(self, at_us: int, job: LiveJob, cause: StopCause) -> None:
         attempt = job.attempt

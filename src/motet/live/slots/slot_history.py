@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 
 class SlotHolding(NamedTuple):
     """The slots of one attempt. `job`: its id. `freed_us`: None: it holds them. `stopping_us`: when
-    its processes were asked to stop; None: they were not."""
+    its processes were asked to stop; None: they were not. `is_shared`: other jobs held the same
+    slots when it got them."""
 
     job: str
     slots: int
     from_us: int
     freed_us: int | None
     stopping_us: int | None = None
+    is_shared: bool = False
 
 
 class SlotHistory:
@@ -26,9 +28,10 @@ class SlotHistory:
         self._held: dict[int, SlotHolding] = {}
         self._freed: list[tuple[int, SlotHolding]] = []
 
-    def began(self, job: int, slots: int, at_us: int) -> None:
-        """An attempt of a job holds slots from now on."""
-        self._held[job] = SlotHolding(str(job), slots, at_us, None)
+    def began(self, job: int, slots: int, at_us: int, partners: Sequence[int] = ()) -> None:
+        """An attempt of a job holds slots from now on. `partners`: the other jobs on them."""
+        is_shared = bool(partners)
+        self._held[job] = SlotHolding(str(job), slots, at_us, None, is_shared=is_shared)
 
     def stops(self, job: int, at_us: int) -> None:
         """The processes of the present attempt of a job are being stopped."""

@@ -38,31 +38,33 @@ def held_gpus_during(path: Path, from_us: int, to_us: int | None) -> Iterator[He
 
     Raises BadInput for a damaged file.
     """
-    held: dict[str, tuple[int, int]] = {}
+    held: dict[str, HeldGpus] = {}
     for number, line in _numbered_lines(path):
         if _WAIT_LINE in line:
             continue
-        time_us, job, event, gpus = _checked(path, number, lambda line=line: _brief(line))  # type: ignore[misc]
-        if to_us is not None and time_us >= to_us:
+        event, new = _checked(path, number, lambda line=line: _brief(line))  # type: ignore[misc]
+        if to_us is not None and new.from_us >= to_us:
             break
         if event in _KEEPS_GPUS:
             continue
-        if job in held:
-            gpus_before, since_us = held.pop(job)
-            if time_us > from_us:
-                yield HeldGpus(job, gpus_before, since_us, time_us)
+        if new.job in held:
+            before = held.pop(new.job)
+            if new.from_us > from_us:
+                yield before._replace(to_us=new.from_us)
         if event in _BEGINS:
-            held[job] = (gpus, time_us)
-    for job, (gpus, since_us) in held.items():
-        yield HeldGpus(job, gpus, since_us, None)
+            held[new.job] = new
+    yield from held.values()
 
 
-def _brief(line: str) -> tuple[int, str, str, int]:
+def _brief(line: str) -> tuple[str, HeldGpus]:
+    """The event, and what the job holds from then on if it is a beginning."""
     document = _parsed(line)
     time_us, gpus = microseconds(document["time"]), document["gpus"]
     if type(gpus) is not int:
         raise ValueError(f"gpus is {gpus!r:.40}")
-    return time_us, str(document["job"]), str(document["event"]), gpus
+    event = str(document["event"])
+    is_shared = event in _BEGINS and OTHERS_OF[event] in document
+    return event, HeldGpus(str(document["job"]), gpus, time_us, None, is_shared=is_shared)
 
 
 def _documents(path: Path, job: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
