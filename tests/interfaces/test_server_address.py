@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import socket
 import ssl
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +16,15 @@ from pathlib import Path
 import pytest
 
 from motet.domain.errors import AuthenticationFailed, BadInput, MotetError, Unreachable
+from motet.interfaces import server_address
 from motet.interfaces.server.state_folder import locked_state_folder
-from motet.interfaces.server_address import ServerAddress, _listeners_in_tables, _listeners_of
+from motet.interfaces.server_address import (
+    ServerAddress,
+    _listeners,
+    _listeners_in_tables,
+    _listeners_of,
+    _raise_error,
+)
 
 NOBODY = 65534
 SCHEMES = "http", "https"
@@ -175,6 +184,23 @@ def test_answers_of_the_kernel_in_several_parts_are_read_to_the_end() -> None:
             listener.listen()
             port = port_of(listener)
         assert len([*_listeners_of(socket.AF_INET, port)]) == 200
+
+
+def without_module(family: int, port: int) -> None:
+    """As a kernel that has not loaded the module for TCP."""
+    del family, port
+    _raise_error(struct.pack("=i", -errno.ENOENT))
+
+
+def test_without_answers_of_the_kernel_its_tables_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    with listening(os.geteuid(), socket.AF_INET) as listener:
+        monkeypatch.setattr(server_address, "_listeners_of", without_module)
+        assert _listeners(port_of(listener)) == {os.geteuid()}
+
+
+@pytest.mark.parametrize("status", [b"", struct.pack("=i", 0)])
+def test_an_answer_without_an_error_is_complete(status: bytes) -> None:
+    _raise_error(status)
 
 
 def test_no_certificates_are_read_for_a_server_without_tls() -> None:

@@ -26,6 +26,7 @@ _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 _ROOT, _LISTENING = 0, "0A"
 _NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST_DUMP = 4, 20, 0x301
 _NLMSG_ERROR, _NLMSG_DONE, _TCP_LISTEN = 2, 3, 10
+_STATUS = struct.Struct("=i")
 _MESSAGE = struct.Struct("=IHHII")
 """Of netlink(7): length with itself, type, flags, sequence number, port."""
 _QUESTION = struct.Struct("=BBxxI H 46x")
@@ -209,13 +210,18 @@ def _listeners_of(family: int, port: int) -> Iterator[int]:
             answers = kernel.recv(1 << 16)
             while answers:
                 length, kind, *_ = _MESSAGE.unpack_from(answers)
-                if kind == _NLMSG_ERROR:
-                    number = -struct.unpack_from("=i", answers, _MESSAGE.size)[0]
-                    raise OSError(number, os.strerror(number))
-                if kind == _NLMSG_DONE:
+                if kind in (_NLMSG_ERROR, _NLMSG_DONE):
+                    _raise_error(answers[_MESSAGE.size : length])
                     return
                 yield _ANSWER.unpack_from(answers, _MESSAGE.size)[0]
                 answers = answers[length:]
+
+
+def _raise_error(status: bytes) -> None:
+    """Raises the OSError of an answer; a question that fails on the way ends with one, too."""
+    number = -_STATUS.unpack_from(status)[0] if len(status) >= _STATUS.size else 0
+    if number > 0:
+        raise OSError(number, os.strerror(number))
 
 
 def _is_locked(path: Path) -> bool:
