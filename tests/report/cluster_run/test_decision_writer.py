@@ -164,3 +164,21 @@ def test_the_entries_of_a_run_that_fails_are_written() -> None:
     with pytest.raises(KeyError):
         fail_after_an_entry()
     assert written == [7]
+
+
+def test_no_entry_is_written_again_after_writing_has_failed() -> None:
+    written: list[int] = []
+
+    def write_or_fail(entry: LogEntry) -> None:
+        if entry.job == 3:
+            raise KeyError
+        written.append(entry.job)
+
+    def write_all() -> None:
+        with in_batches(write_or_fail) as write:
+            for job in range(1024):
+                write(LogEntry(0, job, "start"))
+
+    with pytest.raises(KeyError):
+        write_all()
+    assert written == [0, 1, 2]

@@ -110,9 +110,10 @@ def in_batches(write: Callable[[LogEntry], object]) -> Iterator[Callable[[LogEnt
     kept: list[LogEntry] = []
 
     def flush() -> None:
-        for entry in kept:
+        entries = [*kept]
+        kept.clear()  # If writing fails, none is written again.
+        for entry in entries:
             write(entry)
-        kept.clear()
 
     def keep(entry: LogEntry) -> None:
         kept.append(entry)
