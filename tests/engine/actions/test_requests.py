@@ -276,3 +276,15 @@ def test_another_engine_goes_on_with_the_requests_that_are_not_done() -> None:
     assert others.stopped(1)
     assert others.take() == [start(2, on(0))]
     assert others.are_settled
+
+
+def test_what_is_kept_does_not_grow_with_the_jobs_that_have_shared_slots() -> None:
+    requests = with_running((1, on(0)))
+    requests.start(start(2, on(0)), ())  # Always waits.
+    for job in range(10, 2010, 2):
+        requests.start(start(job, on(1)), ())
+        requests.start(start(job + 1, on(1)), (job,))
+        assert len(requests.take()) == 2
+        requests.gone(job)
+        requests.gone(job + 1)
+    assert len(requests._named_by) < 1000

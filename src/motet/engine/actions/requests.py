@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.snapshot import Placement
 
+_SPARE_NAMES = 256
+
 
 @dataclass(slots=True)
 class _Hold:
@@ -56,11 +58,11 @@ class Requests:
 
     def take(self) -> list[Action]:
         """The actions that can be executed now."""
-        if self._waiting:
-            for job in list(self._waiting):
-                self._try(job)
-        else:
-            self._named_by.clear()
+        for job in list(self._waiting):
+            self._try(job)
+        # Jobs that wait no more stay in it: one that could not start may be requested again.
+        if len(self._named_by) > _SPARE_NAMES + 4 * len(self._waiting):
+            self._named_by = self._names()
         if self._waiting and not (self._ready or self._stopping or self._left):
             self._break_cycle()
         ready, self._ready = self._ready, []
@@ -183,6 +185,14 @@ class Requests:
         self._release(job, self._left.pop(job, None))
 
     # -- slots -------------------------------------------------------------------------------------
+
+    def _names(self) -> dict[int, set[int]]:
+        """`_named_by` without jobs that wait no more."""
+        found: dict[int, set[int]] = {}
+        for job, (_, partners) in self._waiting.items():
+            for other in partners:
+                found.setdefault(other, set()).add(job)
+        return found
 
     def _regroup_waiting(self, job: int, partners: Sequence[int]) -> None:
         """Jobs that wait for the same slots as before share them with this one, or not any more."""
