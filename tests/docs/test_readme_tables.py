@@ -15,6 +15,7 @@ BLOCK = re.compile(r"^```console\n\$ \.venv/bin/motet (simulate .*?[^\\])\n(.*?)
 WIDTH = "100"
 
 
+@pytest.mark.soak
 def test_the_readme_shows_the_output_of_its_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", WIDTH)
     ((command, shown),) = BLOCK.findall(README.read_text(encoding="utf-8"))

@@ -15,9 +15,9 @@ from marked_process import MarkedProcess, motet_process, new_motet_process, run_
 from soak_cases import others_in_soak
 
 MOMENTS = [
-    ("reading", signal.SIGINT),
+    pytest.param("reading", signal.SIGINT, marks=pytest.mark.soak),
     ("starting", signal.SIGTERM),
-    ("epoch 3/", signal.SIGINT),
+    pytest.param("epoch 3/", signal.SIGINT, marks=pytest.mark.soak),
 ]
 MOMENTS_OF_RAY = [
     pytest.param("starting Ray", signal.SIGINT, marks=pytest.mark.soak),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from marked_process import motet_process
+from soak_cases import others_in_soak
 
 ENDLESS_POLICY = """\
 import os
@@ -28,7 +29,7 @@ POLICIES = {"endless": Endless}
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", others_in_soak([signal.SIGINT, signal.SIGTERM], [signal.SIGINT]))
 def test_a_signal_ends_all_simulations_with_one_line(
     tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -11,7 +11,7 @@ from trained_here import trained_here
 
 pytestmark = pytest.mark.cluster
 
-DATA = "synthetic-corpus:documents=1000"
+DATA = "synthetic-corpus:documents=300"
 LDA = ("train", "lda", "--data", DATA, "--machines", "3", "--workers", "3", "--servers", "1")
 
 

@@ -41,6 +41,7 @@ from motet.engine.step import Engine
 from motet.insight.log_events import story_event
 from motet.insight.waits import wait_sentence
 from motet.placement.planners import CountPlanner
+from soak_cases import others_in_soak
 
 NO_PROTECTION = PreemptionLimits()
 MACHINES, GPUS = [4, 4], 8
@@ -443,7 +444,13 @@ def test_jobs_of_a_queue_start_in_the_order_of_the_policy(
                 assert all(rows[each][2] != queue for each in started if each > number)
 
 
-@pytest.mark.parametrize("policy", sorted(set(POLICIES) - {"gandiva that packs"}))
+@pytest.mark.parametrize(
+    "policy",
+    others_in_soak(
+        sorted(set(POLICIES) - {"gandiva that packs"}),
+        ["fifo", "gandiva", "tiresias-las", "yarn-cs"],
+    ),
+)
 @settings(max_examples=examples(20))
 @given(rows=arrivals, data=st.data())
 def test_a_guarantee_of_everything_changes_no_decision(

@@ -32,6 +32,7 @@ from motet.sim.replay.slow_machines import PaceChange
 from motet.sim.speeds.speed_model import SameEverywhere
 from motet.sim.workload.interventions import Interventions, TimedEvent
 from motet.sim.workload.workload import Workload
+from soak_cases import others_in_soak
 
 CLUSTER = ClusterSpec.of([4, 4, 2])
 
@@ -167,7 +168,10 @@ def policies() -> Mapping[str, Any]:
     return built_in_policies()
 
 
-@pytest.mark.parametrize("name", policies())
+FEW = ("tiresias-las", "themis", "gandiva", "harmony", "slaq", "yarn-cs")
+
+
+@pytest.mark.parametrize("name", others_in_soak(policies(), FEW))
 @settings(max_examples=examples(60))
 @given(scenario=scenarios())
 def test_folding_the_journal_of_a_run_gives_the_same_decisions(name: str, scenario: Any) -> None:
@@ -180,7 +184,7 @@ def test_folding_the_journal_of_a_run_gives_the_same_decisions(name: str, scenar
     assert again.lines == transcript.lines
 
 
-@pytest.mark.parametrize("name", policies())
+@pytest.mark.parametrize("name", others_in_soak(policies(), FEW))
 @settings(max_examples=examples(60))
 @given(scenario=scenarios(), stop_s=st.integers(0, 80))
 def test_a_simulation_goes_on_from_any_instant(name: str, scenario: Any, stop_s: int) -> None:

@@ -11,6 +11,7 @@ from grouping_cases import random_problem
 from motet.harmony.preferences.even_ends import preferring_even_ends, unevenness, with_even_ends
 from motet.harmony.problem import OUTSIDE, Grouping, GroupingProblem, JobCosts, JobGroup
 from motet.harmony.search import best_grouping
+from soak_cases import others_in_soak
 
 TOLERANCE = 0.05
 
@@ -40,7 +41,7 @@ def test_unevenness_is_what_is_missing_until_the_last_job_of_each_group_ends() -
     assert unevenness(left, group_of, counts) == pytest.approx(8 * (1 - 15 / 20))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", others_in_soak(range(20), range(6)))
 def test_groups_end_more_evenly_and_the_use_stays_within_the_tolerance(seed: int) -> None:
     problem = problem_with_ends(seed)
     before = best_grouping(problem)

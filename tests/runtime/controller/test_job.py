@@ -74,7 +74,10 @@ def locally(epochs: int = 4, **parameters: Any) -> tuple[ToyRegression, list[flo
 @pytest.mark.parametrize(("workers", "servers"), [(1, 1), (3, 2), (2, 4)])
 @pytest.mark.parametrize(
     "parameters",
-    [{}, {"sparse": True}, {"partition": "hash"}, {"partition": "hash", "sparse": True}],
+    others_in_soak(
+        [{}, {"sparse": True}, {"partition": "hash"}, {"partition": "hash", "sparse": True}],
+        [{}, {"partition": "hash", "sparse": True}],
+    ),
 )
 def test_any_numbers_of_workers_and_servers_learn_the_same_model(
     workers: int, servers: int, parameters: dict[str, Any]

@@ -170,9 +170,12 @@ def test_under_looser_consistency_every_instance_is_still_computed_once(
     assert [report.error for report in result.reconfigurations if report.error] == []
 
 
-def test_reconfigurations_lose_and_repeat_no_update_of_an_asynchronous_job() -> None:
+@pytest.mark.parametrize("consistency", [Async(), Ssp(2)], ids=["async", "ssp"])
+def test_reconfigurations_lose_and_repeat_no_update_under_looser_consistency(
+    consistency: Consistency,
+) -> None:
     app = CountingInstances(batch_size=BATCH_ROWS)
-    result = train_restlessly(0, app, plans=6, consistency=Async(), epochs=30)
+    result = train_restlessly(0, app, plans=6, consistency=consistency, epochs=30)
     assert len(result.reconfigurations) >= 3
     assert set(result.app.coef_) == {30 * 203.0}
     assert [report.error for report in result.reconfigurations if report.error] == []

@@ -26,6 +26,7 @@ from motet.runtime.worker.block_store import MakeBatch, MemoryBlockStore
 from motet.runtime.worker.local_training import LocalTraining
 from motet.runtime.worker.resources import WorkerResources
 from patient import Patient
+from soak_cases import others_in_soak
 from toy_app import ToyRegression
 
 MACHINES, WORKERS, EPOCHS, BATCH_SIZE, BATCHES = 4, 2, 20, 20, 11
@@ -72,7 +73,7 @@ class Arbiter:
             self._inside.remove(lock)
 
 
-@pytest.mark.parametrize("stragglers", ["ignore", "help"])
+@pytest.mark.parametrize("stragglers", others_in_soak(["ignore", "help"], ["help"]))
 def test_every_subtask_of_a_job_passes_the_gate_of_its_executor(stragglers: str) -> None:
     arbiter = Arbiter()
     result = train(WorkerResources(gate=arbiter), stragglers=stragglers)

@@ -28,6 +28,7 @@ from motet.sim.replay.simulation import Simulation
 from motet.sim.replay.slow_machines import PaceChange
 from motet.sim.speeds.speed_model import SameEverywhere
 from motet.sim.workload.workload import Workload
+from soak_cases import others_in_soak
 
 SPEED = (3e-5, 1e-6, 2e-6, 1e-6, 1e-6, 4.0)
 """Of steps of some ten microseconds."""
@@ -202,7 +203,12 @@ def small_workload() -> Workload:
     return elastic_workload(rows)
 
 
-@pytest.mark.parametrize("name", sorted(built_in_policies()))
+@pytest.mark.parametrize(
+    "name",
+    others_in_soak(
+        sorted(built_in_policies()), ["fifo", "gandiva", "harmony", "optimus", "tiresias-las"]
+    ),
+)
 def test_every_policy_copes_and_the_same_seed_gives_the_same(name: str) -> None:
     cluster, settings = ClusterSpec.of([4, 2, 2]), {"slow_machines": "0.3,60,4"}
     one, again, other, usual = (

@@ -41,7 +41,6 @@ def dry_run(server: LiveServer, folder: Path, **values: Any) -> dict[str, Any]:
     return dict(json.loads(submit(server, "--json", "-f", str(folder / "job.yaml")).stdout))
 
 
-@pytest.mark.soak
 @pytest.mark.cluster
 def test_start_and_delays_follow_from_what_runs_and_nothing_is_submitted(
     server: LiveServer, tmp_path: Path

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from marked_process import MarkedProcess
+from soak_cases import others_in_soak
 
 BUSY = {
     "asleep": "time.sleep(60)",
@@ -44,7 +45,9 @@ sys.exit(run_supervised(command))
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", others_in_soak([signal.SIGINT, signal.SIGTERM], [signal.SIGTERM])
+)
 @pytest.mark.parametrize("busy", BUSY.values(), ids=BUSY)
 def test_a_signal_ends_a_command_with_all_its_descendants_and_files(
     busy: str, number: signal.Signals
