@@ -310,6 +310,6 @@ def _fidelity(alone: Record, hosts: Record) -> list[Claim]:
             f"{span(on_hosts, percent=True, digits=1)} off, four policies, {ONE_RUN}",
             hosts.made["command"],
             "A start waits until Ray has released the slots of the previous job; the simulator "
-            "assumes the mean start-up.",
+            "draws start-ups around their means.",
         ),
     ]
