@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +15,7 @@ from motet.datasets.builtin.toys import load_digits, load_digits_ratings
 from motet.runtime.controller.job import Job
 from motet.runtime.core.application import Application
 from motet.runtime.core.consistency import Async, Bsp, Consistency
-from motet.runtime.core.options import TrainOptions
+from motet.runtime.core.options import SpillOptions, TrainOptions
 from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport, TrainResult
 from toy_app import CountingInstances
@@ -49,6 +51,14 @@ def test_a_delay_of_one_mini_batch_reaches_the_loss_of_bsp(
     assert found.losses[-1] == pytest.approx(expected.losses[-1], rel=0.01)
     assert len(found.losses) == len(expected.losses) == EPOCHS
     assert found.losses[-1] < 0.95 * found.losses[0]
+
+
+def test_spilled_instances_are_computed_once_in_each_epoch() -> None:
+    app, spill = CountingInstances(), SpillOptions(1.0, Path("/var/tmp"))
+    shape = replace(options(Async(), epochs=3), spill=spill)
+    result = Job(app, app.prepare(None, seed=1), shape, InProcessCluster(3)).run()
+    assert set(result.app.coef_) == {3.0 * INSTANCES}
+    assert set(result.app.visits_) == {3.0}
 
 
 class Crash(TrainObserver):

@@ -6,7 +6,6 @@ import mmap
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
 
 from motet.domain.errors import JobFailed
 from motet.runtime.core.subtask import Clock, monotonic_us
@@ -117,15 +116,19 @@ class SectionMemory:
     def will_read(self, order: Iterable[int]) -> None:
         """Which sections are entered next, in this order."""
         with self._changed:
-            self._upcoming = deque(number for number, _ in groupby(order))
+            self._upcoming = deque(order)
             self._changed.notify_all()
 
     def enter(self, number: int) -> mmap.mmap:
-        """The section's buffer, which stays until `leave`. Raises JobFailed."""
+        """The section's buffer, which stays until `leave`. Raises JobFailed.
+
+        A use inside another one of the same section is no further one in the order.
+        """
         with self._changed:
             section = self._sections[number]
+            if not section.users:
+                self._advance_to(number)
             section.users += 1
-            self._advance_to(number)
             if section.buffer is None or section.is_moving:
                 self._await(number)
             self._changed.notify_all()

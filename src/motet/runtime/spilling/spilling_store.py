@@ -24,6 +24,7 @@ to read at full speed."""
 class SpillingBlockStore:
     """A BlockStore. An epoch is what happens between two calls of `will_read`."""
 
+    spills = True
     section_bytes = SPILLED_SECTION_BYTES
     mixes_batches = False
 

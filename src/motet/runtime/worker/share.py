@@ -47,6 +47,21 @@ class BatchPart:
         """What is pulled and pushed; found once, so the same object in every epoch."""
         return BatchKeys(all_keys([batch.keys for batch in self.batches()]), self.instances)
 
+    @property
+    def reads_for_keys(self) -> bool:
+        """Whether `keys` is not known yet, and sections may have to be read to find it."""
+        return self._store.spills and not self._has_keys
+
+    @property
+    def uses(self) -> list[int]:
+        """Which sections are used next, in this order: to find the keys, and for COMP."""
+        sections = [span.section for span in self._spans]
+        return sections if self._has_keys else 2 * sections
+
+    @property
+    def _has_keys(self) -> bool:
+        return "keys" in vars(self)
+
     @cached_property
     def sizes(self) -> list[int]:
         """Instances of each data block that has any, in the order of the part."""
@@ -143,8 +158,8 @@ class DataShare:
 
     def will_run(self, batches: Iterable[int], following: Iterable[int]) -> None:
         """The mini-batches that come now, then an evaluation, then those of the next epoch."""
-        order = chain.from_iterable(map(self._grid.of_batch, map(int, batches)))
-        later = chain.from_iterable(map(self._grid.of_batch, map(int, following)))
+        order = chain.from_iterable(self.part(int(batch)).uses for batch in batches)
+        later = chain.from_iterable(self.part(int(batch)).uses for batch in following)
         self._store.will_read(chain(order, range(len(self._sections)), later))
 
     def select(self, columns: Collection[str] | None = None) -> Rows:

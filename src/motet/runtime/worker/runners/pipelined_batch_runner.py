@@ -50,6 +50,9 @@ class PipelinedBatchRunner(BatchRunner):
 
     Nothing runs between two calls of `run_batch`; what is left then is the PUSH of the last
     mini-batch, and the values of the next one. An epoch ends without either.
+
+    The first epoch with a spilled share does not overlap: the keys of k + 1 are not known yet, and
+    to find them its sections would be read before COMP of k, out of their order.
     """
 
     def __init__(self, app: Application, model: ModelPort, schedule: Schedule) -> None:
@@ -99,14 +102,16 @@ class PipelinedBatchRunner(BatchRunner):
         return subtasks.pull(self._model, part.keys, is_read)[0]
 
     def _following(self, share: DataShare, step: Step) -> _Following | None:
-        """The mini-batch after `step`; None at the end of the epoch."""
+        """The mini-batch after `step`; None: nothing is pulled ahead for it, or the epoch ends."""
         position = step.batch + 1
         if position == step.batch_count:
             return None
         number = int(self._order(step.epoch)[position])
+        part = share.part(number)
+        if part.reads_for_keys:
+            return None
         instances = self._schedule.batch_instances(number)
         following = replace(step, batch=position, clock=step.clock + 1, instances=instances)
-        part = share.part(number)
         _ = part.keys  # Found here: the store of the share is not for several threads.
         return _Following(part, following, self._app.reads_model(following))
 
