@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -53,19 +54,28 @@ class Ones(CountingInstances):
 
 
 class Watched(RemoteModel):
-    """Tells which mini-batches have been pulled for and pushed."""
+    """Tells which mini-batches have been pulled for and pushed.
+
+    `held`: which ones were pushed while the values of the last pull before were in use.
+    """
 
     def __init__(self, table: TableOnExecutors) -> None:
         super().__init__(table.client(retry_for_s=0.1), 0, Place(0, 1), 0, pulls_ahead=True)
         self.pulled = [threading.Event() for _ in range(2 * BATCHES)]
         self.pushed = [threading.Event() for _ in range(2 * BATCHES)]
+        self.held: list[int] = []
+        self._last: weakref.ref[Array] | None = None
 
     def pull(self, part: BatchKeys, step: Step) -> tuple[Array, Transfer]:
-        values = super().pull(part, step)
+        values, transfer = super().pull(part, step)
+        own = values[:]
+        self._last = weakref.ref(own)
         self.pulled[step.clock].set()
-        return values
+        return own, transfer
 
     def push(self, part: BatchKeys, update: Update | None, step: Step) -> Transfer:
+        if self._last is not None and self._last() is not None:
+            self.held.append(step.clock)
         transfer = super().push(part, update, step)
         self.pushed[step.clock].set()
         return transfer
@@ -159,6 +169,12 @@ def test_values_stay_the_same_while_the_next_ones_arrive(worker: OneWorker) -> N
     worker.app.__class__ = Reading
     worker.run_epoch(0)
     assert [before for before, after in seen] == [after for before, after in seen]
+
+
+def test_the_last_push_may_free_the_values(worker: OneWorker) -> None:
+    """Those before it run beside COMP, which uses them."""
+    worker.run_epoch(0)
+    assert worker.model.held == list(range(BATCHES - 1))
 
 
 def test_every_subtask_is_logged_once(worker: OneWorker) -> None:

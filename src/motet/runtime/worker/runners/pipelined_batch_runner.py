@@ -76,6 +76,7 @@ class PipelinedBatchRunner(BatchRunner):
         communicate = partial(self._communicate, unsent, following, subtasks, log)
         with self._thread.running(communicate) as beside:
             update = computed_part(self._app, part, values, subtasks)
+        del values  # PUSH may free their memory.
         self._ahead = beside.result()
         self._unsent = _Computed(part.keys, update, subtasks)
         subtasks.log.add_all(log)
