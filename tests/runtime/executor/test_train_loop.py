@@ -191,6 +191,11 @@ def counting() -> Iterator[LoneExecutor]:
         yield made
 
 
+def communicating() -> set[threading.Thread]:
+    """The threads of this process that communicate beside COMP, of any test."""
+    return {thread for thread in threading.enumerate() if thread.name == "communication"}
+
+
 def instances_before(lone: LoneExecutor, clock: int) -> int:
     schedule = lone.plan.schedule
     return sum(map(schedule.batch_instances, schedule.order(0)[:clock].tolist()))
@@ -199,14 +204,15 @@ def instances_before(lone: LoneExecutor, clock: int) -> int:
 def test_an_asynchronous_worker_reports_an_epoch_with_all_its_updates(
     counting: LoneExecutor,
 ) -> None:
+    before = communicating()
     counting.start()
     report = counting.next_report()
     assert counting.values() == {len(counting.rows)}
     assert report.done.pulled_bytes == report.done.pushed_bytes == BATCHES * 40 * 8
-    assert "communication" in {thread.name for thread in threading.enumerate()}
+    assert communicating() - before
     report.answer("stop")
     assert counting.ended() == RunOutcome("finished")
-    assert "communication" not in {thread.name for thread in threading.enumerate()}
+    assert not communicating() - before
 
 
 def test_an_asynchronous_worker_that_is_relieved_has_pushed_its_updates(
@@ -236,12 +242,13 @@ def test_an_asynchronous_worker_that_is_paused_has_pushed_its_updates(
 
 def test_values_that_exchange_changes_are_not_pulled_during_comp() -> None:
     """A copy of the model is in use then."""
+    before = communicating()
     with lone_executor(IntegerCounts()) as lone:
         lone.plan = replace(lone.plan, sync=replace(lone.plan.sync, consistency=Async()))
         lone.configure()
         lone.load()
         lone.start()
         report = lone.next_report()
-        assert "communication" not in {thread.name for thread in threading.enumerate()}
+        assert not communicating() - before
         report.answer("stop")
         assert lone.ended() == RunOutcome("finished")
