@@ -2,10 +2,11 @@
 
 Two hosts of a testbed with a link each. COMP keeps a CPU busy for a given part of the time that
 PULL and PUSH take on these links. Jobs with the overlap (async) and without it (ssp with a
-staleness that no worker reaches: it waits for none, either) alternate. The bound of an iteration is
-max(COMP, COMM) with the overlap and COMP + COMM without it, by the figures that the job without it
-reports. PULL of the first and PUSH of the last mini-batch of an epoch have no COMP beside them, so
-with n mini-batches the bound is max(COMP, COMM) + min(COMP, COMM) / n. Target: 5 % above it.
+staleness that no worker reaches, so that no worker waits for another) alternate. The bound of an
+iteration is max(COMP, COMM) with the overlap and COMP + COMM without it, by the figures that the
+job without it reports. PULL of the first and PUSH of the last mini-batch of an epoch have no COMP
+beside them, so with n mini-batches the bound is max(COMP, COMM) + min(COMP, COMM) / n. Target: 5 %
+above it.
 """
 
 from __future__ import annotations

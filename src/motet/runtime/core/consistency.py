@@ -90,7 +90,7 @@ class Ssp(Consistency):
 
 
 class Async(Consistency):
-    """Asynchronous: no worker waits for another, and COMP does not wait for COMM."""
+    """Asynchronous: no worker waits for another, and COMM runs beside COMP."""
 
     name = "async"
     overlaps = True
