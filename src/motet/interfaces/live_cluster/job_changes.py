@@ -163,13 +163,19 @@ def cancelled_jobs(
     live: LiveClient, states: Sequence[str], queue: str | None, user: str | None
 ) -> Iterator[dict[str, Any]]:
     """Cancels the jobs that meet all of it and have not ended, one after the other; each as it is
-    then. `states`: empty: all. What ends meanwhile by itself is passed over."""
+    then. `states`: empty: all. What ends meanwhile by itself is passed over.
+
+    Jobs that hold no slots are first, the latest of them before the others: a slot that becomes
+    free would start the next of them, only to be stopped.
+    """
     chosen = [
-        job["id"]
+        job
         for job in live.jobs(tuple(states) or OPEN_STATES, array="0", queue=queue, user=user)
         if job["state"] in OPEN_STATES
     ]
-    for job in chosen:
+    waiting = [job["id"] for job in chosen if not job["held_processes"]]
+    running = [job["id"] for job in chosen if job["held_processes"]]
+    for job in (*reversed(waiting), *running):
         try:
             yield live.change(job, "cancel")
         except BadInput:

@@ -106,7 +106,7 @@ def cancel_command(
         changed = [*cancelled_jobs(client, states, queue, user)]
         if not changed:
             click.echo("no job meets this; nothing was cancelled", err=True)
-        _echo_changed(changed, as_json=as_json)
+        _echo_changed(sorted(changed, key=lambda job: int(job["id"])), as_json=as_json)
     else:
         changes = changed_jobs(client, jobs, lambda job: client.change(job, "cancel"))
         _echo_changed(changes, as_json=as_json)

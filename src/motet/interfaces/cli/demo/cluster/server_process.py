@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -11,7 +12,7 @@ from threading import Thread
 
 from motet.domain.errors import JobFailed
 from motet.interfaces.client import LiveClient
-from motet.interfaces.server_address import ServerAddress
+from motet.interfaces.server_address import ADDRESS_FILE, TOKEN_FILE, ServerAddress
 
 _LEASE_S = 5
 """Jobs of a demo that was killed end after so many seconds."""
@@ -49,13 +50,19 @@ def demo_server(
         _await_first_lines(process)
         # Else a server that prints more than the pipe holds would stop.
         Thread(target=_read_to_end, args=(process,), name="server-stderr", daemon=True).start()
-        with LiveClient(ServerAddress.find(None, folder)) as client:
+        with LiveClient(_own_address(folder)) as client:
             yield client
     finally:
         process.terminate()
         with suppress(subprocess.TimeoutExpired):
             process.wait(_END_S)
         process.kill()
+
+
+def _own_address(folder: Path) -> ServerAddress:
+    """Of the server of this folder, with its token: MOTET_TOKEN may be for another one."""
+    url = json.loads((folder / ADDRESS_FILE).read_text())["url"]
+    return ServerAddress.given(url, (folder / TOKEN_FILE).read_text().strip())
 
 
 def _await_first_lines(process: subprocess.Popen[str]) -> None:
