@@ -40,6 +40,16 @@ def shrink(cluster: ScriptedCluster) -> StartAttempt:
     return cluster.launcher.running["1.1"]
 
 
+def shrink_and_grow(cluster: ScriptedCluster) -> StartAttempt:
+    """Job 1 gets slots again after job 2 has ended; the changed request of job 1."""
+    run_alone(cluster)
+    shrink(cluster)
+    cluster.ask(cluster.launcher.resized("1.1"))
+    cluster.ask(cluster.launcher.started("2.1"))
+    cluster.ask(cluster.launcher.ended("2.1"))
+    return cluster.launcher.running["1.1"]
+
+
 def test_processes_leave_for_another_job_while_the_first_run_on(cluster: ScriptedCluster) -> None:
     before = run_alone(cluster)
     request = shrink(cluster)
@@ -58,12 +68,7 @@ def test_processes_leave_for_another_job_while_the_first_run_on(cluster: Scripte
 
 
 def test_processes_join_with_new_ranks_when_slots_are_free(cluster: ScriptedCluster) -> None:
-    run_alone(cluster)
-    shrink(cluster)
-    cluster.ask(cluster.launcher.resized("1.1"))
-    cluster.ask(cluster.launcher.started("2.1"))
-    cluster.ask(cluster.launcher.ended("2.1"))
-    request = cluster.launcher.running["1.1"]
+    request = shrink_and_grow(cluster)
     assert (len(request.ranks), request.joined, request.dismissed) == (6, 2, (2, 3))
     envs = [request.ranks[rank].env for rank in (0, 5)]
     names = ("RANK", "WORLD_SIZE", "MOTET_FIRST_WORLD_SIZE", "MOTET_ATTEMPT_NUMBER")
@@ -139,11 +144,7 @@ def test_bounds_in_the_wrong_order_are_refused(cluster: ScriptedCluster) -> None
 
 
 def test_the_slots_of_every_size_are_held_until_the_next_one(cluster: ScriptedCluster) -> None:
-    run_alone(cluster)
-    shrink(cluster)
-    cluster.ask(cluster.launcher.resized("1.1"))
-    cluster.ask(cluster.launcher.started("2.1"))
-    cluster.ask(cluster.launcher.ended("2.1"))
+    shrink_and_grow(cluster)
     state = cluster.master.state
     wanted = {
         SlotHolding(str(job.number), each.processes, each.requested_us, each.freed_us)
