@@ -26,7 +26,7 @@ class SlotHistory:
 
     def __init__(self) -> None:
         self._held: dict[int, SlotHolding] = {}
-        self._freed: list[tuple[int, SlotHolding]] = []
+        self._freed: list[SlotHolding] = []
 
     def began(self, job: int, slots: int, at_us: int, partners: Sequence[int] = ()) -> None:
         """An attempt of a job holds slots from now on. `partners`: the other jobs on them."""
@@ -39,20 +39,19 @@ class SlotHistory:
 
     def ended(self, job: int, freed_us: int) -> None:
         """The slots of the present attempt of a job are free."""
-        holding = self._held.pop(job)._replace(freed_us=freed_us)
-        insort(self._freed, (freed_us, holding), key=_time)
+        insort(self._freed, self._held.pop(job)._replace(freed_us=freed_us), key=_freed_us)
 
     def between(self, from_us: int, to_us: int) -> Iterator[SlotHolding]:
         """Those that held slots at some time after `from_us` and before `to_us`."""
-        first = bisect_right(self._freed, from_us, key=_time)
+        first = bisect_right(self._freed, from_us, key=_freed_us)
         for place in range(first, len(self._freed)):
-            _, holding = self._freed[place]
-            if holding.from_us < to_us:
+            if (holding := self._freed[place]).from_us < to_us:
                 yield holding
         for holding in self._held.values():
             if holding.from_us < to_us:
                 yield holding
 
 
-def _time(freed: tuple[int, SlotHolding]) -> int:
-    return freed[0]
+def _freed_us(holding: SlotHolding) -> int:
+    assert holding.freed_us is not None
+    return holding.freed_us
