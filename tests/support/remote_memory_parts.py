@@ -86,13 +86,15 @@ def borrowing(
         if is_mapped and lenders:
             for slab in range(slabs):
                 assert memory.map_slab(slab)
-            wait_until(lambda: away > 0 or _has_all_copies(memory))
+            copies = slabs * min(replicas, len(lenders))
+            wait_until(lambda: away > 0 or _mapped_copies(memory) == copies)
         yield memory
 
 
-def _has_all_copies(memory: BorrowedMemory) -> bool:
+def _mapped_copies(memory: BorrowedMemory) -> int:
+    """Not counting those that the device's own thread is about to place."""
     memory.place_hot_slabs()
-    return not memory.store.lacking_copies()
+    return sum(memory.store.mapped_by_lender().values())
 
 
 def content(seed: int, pages: int = 1) -> bytes:
