@@ -23,7 +23,7 @@ from motet.runtime.spilling.spilled_storage import SpilledParking
 from motet.runtime.spilling.spilling_store import SpillingBlockStore
 from motet.runtime.spilling.targets.spill_file import SpillFile
 from motet.runtime.spilling.targets.spill_targets import SpillTargets
-from motet.runtime.worker.block_store import MemoryBlockStore
+from motet.runtime.worker.block_store import MakeBatch, MemoryBlockStore
 from motet.runtime.worker.local_training import LocalTraining
 from motet.runtime.worker.share import DataShare
 from toy_app import ToyRegression
@@ -334,3 +334,29 @@ def test_parked_blocks_make_the_same_share() -> None:
         left, right = (each.select().ordered_by_id() for each in shares)
         for (_, one), (_, other) in zip(left.arrays(), right.arrays(), strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+def test_the_search_for_keys_writes_no_section_back() -> None:
+    app = ToyRegression(10, 60, sparse=True)
+    rows = app.prepare(None, seed=1)
+    schedule = Schedule.of(len(rows), 60, 8, seed=0)
+    stores: list[SpillingBlockStore] = []
+
+    def make_store(make_batch: MakeBatch) -> SpillingBlockStore:
+        columns = app.state_columns
+        stores.append(
+            SpillingBlockStore(make_batch, columns, lambda: SpillFile(DISK), FixedShare(1.0))
+        )
+        return stores[0]
+
+    share = DataShare(app, schedule, deal_blocks(rows, schedule), make_store, 1)
+    written = stores[0].memory.written_bytes
+    parts = [share.part(batch) for batch in range(schedule.batch_count)]
+    assert all(part.keys.keys is not None for part in parts)
+    wait_until(lambda: in_memory(stores[0]) == 0)
+    assert stores[0].memory.written_bytes == written
+    for batch in parts[0].batches():
+        del batch  # A view would keep the section in memory.
+    wait_until(lambda: in_memory(stores[0]) == 0)
+    assert stores[0].memory.written_bytes > written
+    share.close()

@@ -45,7 +45,8 @@ class BatchPart:
     @cached_property
     def keys(self) -> BatchKeys:
         """What is pulled and pushed; found once, so the same object in every epoch."""
-        return BatchKeys(all_keys([batch.keys for batch in self.batches()]), self.instances)
+        found = [batch.keys for batch in self._batches(writes=False)]
+        return BatchKeys(all_keys(found), self.instances)
 
     @property
     def reads_for_keys(self) -> bool:
@@ -81,9 +82,7 @@ class BatchPart:
 
     def batches(self) -> Generator[Batch]:
         """The part as one batch per section; each is for use until the next one."""
-        for span in self._spans:
-            with self._store.using(span.section, writes=True):
-                yield self._store.batch(span.section, span.low, span.high)
+        yield from self._batches(writes=True)
 
     def begun(self) -> AbstractContextManager[None]:
         """Wait until the first section is in memory, and keep it there."""
@@ -93,6 +92,11 @@ class BatchPart:
     def waited_us(self) -> int:
         """How long uses of the share's sections have waited until now."""
         return self._store.waited_us
+
+    def _batches(self, *, writes: bool) -> Generator[Batch]:
+        for span in self._spans:
+            with self._store.using(span.section, writes=writes):
+                yield self._store.batch(span.section, span.low, span.high)
 
     def pieces(self, low: int, high: int) -> Iterator[Batch]:
         """Instances low..high-1 of the part as one batch per section."""
