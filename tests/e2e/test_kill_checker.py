@@ -1,4 +1,4 @@
-"""Random kills of server, launcher, shepherds and job processes: `motet server` as a whole.
+"""Random kills of server, launcher, spawner, shepherds and jobs: `motet server` as a whole.
 
 Nothing acknowledged is lost, no process runs twice, and every job ends as it would have: commands
 have counted to the end, trainings have the model of an undisturbed one.

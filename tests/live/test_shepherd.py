@@ -16,17 +16,16 @@ import pytest
 
 from motet.live import shepherd
 from motet.live.shepherd import descendants, start_ticks
+from spawner_process import ForkedShepherd, SpawnerProcess
 from waiting import wait_until
-
-SCRIPT = shepherd.__file__
 
 
 class Shepherded:
     """A folder with a task, and its shepherd."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.process: subprocess.Popen[bytes] | None = None
+    def __init__(self, folder: Path, spawner: SpawnerProcess) -> None:
+        self.folder, self._spawner = folder, spawner
+        self.process: ForkedShepherd | None = None
 
     def begin(
         self, *argv: str, lease_s: float = 60.0, env: Mapping[str, str] | None = None
@@ -47,8 +46,8 @@ class Shepherded:
         self.process = self.spawn()
         wait_until(lambda: (self.folder / "shepherd.json").exists())
 
-    def spawn(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-I", "-S", SCRIPT, str(self.folder)])
+    def spawn(self) -> ForkedShepherd:
+        return self._spawner.fork(self.folder)
 
     def instruct(
         self, phase: str, *, epoch: int = 1, grace_s: float = 30.0, as_of_s: float | None = None
@@ -78,7 +77,7 @@ class Shepherded:
         """Code, signal and reason."""
         assert self.process is not None
         wait_until(self.has_exit)
-        self.process.wait(timeout=60)
+        self.process.wait()
         found = json.loads((self.folder / "exit.json").read_text())
         return found["code"], found["signal"], found["reason"]
 
@@ -87,9 +86,16 @@ class Shepherded:
         return (self.folder / "log").read_text()
 
 
+@pytest.fixture(scope="module")
+def spawner() -> Iterator[SpawnerProcess]:
+    found = SpawnerProcess()
+    yield found
+    found.end()
+
+
 @pytest.fixture
-def rank(tmp_path: Path) -> Iterator[Shepherded]:
-    found = Shepherded(tmp_path)
+def rank(tmp_path: Path, spawner: SpawnerProcess) -> Iterator[Shepherded]:
+    found = Shepherded(tmp_path, spawner)
     yield found
     if found.process is not None:
         for pid in [*descendants(found.process.pid), found.process.pid]:
@@ -97,7 +103,7 @@ def rank(tmp_path: Path) -> Iterator[Shepherded]:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
-        found.process.wait()
+        found.process.close()
 
 
 def test_the_log_has_everything_that_the_process_writes(rank: Shepherded) -> None:
@@ -129,11 +135,13 @@ def test_a_command_that_cannot_be_executed_is_an_end(rank: Shepherded, word: str
 
 
 def test_it_imports_no_slow_modules() -> None:
-    """A gang starts many at once."""
-    code = "import sys; sys.path.insert(0, sys.argv[1]); import shepherd; print(*sys.modules)"
-    command = [sys.executable, "-I", "-S", "-c", code, str(Path(SCRIPT).parent)]
+    """The first shepherd of a launcher waits for them."""
+    code = (
+        "import sys; sys.path.append(sys.argv[1]); import motet.live.spawner; print(*sys.modules)"
+    )
+    command = [sys.executable, "-I", "-S", "-c", code, str(Path(shepherd.__file__).parents[2])]
     found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert "shepherd" in found
+    assert "motet.live.shepherd" in found
     assert not {"pathlib", "typing", "urllib.parse", "dataclasses", "inspect"} & {*found}
 
 
@@ -205,7 +213,10 @@ def test_instructions_of_an_earlier_master_are_ignored(rank: Shepherded) -> None
 def test_a_second_shepherd_of_a_folder_ends_and_changes_nothing(rank: Shepherded) -> None:
     rank.run("sh", "-c", "echo once; sleep 0.3")
     before = (rank.folder / "shepherd.json").read_bytes()
-    assert rank.spawn().wait(timeout=60) == 0
+    second = rank.spawn()
+    second.wait()
+    second.close()
+    assert (rank.folder / "shepherd.err").read_text() == ""
     assert rank.exit() == (0, None, "exited")
     assert (rank.folder / "shepherd.json").read_bytes() == before
     assert rank.log == "once\n"

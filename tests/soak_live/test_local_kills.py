@@ -1,4 +1,4 @@
-"""360 kills of servers, launchers and shepherds of one machine, in rounds of thirty.
+"""390 kills of servers, launchers, spawners and shepherds of one machine, in rounds of thirty.
 
 Here the launcher is the one without Ray; `test_ray_kills.py` kills the other one as often.
 """
@@ -15,8 +15,8 @@ from kill_rounds import EPOCHS, KINDS, SERVER_OPTIONS, run_with_kills
 from live_server import LiveServer
 from live_trainings import undisturbed
 
-WEIGHTS = {"server": 200, "launcher": 60, "shepherd": 100}
-ROUNDS, KILLS = 12, 30
+WEIGHTS = {"server": 200, "launcher": 60, "spawner": 30, "shepherd": 100}
+ROUNDS, KILLS = 13, 30
 
 pytestmark = [pytest.mark.soak_live, pytest.mark.cluster, pytest.mark.timeout(3600)]
 

@@ -21,7 +21,7 @@ from waiting import wait_until
 
 PROGRAM = Path(__file__).parent / "counting_job.py"
 EPOCHS = 30
-KINDS = ("server", "launcher", "shepherd")
+KINDS = ("server", "launcher", "spawner", "shepherd")
 SERVER_OPTIONS = ("--policy", "tiresias-las", "--set", "quantum_s=1", "--drain-after", "0")
 
 
@@ -70,8 +70,12 @@ def kill_one(server: LiveServer, kind: str, draw: random.Random) -> LiveClient |
     if kind == "server":
         server.kill()
         return server.start()
-    found = server.launchers() if kind == "launcher" else server.shepherds()
-    if found:
+    processes = {
+        "launcher": server.launchers,
+        "spawner": server.spawners,
+        "shepherd": server.shepherds,
+    }
+    if found := processes[kind]():
         with suppress(ProcessLookupError):
             os.kill(draw.choice(found), signal.SIGKILL)
     return None

@@ -20,6 +20,8 @@ from motet.live.launcher.messages import (
     StartAttempt,
     parse_message,
 )
+from motet.live.shepherd import stat_fields
+from motet.live.spawner import SHEPHERD_NAME
 
 
 class Launchers:
@@ -88,11 +90,17 @@ class Launchers:
         pid: int = attempt_file(self.folder, 7, 1, rank, "shepherd.json")["pid"]
         return pid
 
+    def spawner(self) -> int:
+        """The process that has forked the shepherds of the first attempt."""
+        fields = stat_fields(str(self.shepherd_of(0)))
+        assert fields is not None
+        return int(fields[1])
+
     def end(self) -> None:
         self.kill()
         for path in self.folder.glob("attempts/*/*/rank-*"):
             identity = attempt_file(self.folder, 7, int(path.parts[-2]), 0, "shepherd.json")
-            if identity is not None and b"shepherd.py" in _command_line(identity["pid"]):
+            if identity is not None and SHEPHERD_NAME.encode() in _command_line(identity["pid"]):
                 os.kill(identity["pid"], signal.SIGKILL)
         for folder in self.begun:
             for pid in marked_processes(folder):

@@ -14,6 +14,8 @@ from marked_process import MARKER
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
 from motet.live.launcher.leftovers import MARK
+from motet.live.shepherd import stat_fields
+from motet.live.spawner import NAME, SHEPHERD_NAME
 from motet_forks import ForkedMotet, fork_motet
 from waiting import wait_until
 
@@ -83,8 +85,17 @@ class LiveServer:
             int(entry.name)
             for entry in Path("/proc").iterdir()
             if entry.name.isdigit()
-            and b"shepherd.py" in (line := _read(entry / "cmdline"))
+            and SHEPHERD_NAME.encode() in (line := _read(entry / "cmdline"))
             and any(folder in line for folder in folders)
+        ]
+
+    def spawners(self) -> list[int]:
+        """Processes that fork the shepherds of the launcher of this machine."""
+        launchers = [*map(str, self.launchers())]
+        return [
+            pid
+            for pid in _processes_with(NAME.encode())
+            if (fields := stat_fields(str(pid))) is not None and fields[1] in launchers
         ]
 
     def aggregators(self) -> list[int]:

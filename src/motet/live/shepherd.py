@@ -1,8 +1,8 @@
 """Shepherd: runs one process of an attempt, and records its end.
 
-Runs as a script with the folder of the process as its argument, and needs only the standard
-library: it must start fast and outlive master, launcher and Ray. A gang starts many at once, so it
-imports little: `pathlib` and `typing` would take a fifth of its start. Files in the folder:
+A process that its launcher's spawner has forked (`motet.live.spawner`) runs it, with the folder of
+the process. It outlives master, launcher, spawner and Ray, and needs only the standard library. It
+imports little, because the first shepherd of a launcher waits for it. Files in the folder:
 
 - `task.json`: what to run (written by the launcher before the shepherd starts)
 - `shepherd.json`: the shepherd's identity; its creation claims the folder, so that a process of
@@ -29,7 +29,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 
 AnyPath = str | os.PathLike[str]
@@ -38,6 +37,7 @@ _PARENT_DEATH_SIGNAL, _CHILD_SUBREAPER = 1, 36
 _RETRY_KILL_S = 0.2
 _SHUTDOWN_GRACE_S = 5.0
 _OOM_SCORE = "500"
+_LIBRARY = ctypes.CDLL(None, use_errno=True)
 
 
 class Shepherd:
@@ -179,7 +179,7 @@ class Shepherd:
 
     def _kill_descendants(self) -> None:
         """Kill all processes below the shepherd and wait for their ends."""
-        while pids := descendants(os.getpid()):
+        while _has_children() and (pids := descendants(os.getpid())):
             for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
@@ -248,8 +248,7 @@ def _kills_of(events: str) -> int:
 
 
 def _prctl(option: int, value: int) -> None:
-    library = ctypes.CDLL(None, use_errno=True)
-    if library.prctl(option, value, 0, 0, 0):
+    if _LIBRARY.prctl(option, value, 0, 0, 0):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
 
@@ -274,6 +273,15 @@ def _ended_child() -> int | None:
     return None if ended is None else ended.si_pid
 
 
+def _has_children() -> bool:
+    """A shepherd without children has no descendants: it adopts those whose parents end."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
 def descendants(root: int) -> list[int]:
     """Processes below `root`, parents before children; zombies included."""
     children: dict[int, list[int]] = {}
@@ -290,17 +298,17 @@ def descendants(root: int) -> list[int]:
 
 
 def _parent_of(pid: str) -> int | None:
-    fields = _stat_fields(pid)
+    fields = stat_fields(pid)
     return None if fields is None else int(fields[1])
 
 
 def start_ticks(pid: int) -> int | None:
     """Start time of a process in clock ticks after boot; None: there is no such process."""
-    fields = _stat_fields(str(pid))
+    fields = stat_fields(str(pid))
     return None if fields is None else int(fields[19])
 
 
-def _stat_fields(pid: str) -> list[str] | None:
+def stat_fields(pid: str) -> list[str] | None:
     """Fields of /proc/PID/stat after the name, which may contain spaces."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
@@ -339,14 +347,10 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def run_shepherd() -> None:
-    """Run the shepherd of the folder in the first argument."""
+def run_shepherd(folder: str) -> None:
+    """Run the shepherd of a folder in this process."""
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     _prctl(_CHILD_SUBREAPER, 1)
-    Shepherd(sys.argv[1]).run()
-
-
-if __name__ == "__main__":
-    run_shepherd()
+    Shepherd(folder).run()

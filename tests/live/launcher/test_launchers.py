@@ -28,7 +28,7 @@ from motet.live.launcher.messages import (
 )
 from motet.live.launcher.rank_files import progress_line
 from motet.live.master.launcher_process import local_launcher
-from motet.live.shepherd import send_datagram
+from motet.live.shepherd import send_datagram, start_ticks
 from ray_nodes import ray_nodes
 from waiting import wait_until
 
@@ -194,6 +194,52 @@ def test_a_process_that_was_lost_while_no_launcher_ran_is_found(launchers: Launc
         report = launchers.report()
     assert codes(report)[1] == (None, None, "lost")
     assert marked_processes(request.folder) == []
+
+
+def test_the_spawner_of_shepherds_ends_with_the_launcher(launchers: Launchers) -> None:
+    request = launchers.gang("exec sleep 1000")
+    launchers.send(request)
+    launchers.report()
+    spawner, shepherds = launchers.spawner(), [launchers.shepherd_of(rank) for rank in (0, 1)]
+    ticks = start_ticks(spawner)
+    launchers.kill()
+    wait_until(lambda: start_ticks(spawner) != ticks)
+    assert all(start_ticks(each) for each in shepherds)
+    launchers.start()
+    launchers.send(request)
+    assert isinstance(launchers.report(), AttemptRunning)
+    launchers.send(StopAttempt(request.attempt, signal.SIGTERM, 5.0))
+    assert codes(launchers.report()) == [(None, 15, "stopped")] * 2
+
+
+def test_a_killed_spawner_ends_no_gang_and_the_next_gang_has_another_one(
+    launchers: Launchers,
+) -> None:
+    request, second = launchers.gang("exec sleep 1000"), launchers.gang("exit 0", number=2)
+    launchers.send(request)
+    launchers.report()
+    os.kill(launchers.spawner(), signal.SIGKILL)
+    launchers.send(second)
+    assert isinstance(launchers.report(), AttemptRunning)
+    assert codes(launchers.report()) == [(0, None, "exited")] * 2
+    launchers.send(StopAttempt(request.attempt, signal.SIGTERM, 5.0))
+    assert codes(launchers.report()) == [(None, 15, "stopped")] * 2
+
+
+def test_a_spawner_that_stands_still_delays_nothing_but_starts(launchers: Launchers) -> None:
+    request, second = launchers.gang("exec sleep 1000"), launchers.gang("exit 0", number=2)
+    launchers.send(request)
+    launchers.report()
+    spawner = launchers.spawner()
+    os.kill(spawner, signal.SIGSTOP)
+    try:
+        launchers.send(second)
+        launchers.send(StopAttempt(request.attempt, signal.SIGTERM, 5.0))
+        assert codes(launchers.report()) == [(None, 15, "stopped")] * 2
+    finally:
+        os.kill(spawner, signal.SIGCONT)
+    assert isinstance(launchers.report(), AttemptRunning)
+    assert codes(launchers.report()) == [(0, None, "exited")] * 2
 
 
 def test_progress_is_reported_before_the_end_and_again_by_the_next_launcher(

@@ -69,7 +69,10 @@ class LocalLauncher:
     async def run(self) -> None:
         """Serve requests until the end of the input."""
         hear_notices(self._context.notify, self._noticed)
-        await serve_lines(self._received)
+        try:
+            await serve_lines(self._received)
+        finally:
+            self._context.spawner.close()
 
     def report(self, report: Report) -> None:
         """Tell the master."""

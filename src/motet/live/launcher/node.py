@@ -34,7 +34,10 @@ class NodeLauncher:
         """Serve requests until the end of the input."""
         hear_notices(self._context.notify, self._noticed)
         LogSync(self._logs).start()
-        await serve_lines(self._received)
+        try:
+            await serve_lines(self._received)
+        finally:
+            self._context.spawner.close()
 
     def _received(self, line: str) -> None:
         match parse_node_message(line):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from motet.live.launcher.leftovers import kill_marked
@@ -25,7 +24,11 @@ from motet.live.launcher.node_messages import (
     RankStarted,
 )
 from motet.live.launcher.rank_files import NODE_ADDRESS, Control, RankFiles
-from motet.live.launcher.shepherds import ShepherdProcess, attach_to_shepherd, spawn
+from motet.live.launcher.shepherds import (
+    ShepherdProcess,
+    ShepherdSpawner,
+    attach_to_shepherd,
+)
 from motet.live.shepherd import boot_id
 from motet.live.workdirs.job_copy import make_copy
 
@@ -45,6 +48,7 @@ class NodeContext:
     epoch: int
     notify: Path
     address: str | None
+    spawner: ShepherdSpawner = field(default_factory=ShepherdSpawner, compare=False)
 
     @property
     def env(self) -> Mapping[str, str]:
@@ -65,7 +69,6 @@ class RankGroup:
         self._as_of_s = request.as_of_s
         self._files = {rank: RankFiles.of(request.start, rank) for rank in request.own}
         self._shepherds: dict[int, ShepherdProcess] = {}
-        self._spawned: dict[int, subprocess.Popen[bytes]] = {}
         self._told: dict[int, RankReport] = {}
         self._open = set(request.own)
         self._read_bytes = dict.fromkeys(request.own, 0)
@@ -170,16 +173,24 @@ class RankGroup:
         try:
             point = free_meeting_point(context.address or _LOOPBACK) if rank == 0 else None
             files.write_task(self._request, rank, context.epoch, context.notify, context.env, point)
-            process = self._spawned[rank] = spawn(files)
         except OSError as error:
-            self._ended(rank, never_started())
-            files.log(f"motet: the process cannot be started: {error}")
+            self._not_spawned(rank, error)
             return
-        self._watch(os.pidfd_open(process.pid), lambda: self._spawn_ended(rank))
+        spawning = context.spawner.spawn(files)
+        spawning.add_done_callback(lambda _: self._spawned(rank, spawning))
+
+    def _not_spawned(self, rank: int, error: BaseException) -> None:
+        self._ended(rank, never_started())
+        self._files[rank].log(f"motet: the process cannot be started: {error}")
+
+    def _spawned(self, rank: int, spawning: asyncio.Future[int]) -> None:
+        """Follow a shepherd that was spawned here. Another one may have claimed the folder."""
+        if (error := spawning.exception()) is not None:
+            self._not_spawned(rank, error)
+        else:
+            self._watch(spawning.result(), lambda: self._spawn_ended(rank))
 
     def _spawn_ended(self, rank: int) -> None:
-        """Collect a shepherd that was spawned here. Another one may have claimed the folder."""
-        self._spawned.pop(rank).wait()
         if rank not in self._shepherds:
             self.changed(rank)
 

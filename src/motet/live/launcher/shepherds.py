@@ -1,19 +1,35 @@
-"""Shepherds of this machine: spawned or adopted, instructed by signal, watched by pidfd."""
+"""Shepherds of this machine: forked or adopted, instructed by signal, watched by pidfd."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
+from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import motet
 from motet.live import shepherd
 from motet.live.launcher.rank_files import Control, RankFiles, ShepherdIdentity
 
-_SCRIPT = Path(shepherd.__file__)
+MOST_TRIES = 5
+"""So many spawners may end over one request."""
+_LONGEST_REPLY_BYTES = 64
+# Without site packages it starts in a third of the time; its own package comes after the library's.
+_START = """
+import sys
+sys.path.append(sys.argv[1])
+from motet.live.spawner import run_spawner
+run_spawner()
+"""
+_PACKAGES = Path(motet.__file__).parents[1]
+_ROOM = " " * 1000
+"""An argument that is as long as what `ps` shows of shepherds may become."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +50,147 @@ class ShepherdProcess:
         os.close(self.descriptor)
 
 
-def spawn(files: RankFiles) -> subprocess.Popen[bytes]:
-    """Start a shepherd for a folder that has a task; it ends at once if the folder has one.
+@dataclass(slots=True)
+class _Request:
+    """`tries`: spawners that have ended over it."""
+
+    files: RankFiles
+    answer: asyncio.Future[int]
+    tries: int = 0
+
+
+class ShepherdSpawner:
+    """Has shepherds forked by a spawner, which it starts for the first one (`motet.live.spawner`).
+
+    After the spawner's death it starts the next one. One request is on its way at a time, so that
+    this is the one to repeat. Used in one event loop, which it never blocks.
+    """
+
+    def __init__(self) -> None:
+        self._requests = deque[_Request]()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+
+    def spawn(self, files: RankFiles) -> asyncio.Future[int]:
+        """Start a shepherd for a folder that has a task; it ends at once if the folder has one.
+
+        The result is its pidfd, or an OSError.
+        """
+        request = _Request(files, asyncio.get_running_loop().create_future())
+        self._requests.append(request)
+        if len(self._requests) == 1:
+            self._ask()
+        return request.answer
+
+    def close(self) -> None:
+        """End the spawner; the shepherds run on."""
+        if self._socket is not None:
+            asyncio.get_running_loop().remove_reader(self._socket)
+            self._socket.close()
+            self._socket = None
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def _ask(self) -> None:
+        """Send the first request."""
+        while self._requests:
+            try:
+                self._send(self._requests[0].files)
+                break
+            except OSError as error:
+                self._requests.popleft().answer.set_exception(error)
+
+    def _send(self, files: RankFiles) -> None:
+        spawner = self._socket or self._start()
+        with suppress(ConnectionError):  # It has ended, which `_read` will notice.
+            request_shepherd(spawner, files)
+
+    def _start(self) -> socket.socket:
+        self._process, started = start_spawner()
+        self._socket = started
+        asyncio.get_running_loop().add_reader(started, self._read)
+        return started
+
+    def _read(self) -> None:
+        """A reply, or the spawner's end."""
+        assert self._socket is not None
+        try:
+            reply = read_reply(self._socket)
+        except BlockingIOError:
+            return
+        except ConnectionError:
+            self._ended()
+        else:
+            self._answered(*reply)
+        self._ask()
+
+    def _answered(self, number: int, descriptors: list[int]) -> None:
+        """`number`: process id, or the negative one of an error."""
+        answer = self._requests.popleft().answer
+        if descriptors:
+            answer.set_result(descriptors[0])
+        elif number < 0:
+            answer.set_exception(OSError(-number, os.strerror(-number)))
+        else:
+            answer.set_exception(OSError("too many open files to follow a shepherd"))
+
+    def _ended(self) -> None:
+        """A shepherd that it may have forked has claimed the folder: the next one ends at once."""
+        self.close()
+        if self._requests:
+            request = self._requests[0]
+            request.tries += 1
+            if request.tries == MOST_TRIES:
+                error = OSError(f"{MOST_TRIES} processes that fork shepherds have ended")
+                self._requests.popleft().answer.set_exception(error)
+
+
+def start_spawner() -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """A new spawner, and the launcher's end of its socket, which does not block.
 
     Its environment is empty: variables of the server are not for jobs.
     """
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", str(_SCRIPT), str(files.folder)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=_error_file(files),
-        env={},
-        cwd="/",
-        start_new_session=True,
+    mine, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    mine.setblocking(False)
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _START, str(_PACKAGES), _ROOM],
+            stdin=other.fileno(),
+            stdout=subprocess.DEVNULL,
+            env={},
+            cwd="/",
+            start_new_session=True,
+        )
+    except OSError:
+        mine.close()
+        raise
+    finally:
+        other.close()
+    return process, mine
+
+
+def request_shepherd(spawner: socket.socket, files: RankFiles) -> None:
+    """Send a request. Raises OSError, ConnectionError: the spawner has ended."""
+    errors = _error_file(files)
+    try:
+        socket.send_fds(spawner, [os.fsencode(files.folder)], [errors])
+    finally:
+        os.close(errors)
+
+
+def read_reply(spawner: socket.socket) -> tuple[int, list[int]]:
+    """A shepherd's process id and pidfd; or the negative number of an error.
+
+    Raises ConnectionError: the spawner has ended.
+    """
+    reply, descriptors, _, _ = socket.recv_fds(
+        spawner, _LONGEST_REPLY_BYTES, 1, socket.MSG_CMSG_CLOEXEC
     )
+    if not reply:
+        raise ConnectionResetError
+    return int(reply), descriptors
 
 
 def attach_to_shepherd(files: RankFiles, identity: ShepherdIdentity) -> ShepherdProcess | None:
