@@ -20,8 +20,8 @@ default the 8 slots are those of one machine. `--testbed T` takes a front and th
 each, which join the cluster (`motet testbed up --machines 3 --no-ray --name T`).
 
 The jobs must not slow each other down: they may use 2 % of a core for each process over the time
-that it runs. Counted is the CPU time of a process and its shepherd, their starts included, which
-are nearly all of it.
+that it runs. Counted is the CPU time of a process, of its shepherd and of forking this, starts
+included, which are nearly all of it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from motet.testbed.commands import ADDRESS_VARIABLE
 from support.fidelity_run import LOAD_FILE, LiveRun, StartUp
 from support.figures import Figure, parser, report
 from support.joined_hosts import FRONT, MOTET, run_on_front
-from support.resumable_program import PROGRAM, JobUsage
+from support.resumable_program import JobUsage, resumable_command
 
 TRACE = "traces/tiresias_60_job.csv"
 CLUSTER, SLOTS = "1x8", 8
@@ -135,7 +135,7 @@ def submit_all(client: LiveClient, workload: Workload) -> None:
     for submit_us, duration_us, gpus in zip(*(each.tolist() for each in columns), strict=True):
         time.sleep(max(0.0, began_s + seconds(submit_us) - time.monotonic()))
         run_s = seconds(duration_us)
-        job = {"name": "job", "run": [sys.executable, "-S", "-c", PROGRAM, str(run_s)]}
+        job = {"name": "job", "run": resumable_command(run_s)}
         more = {"processes": gpus, "workdir": "/", "duration_s": run_s}
         numbers.append(submitted(client, {**job, **more}, f"job-{len(numbers)}"))
     for number in numbers:

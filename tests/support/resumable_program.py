@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
-from support.resumable_program import PROGRAM
+from support.resumable_program import resumable_command
 
 
 def resumable_job(seconds: float, processes: int = 1, **more: Any) -> dict[str, Any]:
     """The values of a job file."""
-    run = [sys.executable, "-S", "-c", PROGRAM, str(seconds)]
-    return {"name": "sleep", "run": run, "processes": processes, "workdir": "/", **more}
+    return {
+        "name": "sleep",
+        "run": resumable_command(seconds),
+        "processes": processes,
+        "workdir": "/",
+        **more,
+    }
