@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -222,10 +224,33 @@ def test_a_second_shepherd_of_a_folder_ends_and_changes_nothing(rank: Shepherded
     assert rank.log == "once\n"
 
 
+def test_a_notice_is_sent_again_until_the_queue_of_the_launcher_has_room(rank: Shepherded) -> None:
+    """A gang has more processes than such a queue has places."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as notices:
+        notices.bind(str(rank.folder / "nobody.sock"))
+        filled = _fill(rank.folder / "nobody.sock")
+        rank.begin("sleep", "1000")
+        assert [notices.recv(100) for _ in range(filled)] == [b"full"] * filled
+        notices.settimeout(300.0)
+        assert json.loads(notices.recv(100)) == ["1.1", 0, "held"]
+        rank.instruct("run")
+        assert json.loads(notices.recv(100)) == ["1.1", 0, "started"]
+
+
 def test_the_process_does_not_inherit_blocked_signals(rank: Shepherded) -> None:
     rank.run("grep", "SigBlk", "/proc/self/status")
     assert rank.exit() == (0, None, "exited")
     assert int(rank.log.split()[1], 16) == 0
+
+
+def _fill(address: Path) -> int:
+    """Datagrams until the queue of a socket is full."""
+    for count in itertools.count():
+        try:
+            shepherd.send_datagram(address, b"full")
+        except BlockingIOError:
+            return count
+    raise AssertionError
 
 
 def _is_zombie(pid: int) -> bool:

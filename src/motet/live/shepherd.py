@@ -35,6 +35,7 @@ AnyPath = str | os.PathLike[str]
 SIGNALS = {signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM}
 _PARENT_DEATH_SIGNAL, _CHILD_SUBREAPER = 1, 36
 _RETRY_KILL_S = 0.2
+_RETRY_NOTICE_S, _LONGEST_RETRY_NOTICE_S = 0.02, 5.0
 _SHUTDOWN_GRACE_S = 5.0
 _OOM_SCORE = "500"
 _LIBRARY = ctypes.CDLL(None, use_errno=True)
@@ -54,6 +55,8 @@ class Shepherd:
         self.started_at: float | None = None
         self.lease_ends = self.task["as_of_s"] + self.task["lease_s"]
         self.kill_at: float | None = None
+        self.untold: str | None = None
+        self.tell_at, self.retry_s = float("inf"), _RETRY_NOTICE_S
 
     def run(self) -> None:
         """Wait for the phase `run`, run the process, write the exit record."""
@@ -114,8 +117,9 @@ class Shepherd:
         return True
 
     def _await_signal(self) -> None:
-        """Handle one signal, or the end of the lease or of the grace period."""
-        deadlines = [self.lease_ends] + ([] if self.kill_at is None else [self.kill_at])
+        """Handle one signal, or a deadline: of the lease, the grace period or a notice."""
+        deadlines = [self.lease_ends, self.tell_at]
+        deadlines += [] if self.kill_at is None else [self.kill_at]
         left_s = max(0.0, min(deadlines) - time.monotonic())
         received = signal.sigtimedwait(SIGNALS, left_s)
         if received is None:
@@ -129,6 +133,8 @@ class Shepherd:
 
     def _deadline_passed(self) -> None:
         now = time.monotonic()
+        if self.untold is not None and now >= self.tell_at:
+            self._tell(self.untold)
         if self.kill_at is not None and now >= self.kill_at:
             self._kill_descendants()
             self.kill_at = None
@@ -215,10 +221,22 @@ class Shepherd:
         self._tell("ended")
 
     def _tell(self, state: str) -> None:
-        """Wake the launcher; without one, the next launcher finds the files."""
+        """Wake the launcher; without one, the next launcher finds the files.
+
+        Its socket has a queue of ten datagrams (unix(7)): while it is full, that of a gang with
+        more processes, this is tried again.
+        """
         message = json.dumps([self.task["attempt"], self.task["rank"], state]).encode()
-        with contextlib.suppress(OSError):
+        self.untold, self.tell_at = None, float("inf")
+        try:
             send_datagram(self.task["notify"], message)
+        except BlockingIOError:
+            self.untold, self.tell_at = state, time.monotonic() + self.retry_s
+            self.retry_s = min(2 * self.retry_s, _LONGEST_RETRY_NOTICE_S)
+        except OSError:
+            pass
+        else:
+            self.retry_s = _RETRY_NOTICE_S
 
     def _path(self, name: str) -> str:
         return os.path.join(self.folder, name)
