@@ -345,7 +345,7 @@ def write_durably(path: AnyPath, value: object) -> None:
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.{os.getpid()}")
     with open(temporary, "w", encoding="utf-8", opener=_private) as file:
-        json.dump(value, file)
+        file.write(json.dumps(value))  # `json.dump` encodes in Python.
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, path)

@@ -35,6 +35,8 @@ class Spawner:
 
     def __init__(self, requests: socket.socket) -> None:
         self._requests = requests
+        self._shown = _CommandLine()
+        self._shown.show(NAME)
         self._wakened, self._wake = os.pipe()
         for each in (self._wakened, self._wake):
             os.set_blocking(each, False)
@@ -110,7 +112,7 @@ class Spawner:
             os.dup2(nothing, _REQUESTS)
             for each in (errors, nothing, self._wakened, self._wake):
                 os.close(each)
-            _set_name(SHEPHERD_NAME, folder)
+            self._shown.show(SHEPHERD_NAME, folder)
             run_shepherd(folder)
             code = 0
         except BaseException:
@@ -130,23 +132,28 @@ def _reap() -> None:
             pass
 
 
-def _set_name(name: str, *arguments: str) -> None:
+class _CommandLine:
     """What `ps` shows: a fork has the command line of the spawner otherwise.
 
     The line replaces that in memory (proc(5)) and is cut off at its length.
     """
-    ctypes.CDLL(None).prctl(_SET_NAME, name.encode(), 0, 0, 0)
-    fields = stat_fields(str(os.getpid()))
-    assert fields is not None
-    start = int(fields[_ARGUMENTS_START])
-    room = int(fields[_ARGUMENTS_END]) - start
-    line = b"\0".join(os.fsencode(word) for word in (name, *arguments))
-    ctypes.memmove(start, line[: room - 1].ljust(room, b"\0"), room)
+
+    def __init__(self) -> None:
+        fields = stat_fields(str(os.getpid()))
+        assert fields is not None
+        self._start = int(fields[_ARGUMENTS_START])
+        self._room = int(fields[_ARGUMENTS_END]) - self._start
+        self._library = ctypes.CDLL(None)
+
+    def show(self, name: str, *arguments: str) -> None:
+        """From now on, of this process."""
+        self._library.prctl(_SET_NAME, name.encode(), 0, 0, 0)
+        line = b"\0".join(os.fsencode(word) for word in (name, *arguments))
+        ctypes.memmove(self._start, line[: self._room - 1].ljust(self._room, b"\0"), self._room)
 
 
 def run_spawner() -> None:
     """Serve the launcher that has the other end of standard input."""
-    _set_name(NAME)
     spawner = Spawner(socket.socket(fileno=_REQUESTS))
     gc.collect()
     gc.freeze()  # Shepherds would copy memory that their collector writes to.
