@@ -7,6 +7,7 @@ import json
 import os
 import resource
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -202,6 +203,19 @@ def test_an_error_of_a_shepherd_is_in_its_file(
     assert words.startswith("Traceback")
     assert "task.json" in words.splitlines()[-1]
     assert folders.runs_to_its_end(folders.held(spawner))
+
+
+def test_a_spawner_of_a_launcher_without_standard_error_has_one(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a descriptor of its own would take the place, and shepherds would lose theirs."""
+    monkeypatch.setattr(sys, "stderr", None)
+    spawner = SpawnerProcess()
+    try:
+        assert os.readlink(f"/proc/{spawner.process.pid}/fd/2") == os.devnull
+        assert folders.runs_to_its_end(folders.held(spawner))
+    finally:
+        spawner.end()
 
 
 @pytest.mark.parametrize("more", [0, 1])

@@ -154,6 +154,7 @@ class _CommandLine:
 
 def run_spawner() -> None:
     """Serve the launcher that has the other end of standard input."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     spawner = Spawner(socket.socket(fileno=_REQUESTS))
     gc.collect()
     gc.freeze()  # Shepherds would copy memory that their collector writes to.

@@ -159,6 +159,7 @@ def start_spawner() -> tuple[subprocess.Popen[bytes], socket.socket]:
             [sys.executable, "-I", "-S", "-c", _START, str(_PACKAGES), _ROOM],
             stdin=other.fileno(),
             stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL if sys.stderr is None else None,
             env={},
             cwd="/",
             start_new_session=True,
