@@ -39,6 +39,9 @@ class LatestDecision:
         """`snapshot`: of the decision; of its jobs only the columns are kept that are used."""
         jobs = snapshot.jobs
         copies = {name: getattr(jobs, name).copy() for name in _USED_COLUMNS}
+        for column in copies.values():
+            # As in a snapshot: for other types the kernels would be compiled once more.
+            column.flags.writeable = False
         return cls(replace(snapshot, jobs=replace(jobs, **copies)), decision)
 
     def entry(self, job: int, level: int) -> LogEntry | None:

@@ -39,6 +39,8 @@ for number in range(12):
         cluster.ask(cluster.launcher.started(attempt))
         points = tuple((float(each), 0.5 + 1 / each) for each in range(1, number + 1))
         cluster.ask(AttemptProgressed(attempt, float(number), points, 0.5))
+    for job in cluster.master.state.jobs.values():
+        cluster.master.state.history.wait_of(job.number)
 cluster.close()
 """
 
