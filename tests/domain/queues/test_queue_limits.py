@@ -30,4 +30,6 @@ def test_queues_of_a_file_follow_those_of_the_jobs() -> None:
     assert queues.are_limited
     assert limit_words(queues, 1) == "guarantee 2; other queues keep 2 GPUs"
     assert limit_words(queues, 2) == "guarantee 3, borrow 1"
+    keeps_one = Queues(("a", "b"), (QueueLimits(), QueueLimits(2, lend=1)))
+    assert limit_words(keeps_one, 0, "slots") == "guarantee 0; other queues keep 1 slot"
     assert not Queues.without_quotas(("a", "b")).are_limited

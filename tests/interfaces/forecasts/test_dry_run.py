@@ -211,6 +211,12 @@ def test_a_start_after_a_job_of_which_nothing_is_known_is_unknown() -> None:
     assert "give duration_s" in answer["delayed_unknown_because"]
 
 
+def test_of_jobs_of_which_nothing_is_known_the_first_three_are_named() -> None:
+    answer = asked([(0, 100, 3), (0, 100, 1), (0, 100, 1), (0, 100, 1)], "fifo", 10, declares=False)
+    because = answer["expected_start"]["unknown_because"]
+    assert because == "nothing is known of how long job 1, job 2, job 3 and 1 other will run"
+
+
 def test_a_start_after_a_job_of_which_only_the_limit_is_known_has_a_latest_time() -> None:
     now_us, limited = NOON_US + 10 * SECOND_US, {**JOB, "processes": 5, "max_duration": 100}
     with tempfile.TemporaryDirectory() as home:

@@ -86,7 +86,8 @@ def limit_words(queues: Queues, queue: int, unit: str = "GPUs") -> str:
     limits = queues.limits[queue]
     borrow = "" if limits.borrow is None else f", borrow {limits.borrow}"
     kept = sum(each.kept for number, each in enumerate(queues.limits) if number != queue)
-    others = f"; other queues keep {kept} {unit}" if kept else ""
+    of_one = unit.removesuffix("s") if kept == 1 else unit
+    others = f"; other queues keep {kept} {of_one}" if kept else ""
     return f"guarantee {limits.guarantee}{borrow}{others}"
 
 

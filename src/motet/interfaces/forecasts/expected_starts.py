@@ -202,5 +202,6 @@ def _told(futures: PossibleFutures, unknown: Sequence[int]) -> str:
     if not unknown:
         return futures.closed or "nothing frees enough slots"
     named = ", ".join(f"job {number}" for number in unknown[:3])
-    more = f" and {len(unknown) - 3} others" if len(unknown) > 3 else ""
+    left = len(unknown) - 3
+    more = f" and {left} other{'' if left == 1 else 's'}" if left > 0 else ""
     return f"nothing is known of how long {named}{more} will run"

@@ -111,6 +111,12 @@ class LiveJob:
         """When the master knew that it has ended; None: it has not."""
         return None if self.ended_us is None else self.ended_us + self.unheard_us
 
+    def queue_at(self, time_us: int) -> str:
+        """The queue in which it was then."""
+        later = (it for it in self.changes if it.field == "queue" and it.at_us > time_us)
+        change = next(later, None)
+        return self.spec.queue if change is None else change.before
+
     @property
     def idle_since_us(self) -> int | None:
         """Since when its processes write nothing, if that is long ago; None while they are being

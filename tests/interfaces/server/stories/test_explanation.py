@@ -20,6 +20,7 @@ from motet.live.jobs.array_file import array_spec
 from motet.live.jobs.job_state import JobState
 from motet.live.launcher.messages import AttemptRunning
 from motet.live.master.intake import Change, ChoosePolicy
+from motet.live.master.job_updates import UpdateJob
 from motet.live.master.requests import Workplace
 from motet.live.master.submissions.submission import SubmitArray
 from motet.live.queues.queue_changes import CreateQueue, LimitQueue
@@ -258,6 +259,10 @@ def test_a_preemption_for_the_guarantee_of_another_queue_says_so(
     (moment,) = (each for each in document["chapters"] if each["kind"] == "moment")
     assert moment["sentence"].startswith("preempted (queue vision is guaranteed 2 slots): lost ")
     assert moment["sentence"].endswith(f"slots went to job {taker} (2 slots)")
+    cluster.now_us += SECOND_US
+    cluster.ask(UpdateJob(job, "ann", queue="vision"))
+    chapters = job_explanation(cluster.master.state, job, cluster.now_us)["chapters"]
+    assert moment["sentence"] in [each["sentence"] for each in chapters]
 
 
 def test_a_wait_that_is_over_tells_whose_slots_were_the_last_to_become_free(tmp_path: Path) -> None:

@@ -109,8 +109,9 @@ def _with_guarantee(state: LiveState, job: LiveJob, event: StoryEvent) -> StoryE
     """The event; of a preemption for jobs of another queue, with what is guaranteed to that."""
     if event.event != "preempt":
         return event
-    present, own = state.queue_book.present, job.spec.queue
-    queues = dict.fromkeys(state.jobs[int(other.job)].spec.queue for other in event.others)
+    present, own = state.queue_book.present, job.queue_at(event.time_us)
+    others = [state.jobs[int(other.job)] for other in event.others]
+    queues = dict.fromkeys(other.queue_at(event.time_us) for other in others)
     guarantees = {name: present[name].limits.guarantee for name in queues if name in present}
     told = [
         f"queue {name} is guaranteed {counted(count, 'GPU')}"
