@@ -99,6 +99,22 @@ def test_the_log_of_a_running_process_is_limited(
     assert client.log_part(job, rank=0, attempt=0, offset=20_000_000)[0] == b"end\n"
 
 
+def test_the_log_of_a_process_that_ended_since_the_last_look_is_limited(
+    server: LiveServer, client: LiveClient, audit: AuditLog
+) -> None:
+    run = "head -c 20000000 /dev/zero | tr '\\0' x; echo end"
+    job = client.submit({"name": "job", "run": run, "workdir": "/"})["id"]
+    ended(client, job)
+    log = server.folder / "attempts" / job / "1" / "rank-0" / "log"
+    now_us = time.time_ns() // 1000
+    found = upkeep(server, audit, Retention(log_limit_bytes=4_000_000))
+    found.once(now_us + 9 * DAY_US)
+    assert log.stat().st_blocks * 512 > 4_000_000
+    upkeep(server, audit, Retention(log_limit_bytes=4_000_000)).once(now_us)
+    assert log.stat().st_blocks * 512 <= 4_000_000
+    assert client.log_part(job, rank=0, attempt=0, offset=20_000_000)[0] == b"end\n"
+
+
 def test_a_disk_that_is_almost_full_is_told_once(
     server: LiveServer,
     audit: AuditLog,

@@ -152,6 +152,12 @@ class ReadTables:
         )
         return [(job, began) for job, began in found]
 
+    def attempts_since(self, at_us: int) -> list[tuple[int, int]]:
+        """As `open_attempts`, and those that have ended since then."""
+        ended = f"coalesce(ended_us, {2**62}) >= ?"
+        found = self._read(f"SELECT DISTINCT job, began FROM attempts WHERE {ended}", [at_us])
+        return [(job, began) for job, began in found]
+
     def attempts_between(self, begin_us: int, end_us: int, most_jobs: int) -> list[AttemptRow]:
         """Attempts that held slots in a period, of the latest jobs that had any, by job."""
         chosen = f"coalesce(ended_us, {2**62}) >= ? AND requested_us <= ?"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from motet.domain.units import SECOND_US
 from motet.live.accounts.audit_log import AuditLog
 from motet.live.master.loop import MasterStopped
 from motet.live.master.requests import Workplace
@@ -20,6 +21,8 @@ from motet.live.upkeep.old_jobs import DAY_US, forget_files
 
 EVERY_S = 60.0
 LEAST_FREE_BYTES = 2_000_000_000
+_HEARD_LATE_US = 600 * SECOND_US
+"""How long after an end the server may hear of it: the default lease."""
 _LOG = logging.getLogger("motet.upkeep")
 
 
@@ -51,6 +54,7 @@ class Upkeep:
         self._end = threading.Event()
         self._watched = {workplace.folder, journal_folder or workplace.folder}
         self._low, self._has_holes = set[Path](), True
+        self._looked_us = 0
         self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
 
     def start(self) -> None:
@@ -68,7 +72,7 @@ class Upkeep:
         for folder in self._watched:
             self._watch_disk(folder)
         if self._retention.log_limit_bytes and self._has_holes:
-            self._limit_logs()
+            self._limit_logs(now_us)
         for other in self._others:
             other(now_us)
         if self._retention.keep_days is not None:
@@ -98,8 +102,10 @@ class Upkeep:
             _LOG.warning("disk_almost_full", extra=_extra(folder=str(folder), free_bytes=free))
             self._low.add(folder)
 
-    def _limit_logs(self) -> None:
-        for job, attempt in self._tables.open_attempts():
+    def _limit_logs(self, now_us: int) -> None:
+        """Of processes that run, or have ended since the last round."""
+        looked_us = self._looked_us or now_us - DAY_US
+        for job, attempt in self._tables.attempts_since(looked_us - _HEARD_LATE_US):
             folder = self._workplace.attempt_folder(job, attempt)
             for path in folder.glob("rank-*/log"):
                 try:
@@ -110,6 +116,7 @@ class Upkeep:
                     return
                 if freed:
                     _LOG.info("log_shortened", extra=_extra(job=job, attempt=attempt, freed=freed))
+        self._looked_us = now_us
 
 
 def _extra(**values: Any) -> dict[str, Any]:
