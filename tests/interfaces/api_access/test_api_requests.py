@@ -135,3 +135,12 @@ def test_an_answer_may_take_longer_than_a_connection() -> None:
     usual, hasty = patience(TIMEOUT_S), patience(1.0)
     assert (usual.read, usual.connect) == (120.0, 10.0)
     assert (hasty.read, hasty.connect) == (1.0, 1.0)
+
+
+def test_who_has_been_answered_without_tls_is_not_told_to_use_it() -> None:
+    with program(LOST, LOST) as (client, _), pytest.raises(AnswerLost, match="write https://"):
+        client.ask("GET", "/jobs/7")
+    with program(ANSWER, LOST, LOST) as (client, _):
+        client.ask("GET", "/jobs/7")
+        with pytest.raises(AnswerLost, match="start it with 'motet server'"):
+            client.ask("GET", "/jobs/7")

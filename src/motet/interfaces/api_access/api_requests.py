@@ -55,6 +55,7 @@ class ApiRequests:
     def __init__(self, address: ServerAddress, timeout_s: float = TIMEOUT_S) -> None:
         self.url, self._address, self._timeout_s = address.url, address, timeout_s
         self._http = _connection(address, timeout_s)
+        self._has_answered = False
 
     def reconnect(self) -> None:
         """Look for the server again: one that was started again may have another address."""
@@ -98,7 +99,8 @@ class ApiRequests:
             answer = self._answer(method, path, arguments)
         except httpx.HTTPError as error:
             kind = Unreachable if isinstance(error, _NOT_SENT) else AnswerLost
-            raise kind(f"{self.url} does not answer ({error}); {_remedy(error)}") from error
+            raise kind(f"{self.url} does not answer ({error}); {self._remedy(error)}") from error
+        self._has_answered = True
         if answer.is_success:
             return answer
         raise answered_error(answer)
@@ -116,20 +118,20 @@ class ApiRequests:
         except _NOT_SENT:
             raise broken from None
 
+    def _remedy(self, error: httpx.HTTPError) -> str:
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return "name the certificate of its authority, or its own one, with --ca-file"
+        if isinstance(error, httpx.ReadTimeout | httpx.WriteTimeout):
+            return "it is busy or stands still; ask again later"
+        may_need_tls = not self._has_answered and self.url.startswith("http://")
+        if isinstance(error, httpx.RemoteProtocolError) and may_need_tls:
+            return "write https:// if it has a certificate"
+        return "start it with 'motet server', or give --server URL"
+
 
 def answered_error(answer: httpx.Response) -> MotetError:
     """The error that an answer means."""
     return _ERRORS.get(answer.status_code, MotetError)(_detail(answer))
-
-
-def _remedy(error: httpx.HTTPError) -> str:
-    if "CERTIFICATE_VERIFY_FAILED" in str(error):
-        return "name the certificate of its authority, or its own one, with --ca-file"
-    if isinstance(error, httpx.ReadTimeout | httpx.WriteTimeout):
-        return "it is busy or stands still; ask again later"
-    if isinstance(error, httpx.RemoteProtocolError):
-        return "write https:// if it has a certificate"
-    return "start it with 'motet server', or give --server URL"
 
 
 def _connection(address: ServerAddress, timeout_s: float) -> httpx.Client:
