@@ -17,8 +17,10 @@ import pytest
 
 from motet.domain.errors import AuthenticationFailed, BadInput, MotetError, Unreachable
 from motet.interfaces import server_address
+from motet.interfaces.cli.doctor.checks import all_checks
 from motet.interfaces.server.state_folder import locked_state_folder
 from motet.interfaces.server_address import (
+    ListensElsewhere,
     ServerAddress,
     _listeners,
     _listeners_in_tables,
@@ -109,6 +111,21 @@ def test_a_port_without_a_server_is_not_asked(folder: Path) -> None:
         tell(folder, port_of(listener))
     with pytest.raises(Unreachable, match="does not answer; start it with 'motet server'"):
         ServerAddress.find(folder=folder)
+
+
+def test_a_server_that_listens_to_another_machine_alone_is_not_waited_for(folder: Path) -> None:
+    with listening(os.geteuid()) as listener:
+        url = f"http://127.0.0.1:{port_of(listener)}"
+    told = {"url": url, "pid": 1, "machine": "head.lab"}
+    (folder / "server.json").write_text(json.dumps(told))
+    with (
+        locked_state_folder(folder),
+        pytest.raises(ListensElsewhere, match=r"started on head\.lab, .* give the command there"),
+    ):
+        ServerAddress.find(folder=folder)
+    finding = all_checks(None, folder)[-1]
+    assert (finding.subject, finding.verdict) == ("server port", "wrong")
+    assert "give the command there" in finding.message
 
 
 @pytest.mark.parametrize("has_run_before", [False, True])

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
 from platformdirs import user_data_path
@@ -36,6 +36,19 @@ _ANSWER = struct.Struct("=4x 48x 12x I 4x")
 """`inet_diag_msg`: the user."""
 
 
+class ListensElsewhere(Unreachable):
+    """The server of a shared state folder listens to another machine alone."""
+
+
+class _LocalServer(NamedTuple):
+    """What a server has written for commands: its URL, its certificate if it has one, and its
+    machine; None: earlier versions do not tell it."""
+
+    url: str | None = None
+    certificate: Path | None = None
+    machine: str | None = None
+
+
 def default_server_folder() -> Path:
     """Where a server keeps its state, and where commands of the same user find it. Raises
     BadInput."""
@@ -50,7 +63,7 @@ def known_server(url: str | None, folder: Path | None) -> str | None:
     """
     if url:
         return url
-    own, _ = _local_server((folder or default_server_folder()) / ADDRESS_FILE)
+    own = _local_server((folder or default_server_folder()) / ADDRESS_FILE).url
     return own if folder is not None and own else value_of(SERVER) or own
 
 
@@ -72,10 +85,10 @@ class ServerAddress:
         Raises BadInput, Unreachable, AuthenticationFailed.
         """
         home = folder or default_server_folder()
-        own, certificate = _local_server(home / ADDRESS_FILE)
+        own, certificate, machine = _local_server(home / ADDRESS_FILE)
         chosen = known_server(url, folder)
         if chosen in (None, own):
-            _require_no_start(home, chosen)
+            _require_listener(home, chosen, machine)
         if chosen is None:
             raise Unreachable(
                 "no server is known; start one with 'motet server', or give --server URL"
@@ -137,11 +150,19 @@ def _require_encryption(url: str) -> None:
         )
 
 
-def _require_no_start(home: Path, url: str | None) -> None:
-    """Raises Unreachable where a server has this folder, but does not listen. `url`: where the
-    server before it, or itself, has listened."""
-    listens = url is not None and _listeners(_host_and_port(url)[1])
-    if not listens and _is_locked(home / LOCK_FILE):
+def _require_listener(home: Path, url: str | None, machine: str | None) -> None:
+    """Raises Unreachable where a server has this folder, but does not listen on this machine.
+    `url`, `machine`: where the server before it, or itself, has listened."""
+    host, port = ("", 0) if url is None else _host_and_port(url)
+    if port and _listeners(port):
+        return
+    if host in _LOOPBACK and machine not in (None, socket.gethostname()):
+        raise ListensElsewhere(
+            f"the server of {home} was started on {machine}, and listens to that machine alone: "
+            "give the command there, or let the server listen to others (motet server --host "
+            "ADDRESS --tls-cert FILE), and give --server URL"
+        )
+    if _is_locked(home / LOCK_FILE):
         raise Unreachable(
             f"the server of {home} does not answer yet: it starts, which takes up to a minute "
             "where its policy has to be compiled, or ends; try again"
@@ -235,15 +256,16 @@ def _is_locked(path: Path) -> bool:
     return any(place in line.split() for line in table.splitlines())
 
 
-def _local_server(path: Path) -> tuple[str | None, Path | None]:
-    """The URL of the server that wrote this file, and its certificate."""
+def _local_server(path: Path) -> _LocalServer:
+    """What the server told that wrote this file."""
     text = _text(path)
     if text is None:
-        return None, None
+        return _LocalServer()
     try:
         told = json.loads(text)
-        certificate = told.get("certificate")
-        return str(told["url"]), Path(certificate) if certificate else None
+        certificate, machine = told.get("certificate"), told.get("machine")
+        found = Path(certificate) if certificate else None
+        return _LocalServer(str(told["url"]), found, None if machine is None else str(machine))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadInput(f"{path}: damaged; start 'motet server' again, which writes it") from error
 

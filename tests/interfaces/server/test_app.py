@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -217,6 +218,7 @@ def test_the_address_file_names_the_server(server: LiveServer) -> None:
     found = json.loads((server.folder / "server.json").read_text())
     assert server.process is not None
     assert found["pid"] == server.process.pid
+    assert found["machine"] == socket.gethostname()
 
 
 def test_a_job_that_waits_is_explained(client: LiveClient) -> None:

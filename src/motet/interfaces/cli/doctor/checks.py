@@ -22,6 +22,7 @@ from motet.interfaces.configuration.settings import SERVER, value_of
 from motet.interfaces.ray_nodes.cluster_record import RayClusterRecord
 from motet.interfaces.server_address import (
     TOKEN_VARIABLE,
+    ListensElsewhere,
     ServerAddress,
     default_server_folder,
     known_server,
@@ -75,6 +76,8 @@ def _without_server(
     if url is None or isinstance(error, AuthenticationFailed):
         subject = "token" if isinstance(error, AuthenticationFailed) else "server"
         yield Finding(subject, "wrong", str(error))
+    elif isinstance(error, ListensElsewhere):
+        yield Finding("server port", "wrong", str(error))
     else:
         yield unreached_port(url, str(error))
 

@@ -86,7 +86,7 @@ def listener_for(host: str, port: int, folder: Path) -> socket.socket:
 def tell_clients(folder: Path, url: str, certificate: Path | None) -> None:
     """Commands of the same user find the server by this file. `certificate`: its own, if any."""
     temporary = folder / f".{ADDRESS_FILE}.{os.getpid()}"
-    told = {"url": url, "pid": os.getpid()}
+    told = {"url": url, "pid": os.getpid(), "machine": socket.gethostname()}
     if certificate is not None:
         told["certificate"] = str(certificate.absolute())
     temporary.write_text(json.dumps(told), encoding="utf-8")
