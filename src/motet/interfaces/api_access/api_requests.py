@@ -40,6 +40,10 @@ class AnswerLost(Unreachable):
     """The server may have got the request, and carried it out."""
 
 
+class CertificateRefused(Unreachable):
+    """What answers has a certificate that is not trusted, or not of this name."""
+
+
 def patience(read_s: float) -> httpx.Timeout:
     """For every part of an answer so many seconds."""
     return httpx.Timeout(read_s, connect=min(read_s, _CONNECT_S))
@@ -98,8 +102,8 @@ class ApiRequests:
         try:
             answer = self._answer(method, path, arguments)
         except httpx.HTTPError as error:
-            kind = Unreachable if isinstance(error, _NOT_SENT) else AnswerLost
-            raise kind(f"{self.url} does not answer ({error}); {self._remedy(error)}") from error
+            told = f"{self.url} does not answer ({error}); {self._remedy(error)}"
+            raise _kind(error)(told) from error
         self._has_answered = True
         if answer.is_success:
             return answer
@@ -119,7 +123,7 @@ class ApiRequests:
             raise broken from None
 
     def _remedy(self, error: httpx.HTTPError) -> str:
-        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        if _kind(error) is CertificateRefused:
             return "name the certificate of its authority, or its own one, with --ca-file"
         if isinstance(error, httpx.ReadTimeout | httpx.WriteTimeout):
             return "it is busy or stands still; ask again later"
@@ -127,6 +131,12 @@ class ApiRequests:
         if isinstance(error, httpx.RemoteProtocolError) and may_need_tls:
             return "write https:// if it has a certificate"
         return "start it with 'motet server', or give --server URL"
+
+
+def _kind(error: httpx.HTTPError) -> type[Unreachable]:
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return CertificateRefused
+    return Unreachable if isinstance(error, _NOT_SENT) else AnswerLost
 
 
 def answered_error(answer: httpx.Response) -> MotetError:

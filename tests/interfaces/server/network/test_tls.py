@@ -16,6 +16,7 @@ from certificates import Authority
 from live_server import LiveServer, running_server
 from live_trainings import ended
 from motet.domain.errors import BadInput, Unreachable
+from motet.interfaces.cli.doctor.checks import server_checks
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
 from waiting import wait_until
@@ -71,6 +72,15 @@ def test_a_client_trusts_the_given_authority_alone(
             else:
                 with pytest.raises(Unreachable, match=r"certificate verify failed.*--ca-file"):
                     client.machines()
+
+
+def test_the_doctor_takes_an_untrusted_certificate_for_no_other_program(server: LiveServer) -> None:
+    address = ServerAddress.find(folder=server.folder)
+    with LiveClient(ServerAddress(address.url, address.token)) as client:
+        (found,) = server_checks(client)
+    assert (found.subject, found.verdict) == ("server", "wrong")
+    assert "--ca-file" in found.message
+    assert "another program" not in found.message
 
 
 def test_a_certificate_of_another_name_is_refused(authority: Authority, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from motet import __version__
 from motet.domain.errors import AuthenticationFailed, MotetError, NotFound
 from motet.insight.policy_failure import policy_failure_words
+from motet.interfaces.api_access.api_requests import CertificateRefused
 from motet.interfaces.cli.doctor.finding import Finding
 from motet.interfaces.cli.doctor.machine_checks import examined_findings, machine_findings
 from motet.interfaces.cli.doctor.own_checks import installation, state_folder
@@ -90,6 +91,9 @@ def server_checks(client: LiveClient, head: str | None = None) -> Iterator[Findi
     began_s = time.monotonic()
     try:
         health, server_date = client.health()
+    except CertificateRefused as error:
+        yield Finding("server", "wrong", str(error))
+        return
     except MotetError as error:
         yield unreached_port(client.url, str(error))
         return
