@@ -30,14 +30,18 @@ class Shepherded:
         self.process: ForkedShepherd | None = None
 
     def begin(
-        self, *argv: str, lease_s: float = 60.0, env: Mapping[str, str] | None = None
+        self,
+        *argv: str,
+        lease_s: float = 60.0,
+        env: Mapping[str, str] | None = None,
+        cwd: str = "/",
     ) -> None:
         task = {
             "attempt": "1.1",
             "rank": 0,
             "epoch": 1,
             "argv": argv,
-            "cwd": "/",
+            "cwd": cwd,
             "env": {"PATH": os.environ["PATH"], **(env or {})},
             "lease_s": lease_s,
             "as_of_s": time.monotonic(),
@@ -126,6 +130,12 @@ def test_a_command_that_does_not_exist_is_an_end_with_a_line_in_the_log(rank: Sh
     rank.run("/no/such/program")
     assert rank.exit() == (127, None, "exited")
     assert rank.log == "motet: /no/such/program: No such file or directory\n"
+
+
+def test_a_folder_that_does_not_exist_is_not_taken_for_the_command(rank: Shepherded) -> None:
+    rank.run("true", cwd="/no/such/folder")
+    assert rank.exit() == (1, None, "exited")
+    assert rank.log == "motet: workdir /no/such/folder: No such file or directory\n"
 
 
 @pytest.mark.parametrize("word", ["a\0b", "a\ud800b"])

@@ -105,10 +105,9 @@ class Shepherd:
                 preexec_fn=functools.partial(_prepare_child, group and group["procs"]),
             )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
-            reason = getattr(error, "strerror", None) or error
-            line = f"motet: {task['argv'][0]}: {reason}\n"
+            line, code = _not_started(error, task["argv"][0], task["cwd"])
             os.write(log, line.encode(errors="backslashreplace"))
-            self._record(127 if isinstance(error, FileNotFoundError) else 126, None)
+            self._record(code, None)
             return False
         finally:
             os.close(log)
@@ -240,6 +239,16 @@ class Shepherd:
 
     def _path(self, name: str) -> str:
         return os.path.join(self.folder, name)
+
+
+def _not_started(error: Exception, command: str, folder: str) -> tuple[str, int]:
+    """The line for the log and the exit status of a command that cannot be executed: 1 where its
+    folder cannot be entered, otherwise that of a shell."""
+    reason = getattr(error, "strerror", None) or error
+    if getattr(error, "filename", None) == folder:
+        return f"motet: workdir {folder}: {reason}\n", 1
+    missing = isinstance(error, FileNotFoundError)
+    return f"motet: {command}: {reason}\n", 127 if missing else 126
 
 
 def _prepare_child(memory_group: str | None) -> None:

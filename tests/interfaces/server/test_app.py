@@ -116,7 +116,7 @@ def test_the_environment_of_a_job_has_no_secrets(client: LiveClient) -> None:
         ("GET", "/jobs/../../etc/passwd", None, 404, ""),
         ("GET", "/jobs/x", None, 422, "number: 'x'; give a whole number"),
         ("GET", "/jobs/1/logs?rank=7", None, 422, "has processes 0 to 1"),
-        ("GET", "/jobs/1/logs?attempt=7", None, 404, "has had"),
+        ("GET", "/jobs/1/logs?attempt=7", None, 404, "has had 1 attempt"),
         ("GET", "/jobs/1/logs?rank=-1", None, 422, "rank"),
         ("GET", "/jobs/1/logs?rank=../../token", None, 422, "rank"),
         ("POST", "/jobs/999999/cancel", None, 404, "there is no job"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadInput, NotFound
 from motet.interfaces.server.logs import log_place
 from motet.live.jobs.job import LiveJob
 from motet.live.launcher.messages import AttemptProposed, SizeWish
@@ -61,3 +61,9 @@ def test_a_job_of_one_process_names_it(cluster: ScriptedCluster) -> None:
     job = cluster.submit()
     with pytest.raises(BadInput, match="attempt 1 of job 1 has one process, 0"):
         log_place(cluster.master.state, job, 0, 1)
+
+
+def test_an_attempt_that_a_job_has_not_had_is_refused(cluster: ScriptedCluster) -> None:
+    job = cluster.submit()
+    with pytest.raises(NotFound, match=r"has had 1 attempt$"):
+        log_place(cluster.master.state, job, 2, 0)

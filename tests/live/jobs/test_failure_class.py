@@ -39,6 +39,7 @@ KIND = FailureClass
         (1, None, "curl: (7) Failed: Connection timed out", KIND.NETWORK),
         (127, None, "sh: 1: trian: not found", KIND.MISSING_COMMAND),
         (127, None, "motet: trian: No such file or directory", KIND.MISSING_COMMAND),
+        (1, None, "motet: workdir /nowhere: No such file or directory", KIND.MISSING_FILE),
         (None, 9, "epoch 3", KIND.KILLED),
         (137, None, "", KIND.KILLED),
         (3, None, "", KIND.OTHER),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from motet.domain.errors import BadInput, NotFound
+from motet.insight.wording import counted
 from motet.live.jobs.job import LiveJob
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
@@ -50,7 +51,7 @@ def log_place(state: LiveState, number: int, attempt: int, rank: int) -> LogPlac
     """
     job = logged_job(state, number)
     if attempt > len(job.attempts):
-        raise NotFound(f"job {job.number} has had {len(job.attempts)} attempts")
+        raise NotFound(f"job {job.number} has had {counted(len(job.attempts), 'attempt')}")
     chosen = attempt or len(job.attempts)
     ranks = job.ranks_of(job.attempts[chosen - 1]) if chosen else job.spec.processes
     others_follow = not (attempt or job.state.is_final)

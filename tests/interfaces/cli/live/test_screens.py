@@ -121,3 +121,13 @@ def test_a_job_of_another_user_is_described_without_what_it_runs(cluster: Script
     facts = [line.split()[0] for line in described.splitlines() if line.strip()]
     assert {"job", "state", "user", "processes"} <= {*facts}
     assert not {"command", "of", "runs", "snapshot"} & {*facts}
+
+
+@pytest.mark.parametrize(("cpus", "told"), [(1, "1 CPU"), (2, "2 CPUs")])
+def test_cpus_of_each_process_are_counted(cluster: ScriptedCluster, cpus: int, told: str) -> None:
+    job = cluster.submit(cpus=cpus)
+    described = shown(
+        job_screen(job_page(cluster.master.state, job, Workplace(cluster.folder, {})))
+    )
+    (fact,) = (line for line in described.splitlines() if line.startswith("of each"))
+    assert fact.removeprefix("of each").strip() == told

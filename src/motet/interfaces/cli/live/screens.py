@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from motet.domain.units import duration_words, microseconds
-from motet.insight.wording import sizes_had
+from motet.insight.wording import counted, sizes_had
 from motet.interfaces.cli.screens.local_clock import date_and_time_of
 from motet.interfaces.cli.shell.streams.visible import visible_text
 
@@ -155,7 +155,7 @@ def _snapshot(spec: Mapping[str, Any]) -> Text:
 
 def _beside_slots(spec: Mapping[str, Any]) -> str:
     """`4 CPUs, 8.0 GB`; empty: the job states neither, or it is not to be seen."""
-    cpus = f"{spec['cpus']} CPUs" if spec.get("cpus") else ""
+    cpus = counted(spec["cpus"], "CPU") if spec.get("cpus") else ""
     memory = f"{spec['memory'] / 1e9:,.3g} GB of memory" if spec.get("memory") else ""
     return ", ".join(filter(None, (cpus, memory)))
 
