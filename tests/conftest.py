@@ -91,8 +91,7 @@ def pytest_collection_finish() -> None:
         from shared_kernels import compile_kernels_once
 
         compile_kernels_once()
-    gc.collect()
-    gc.freeze()
+    gc.freeze()  # What became garbage meanwhile stays: to find it takes a second of the processor.
 
 
 @pytest.fixture(scope="session")
