@@ -1,12 +1,14 @@
-"""Processes of a test run rewrite each test module once: every one of them begins with a part.
+"""Processes of a test run compile each module once: every one of them begins with a part.
 
-pytest rewrites the assertions of a module when it is first imported and keeps the result beside the
-bytecode. All processes collect all modules in the same order, so from a fresh clone each of them
-would rewrite the module that the others are rewriting. pytest has no setting for it.
+pytest rewrites the assertions of a test module when it is first imported and keeps the result
+beside the bytecode. All processes collect all modules in the same order, so from a fresh clone each
+of them would rewrite the module that the others are rewriting, and compile the same sources. pytest
+has no setting for it.
 """
 
 from __future__ import annotations
 
+import compileall
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,16 +17,22 @@ import pytest
 from _pytest.assertion import rewrite
 from _pytest.assertion.rewrite import assertstate_key
 
+_SOURCES = (Path(__file__).parents[2] / "src", Path(__file__).parent)
+
 
 def rewrite_a_part(config: pytest.Config) -> None:
-    """Rewrite the test modules of one process out of all; nothing without pytest-xdist.
+    """Compile the sources, and rewrite the test modules, of one process out of all; nothing without
+    pytest-xdist.
 
-    A process that comes to a module before its owner rewrites it itself.
+    A process that comes to a module before its owner compiles it itself.
     """
     worker: dict[str, str | int] | None = getattr(config, "workerinput", None)
     if worker is None or sys.dont_write_bytecode or config.getoption("assertmode") == "plain":
         return
     first, step = int(str(worker["workerid"]).removeprefix("gw")), int(worker["workercount"])
+    sources = sorted(source for folder in _SOURCES for source in folder.rglob("*.py"))
+    for source in sources[first::step]:
+        compileall.compile_file(source, quiet=2)  # Unless its bytecode is there.
     for module in sorted(_modules(config.args))[first::step]:
         _rewrite(module, config)
 
