@@ -234,7 +234,7 @@ def test_wide_data_with_many_rows_and_a_small_penalty_choose_fista() -> None:
     assert chosen[0.1] > chosen[0.001] == (4,)
 
 
-@pytest.mark.parametrize("l1", [1.0, 0.1])
+@pytest.mark.parametrize("l1", others_in_soak([1.0, 0.1], [1.0]))
 @pytest.mark.parametrize(
     ("rows", "columns"), others_in_soak([(60, 3000), (100, 5000)], [(60, 3000)])
 )

@@ -18,6 +18,7 @@ from motet.testbed.hosts import Blueprint, Limits, equal_machines
 from motet.testbed.state import locked, read_state
 from motet.testbed.status import status_of
 from motet.testbed.testbed import Testbed as Bed
+from soak_cases import others_in_soak
 from testbed_hosts import (
     MOTET,
     bare_testbed,
@@ -257,7 +258,9 @@ def test_down_needs_no_state_file() -> None:
         assert left_behind(bed) == []
 
 
-@pytest.mark.parametrize("moment", ["state.json", "token", "ray.m0", "ray.m5"])
+@pytest.mark.parametrize(
+    "moment", others_in_soak(["state.json", "token", "ray.m0", "ray.m5"], ["state.json", "ray.m5"])
+)
 def test_down_removes_what_a_killed_up_created(moment: str) -> None:
     bed = bare_testbed()
     up = start_up(bed.layout.name)

@@ -101,10 +101,7 @@ def test_large_fleets_are_within_half_a_percent_of_the_optimum_with_coarse_block
 
 @pytest.mark.parametrize(
     ("is_batch_global", "roles"),
-    others_in_soak(
-        itertools.product([True, False], RoleMode),
-        [(True, RoleMode.SEPARATE), (False, RoleMode.BOTH)],
-    ),
+    others_in_soak(itertools.product([True, False], RoleMode), [(True, RoleMode.SEPARATE)]),
 )
 def test_more_ways_than_are_all_tried_have_the_optimum_of_two_types(
     is_batch_global: bool, roles: RoleMode

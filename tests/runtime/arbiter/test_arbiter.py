@@ -165,7 +165,7 @@ def test_computing_and_communicating_exclude_each_other_not(address: Path) -> No
     ("kind", "place"),
     others_in_soak(
         [(SubtaskKind.COMP, 0), (SubtaskKind.PUSH, 0), (SubtaskKind.PUSH, 1)],
-        [(SubtaskKind.COMP, 0), (SubtaskKind.PUSH, 0)],
+        [(SubtaskKind.PUSH, 0)],
     ),
 )
 def test_the_token_of_a_killed_process_is_free(
@@ -184,7 +184,7 @@ def test_the_token_of_a_killed_process_is_free(
         each.communicate()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", others_in_soak(KINDS, [SubtaskKind.COMP]))
 def test_a_stopped_process_delays_others_by_the_limit_of_a_subtask(
     address: Path, kind: SubtaskKind
 ) -> None:

@@ -18,6 +18,7 @@ from motet.runtime.core.consistency import Async, Bsp, Consistency
 from motet.runtime.core.options import SpillOptions, TrainOptions
 from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport, TrainResult
+from soak_cases import others_in_soak
 from toy_app import CountingInstances
 
 EPOCHS, INSTANCES = 20, 203
@@ -42,7 +43,7 @@ def trained(made: Callable[[], tuple[Application, object]], mode: Consistency) -
     return Job(app, app.prepare(dataset, 0), options(mode), InProcessCluster(3)).run()
 
 
-@pytest.mark.parametrize("made", [mlr, nmf])
+@pytest.mark.parametrize("made", others_in_soak([mlr, nmf], [nmf]))
 def test_a_delay_of_one_mini_batch_reaches_the_loss_of_bsp(
     made: Callable[[], tuple[Application, object]],
 ) -> None:

@@ -170,7 +170,9 @@ def test_under_looser_consistency_every_instance_is_still_computed_once(
     assert [report.error for report in result.reconfigurations if report.error] == []
 
 
-@pytest.mark.parametrize("consistency", [Async(), Ssp(2)], ids=["async", "ssp"])
+@pytest.mark.parametrize(
+    "consistency", others_in_soak([Async(), Ssp(2)], [Async()]), ids=["async", "ssp"]
+)
 def test_reconfigurations_lose_and_repeat_no_update_under_looser_consistency(
     consistency: Consistency,
 ) -> None:

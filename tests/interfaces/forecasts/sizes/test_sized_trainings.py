@@ -119,10 +119,7 @@ def test_the_replay_under_the_policy_in_force_has_the_mean_that_was_measured(
             (SHARING, THREE_MACHINES, "harmony", "fair"),
             (SHARING, THREE_MACHINES, "fifo", "harmony"),
         ],
-        [
-            (PROPOSING, TWO_MACHINES, "fifo", "best-effort"),
-            (SHARING, THREE_MACHINES, "harmony", "fifo"),
-        ],
+        [(SHARING, THREE_MACHINES, "harmony", "fifo")],
     ),
 )
 def test_another_policy_would_have_had_the_mean_that_it_has_on_the_live_cluster(
