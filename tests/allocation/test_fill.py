@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from motet.allocation.fill import fill, fill_running_first
+from motet.allocation.fill import fill, fill_running_first, filled_in_order
+from motet.domain.arrays import read_only
 from motet.domain.wait import Wait
 
 demands = st.lists(st.integers(1, 6), max_size=12)
@@ -67,3 +68,11 @@ def test_rows_with_gpus_are_filled_before_the_others(
     for name in ("code", "free_gpus", "position"):
         of_found, of_expected = (getattr(each.reasons, name) for each in (found, expected))
         assert of_found.tolist() == of_expected.tolist()
+
+
+def test_requests_that_can_be_written_need_no_further_compilation() -> None:
+    rows, requests = np.arange(3), np.ones(3, dtype=np.int64)
+    fill(rows, read_only(requests), 2, may_overtake=True)
+    compiled = set(filled_in_order.signatures)
+    fill(rows, requests, 2, may_overtake=True)
+    assert set(filled_in_order.signatures) == compiled

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elastic_workloads import Row, rows_on
-from motet.allocation.max_min_share import RoleAllocation, share_evenly
+from motet.allocation.max_min_share import RoleAllocation, first_round, share_evenly
+from motet.domain.arrays import read_only
 from motet.domain.snapshot import JobTable
 from motet.engine.state.table import JOB_COLUMNS
 
@@ -80,3 +81,12 @@ def test_servers_keep_up_with_workers() -> None:
 def test_a_gang_that_does_not_fit_is_overtaken() -> None:
     rows = [Row(0, 9, 8, 8), Row(0, 0, 10, 10), Row(0, 0, 2, 2)]
     assert dealt(rows).gpus.tolist() == [8, 0, 2]
+
+
+def test_jobs_whose_columns_can_be_written_need_no_further_compilation() -> None:
+    jobs = table_of([Row(0, 1, 1, 2)])
+    seen = JobTable(**{name: read_only(getattr(jobs, name)) for name in JOB_COLUMNS})
+    share_evenly(read_only(np.arange(1)), seen, GPUS)
+    compiled = set(first_round.signatures)
+    share_evenly(np.arange(1), jobs, GPUS)
+    assert set(first_round.signatures) == compiled

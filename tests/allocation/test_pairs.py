@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.allocation.pairs import later_of_pairs, pack_waiting, part_slow_pairs, partner_rows
+from motet.domain.arrays import read_only
 from motet.domain.snapshot import UNKNOWN
 
 NONE = UNKNOWN
@@ -20,14 +21,14 @@ def test_a_partner_is_found_by_its_number() -> None:
 def test_a_pair_that_is_no_faster_than_one_job_alone_is_parted() -> None:
     other, unpackable = np.array([1, 0, 3, 2, NONE]), np.zeros(5, np.int64)
     rate, alone = np.array([5, 5, 6, 5, 1]), np.full(5, 10)
-    part_slow_pairs(other, rate, alone, unpackable)
+    part_slow_pairs(other, read_only(rate), read_only(alone), unpackable)
     assert other.tolist() == [NONE, NONE, 3, 2, NONE]
     assert unpackable.tolist() == [1, 1, 0, 0, 0]
 
 
 def test_the_later_job_of_a_pair_then_the_one_of_higher_number() -> None:
     other, start = np.array([1, 0, 3, 2, NONE]), np.array([9, 2, 4, 4, 99])
-    later = later_of_pairs(other, start, np.array([0, 1, 3, 2, 4]))
+    later = later_of_pairs(other, read_only(start), read_only(np.array([0, 1, 3, 2, 4])))
     assert later.tolist() == [True, False, True, False, False]
 
 
@@ -48,9 +49,8 @@ def test_waiting_jobs_join_the_first_job_of_their_size_that_is_alone(
 
     found = np.array(group), np.array(gpus), np.ones(size, np.int64), np.zeros(size, np.int64)
     columns = found[1], found[2], found[3], found[0]
-    pack_waiting(
-        np.array(order), np.array(unpackable), np.array(wanted), np.array(number), *columns
-    )
+    of_jobs = map(read_only, map(np.array, (wanted, number)))
+    pack_waiting(np.array(order), np.array(unpackable), *of_jobs, *columns)
 
     hosts = sorted(
         (row for row in range(size) if gpus[row] and group[row] == NONE and not unpackable[row]),

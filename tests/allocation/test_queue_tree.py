@@ -18,6 +18,7 @@ from motet.allocation.queue_tree import (
     next_queue,
     update_above,
 )
+from motet.domain.arrays import read_only
 
 CAPACITY = np.array([10.0, 20.0, np.inf, 0.0])
 TREE = QueueTree.of([NO_JOB, ROOT, ROOT, 2, 2], [1.0, 1.0, 2.0, 1.0, 1.0])
@@ -26,7 +27,8 @@ TREE = QueueTree.of([NO_JOB, ROOT, ROOT, 2, 2], [1.0, 1.0, 2.0, 1.0, 1.0])
 
 def keys(*rows: tuple[float, int, int, int]) -> JobKeys:
     share, *others = zip(*rows, strict=True)
-    return JobKeys(np.array(share), *(np.array(column) for column in others))
+    used, *known = map(np.array, others)
+    return JobKeys(np.array(share), used, *map(read_only, known))  # As in allocations.
 
 
 def states(used: dict[int, tuple[float, float]], heads: dict[int, int]) -> QueueStates:

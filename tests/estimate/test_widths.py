@@ -8,8 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from motet.domain.arrays import read_only
 from motet.estimate.speed_function import SpeedMode, speed
-from motet.estimate.widths import RequestedSizes, Widths, widths_of
+from motet.estimate.widths import RequestedSizes, Widths, _widths, widths_of
 
 LINEAR = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
@@ -79,3 +80,12 @@ def test_the_speed_of_an_unmeasured_job_is_proportional_to_workers() -> None:
     assert found.workers.tolist() == [1, 2, 3, 4, 5, 6]
     assert found.servers.tolist() == [1, 1, 2, 2, 3, 3]
     np.testing.assert_allclose(found.speed, 6 * found.workers / 4)
+
+
+def test_requests_that_can_be_written_need_no_further_compilation() -> None:
+    request = RequestedSizes(*np.ones((9, 1), dtype=np.int64))
+    mode, parameters = np.array([SpeedMode.SYNC]), np.array([LINEAR])
+    widths_of(RequestedSizes(*map(read_only, request)), mode, parameters, 4)
+    compiled = set(_widths.signatures)
+    widths_of(request, read_only(mode), read_only(parameters), 4)
+    assert set(_widths.signatures) == compiled

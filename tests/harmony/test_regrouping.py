@@ -23,7 +23,7 @@ from motet.harmony.search import best_grouping, quick_grouping
 
 def problem_of(*times: tuple[float, float], machines: int) -> GroupingProblem:
     """Jobs by (COMP, COMM) seconds on two machines."""
-    comp_s, comm_s = np.array(times, dtype=float).T
+    comp_s, comm_s = np.array(times, dtype=float).T.copy()
     none = np.zeros(len(times))
     return GroupingProblem(JobCosts(2 * comp_s, none, comm_s, none, none, none), machines)
 

@@ -14,13 +14,10 @@ from motet.harmony.similarity import SIMILAR, best_match, distance, matching_set
 
 def problem_of(*times: tuple[float, float], memory: list[float] | None = None) -> GroupingProblem:
     """Jobs by (COMP, COMM) seconds on one machine; a machine has 10 bytes."""
-    comp_s, comm_s = np.array(times, dtype=float).T
+    comp_s, comm_s = np.array(times, dtype=float).T.copy()
     none = np.zeros(len(times))
-    return GroupingProblem(
-        JobCosts(comp_s, none, comm_s, none if memory is None else np.array(memory), none, none),
-        1,
-        10.0,
-    )
+    needed = none if memory is None else np.array(memory, float)
+    return GroupingProblem(JobCosts(comp_s, none, comm_s, needed, none, none), 1, 10.0)
 
 
 def test_the_distance_is_the_larger_of_both_differences() -> None:

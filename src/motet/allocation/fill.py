@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from motet.domain.arrays import Ints
+from motet.domain.arrays import Ints, read_only
 from motet.domain.decision import Reasons
 from motet.domain.wait import Wait
 
@@ -28,7 +28,9 @@ def fill(order: Ints, demands: Ints, free_gpus: int, *, may_overtake: bool) -> F
     `order`: rows, first served first, each once. `demands`: GPUs by row. `may_overtake`: whether a
     job that fits runs although an earlier job does not fit.
     """
-    gpus, code, free, position, left = filled_in_order(order, demands, free_gpus, may_overtake)
+    gpus, code, free, position, left = filled_in_order(
+        order, read_only(demands), free_gpus, may_overtake
+    )
     return Filled(gpus, Reasons(code, free, position), left)
 
 
@@ -37,7 +39,7 @@ def fill_running_first(
 ) -> Filled:
     """As `fill`, with the rows that have GPUs before the others, in the same order each."""
     gpus, code, free, position, left = _filled_running_first(
-        order, held_gpus, demands, free_gpus, may_overtake
+        read_only(order), read_only(held_gpus), read_only(demands), free_gpus, may_overtake
     )
     return Filled(gpus, Reasons(code, free, position), left)
 

@@ -13,7 +13,7 @@ from numba import njit
 
 from motet.allocation.marginal_utility import Worth, speed_of, utility_at
 from motet.allocation.max_min_share import Demand, RoleAllocation, first_round
-from motet.domain.arrays import Ints
+from motet.domain.arrays import Ints, read_only
 from motet.domain.decision import Reasons
 
 
@@ -27,8 +27,10 @@ def allot(
     exchange with the second one, can get several units at once that do. Ties: the job with the
     fewest GPUs, then the lower `number`. Units of 0 GPUs precede all others.
     """
-    gpus, workers, servers, code, free, position, left = first_round(order, demand, free_gpus)
-    left = _hand_out(gpus, workers, servers, demand, number, utility, left)
+    demand = Demand(*map(read_only, demand))
+    first = first_round(read_only(order), demand, free_gpus)
+    gpus, workers, servers, code, free, position, left = first
+    left = _hand_out(gpus, workers, servers, demand, read_only(number), utility, left)
     return RoleAllocation(gpus, workers, servers, Reasons(code, free, position), left)
 
 

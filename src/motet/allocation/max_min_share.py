@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from motet.allocation.compiled import uncounted
-from motet.domain.arrays import Ints
+from motet.domain.arrays import Ints, read_only
 from motet.domain.decision import Reasons
 from motet.domain.snapshot import JobTable
 from motet.domain.wait import Wait
@@ -36,9 +36,10 @@ def share_evenly(order: Ints, jobs: JobTable, free_gpus: int) -> RoleAllocation:
     are; then the lower number.
     """
     demand = demand_of(jobs)
-    first = first_round(order, demand, free_gpus)
+    first = first_round(read_only(order), demand, free_gpus)
     gpus, workers, servers, code, free, position, left = first
-    left = _fill_up(gpus, workers, servers, demand, jobs.held_gpus, jobs.number, left)
+    known = read_only(jobs.held_gpus), read_only(jobs.number)
+    left = _fill_up(gpus, workers, servers, demand, *known, left)
     return RoleAllocation(gpus, workers, servers, Reasons(code, free, position), left)
 
 
@@ -57,7 +58,7 @@ class Demand(NamedTuple):
 
 def demand_of(jobs: JobTable) -> Demand:
     """The demand of these jobs."""
-    return Demand(*(getattr(jobs, name) for name in Demand._fields))
+    return Demand(*(read_only(getattr(jobs, name)) for name in Demand._fields))
 
 
 @njit(cache=True)

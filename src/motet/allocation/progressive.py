@@ -27,7 +27,7 @@ from motet.allocation.queue_tree import (
     next_queue,
     update_above,
 )
-from motet.domain.arrays import Bools, Floats, Ints
+from motet.domain.arrays import Bools, Floats, Ints, read_only
 from motet.domain.snapshot import UNKNOWN
 
 _GPUS = 0
@@ -124,7 +124,8 @@ def fill_progressively(
     filling = Filling(units, workers, servers, position, short, free_gpus, run.states.share)
     if by_age is None:
         by_age = np.lexsort((claims.number, claims.submit_us))
-    _fill(run, filling, by_age, np.zeros(jobs, np.bool_) if has_unit is None else has_unit)
+    has_unit = np.zeros(jobs, np.bool_) if has_unit is None else has_unit
+    _fill(run, filling, read_only(by_age), has_unit)
     return filling
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,17 @@ RowIndices: TypeAlias = NDArray[np.uint32]
 Bytes: TypeAlias = NDArray[np.uint8]
 
 
-def read_only(column: Ints) -> Ints:
-    """A read-only view of an array."""
+_Element = TypeVar("_Element", bound=np.generic)
+
+
+def read_only(column: NDArray[_Element]) -> NDArray[_Element]:
+    """A read-only view of an array; one that is read-only itself.
+
+    Numba compiles a kernel once for writable and once for read-only arrays: where a kernel that
+    writes to none of them gets both, a view spares a compilation.
+    """
+    if not column.flags.writeable:
+        return column
     view = column.view()
     view.flags.writeable = False
     return view

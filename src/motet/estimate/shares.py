@@ -47,7 +47,8 @@ class GroupPieces(NamedTuple):
 
 def pieces_of(first: Ints, gpus: ArrayLike, speed: Floats) -> Pieces:
     """Pieces of jobs; job i runs on `gpus[first[i] : first[i + 1]]`, ascending, at these speeds."""
-    return Pieces(*_pieces(first, np.asarray(gpus, dtype=np.float64), speed))
+    lengths = np.ascontiguousarray(gpus, dtype=np.float64)
+    return Pieces(*_pieces(first, lengths, np.ascontiguousarray(speed)))
 
 
 def speeds_together(pieces: GroupPieces, share_gpus: ArrayLike) -> Floats:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from motet.domain.arrays import Floats, Ints
+from motet.domain.arrays import Floats, Ints, read_only
 from motet.estimate.exchange import WITHIN_A_MACHINE
 from motet.estimate.speed_function import speed
 
@@ -86,7 +86,9 @@ def widths_of(
     shortens the exchange (`motet.estimate.exchange`); 0: speeds as the functions give them. The
     unit remains the speed on the full request with one member per machine.
     """
-    return Widths(*_widths(request, mode, parameters, most_gpus, together_gpus))
+    seen = RequestedSizes(*map(read_only, request))
+    functions = read_only(mode), read_only(parameters)
+    return Widths(*_widths(seen, *functions, most_gpus, together_gpus))
 
 
 @njit(cache=True)

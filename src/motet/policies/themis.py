@@ -158,7 +158,7 @@ class _DecisionRound:
         bids = bids_of(agents, work, line, slowdowns, self._waiting_rhos(agents, share_gpus))
         awards = hold_auction(line, bids).awards
         columns = ([award.bidder, award.start, award.gpus] for award in awards)
-        won = Stretches(*np.array([*columns], dtype=np.int64).reshape(-1, 3).T)
+        won = Stretches(*np.array([*columns], dtype=np.int64).reshape(-1, 3).T.copy())
         for award, taken in zip(awards, pieces(work, line, slowdowns, won), strict=True):
             self._grant(award, rows[award.bidder], taken, line)
         self._floor.settle()

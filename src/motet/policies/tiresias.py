@@ -31,7 +31,7 @@ from motet.allocation.order import (
     ranks_running_first,
     running_first_within,
 )
-from motet.domain.arrays import Floats, Ints
+from motet.domain.arrays import Floats, Ints, read_only
 from motet.domain.decision import Decision, Reasons
 from motet.domain.errors import BadInput
 from motet.domain.policy import Policy
@@ -89,7 +89,8 @@ class TiresiasLas(Policy):
         level, rank = changed["level"], changed["rank"]
         order = self._order(snapshot, level, rank)
         before_us = changed.get("executed_before_us", snapshot.memory["executed_before_us"])
-        job, service = (jobs.number, jobs.gpus), (jobs.executed_us, before_us, self._limits)
+        job = jobs.number, jobs.gpus
+        service = jobs.executed_us, read_only(before_us), self._limits
         gpus, code, free, position, rank, left_us = _served(
             order, *job, snapshot.gpu_count, level, rank, *service, self._ranks_by_start
         )
@@ -108,8 +109,11 @@ class TiresiasLas(Policy):
         Both go to the tail of their new queue. Returns the columns that may have changed.
         """
         jobs, seen = snapshot.jobs, snapshot.memory
-        service = jobs.held_gpus, jobs.executed_us, seen["executed_before_us"], jobs.gpus
-        level, rank = _demoted(seen["level"], seen["rank"], jobs.number, *service, self._limits)
+        level, rank, before_us = (
+            read_only(seen[name]) for name in ("level", "rank", "executed_before_us")
+        )
+        service = jobs.held_gpus, jobs.executed_us, before_us, jobs.gpus
+        level, rank = _demoted(level, rank, jobs.number, *service, self._limits)
         memory: dict[str, Ints] = {"level": level, "rank": rank}
         if not isinf(self.promote_knob):
             memory = {name: values.copy() for name, values in seen.items()} | memory

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from decisions import decision
 from example_count import examples
+from motet.domain.arrays import read_only
 from motet.domain.cluster import ClusterSpec
 from motet.domain.log_entry import OtherJobs
 from motet.domain.snapshot import UNKNOWN
@@ -87,7 +88,7 @@ def test_new_waits_and_their_blockers_are_those_of_the_order(
     codes, positions = np.full(200, UNKNOWN), np.full(200, UNKNOWN)
     codes[numbers] = [job.then for job in of]
     positions[numbers] = [job.before for job in of]
-    waits = seen.jobs.number, seen.jobs.number[:0], made.reasons.code
+    waits = map(read_only, (seen.jobs.number, seen.jobs.number[:0], made.reasons.code))
     _, _, rows = rows_to_tell(*waits, codes, codes, looks)
     found = new_waits(rows, seen, made, codes, positions)
     expected = []
@@ -115,8 +116,9 @@ def test_jobs_on_another_level_are_told_and_unknown_jobs_are_not() -> None:
     levels, codes = np.zeros(10, np.int64), np.full(10, UNKNOWN)
     levels[3] = 4
     few = codes[:9].copy()
-    most, moved, rows = rows_to_tell(numbers, level, code, levels[:9], few, looks=True)
+    seen = [*map(read_only, (numbers, level, code))]
+    most, moved, rows = rows_to_tell(*seen, levels[:9], few, looks=True)
     assert (most, moved.tolist(), rows.tolist(), {*few.tolist()}) == (9, [], [], {UNKNOWN})
-    most, moved, rows = rows_to_tell(numbers, level, code, levels, codes, looks=False)
+    most, moved, rows = rows_to_tell(*seen, levels, codes, looks=False)
     assert (most, moved.tolist(), rows.tolist()) == (9, [2], [0])
     assert codes[[7, 3, 9]].tolist() == [UNKNOWN, Wait.RUNS, Wait.RUNS]

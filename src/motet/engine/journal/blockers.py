@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from motet.domain.arrays import Bools, Ints
+from motet.domain.arrays import Bools, Ints, read_only
 from motet.domain.decision import Decision
 from motet.domain.log_entry import NO_JOBS, OtherJobs
 from motet.domain.snapshot import UNKNOWN, Snapshot
@@ -65,14 +65,15 @@ def new_waits(
     if not len(rows):  # At most decisions.
         return []
     jobs, reasons = snapshot.jobs, decision.reasons
-    order = reasons.code, reasons.free_gpus, reasons.position
     found = _new_waits(
         rows,
-        jobs.number,
-        jobs.gpus,
-        jobs.queue,
-        decision.gpus,
-        *order,
+        read_only(jobs.number),
+        read_only(jobs.gpus),
+        read_only(jobs.queue),
+        read_only(decision.gpus),
+        read_only(reasons.code),
+        read_only(reasons.free_gpus),
+        read_only(reasons.position),
         codes,
         positions,
         _RULES,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
-from motet.domain.arrays import Ints
+from motet.domain.arrays import Ints, read_only
 from motet.domain.decision import Decision, SizeRefusal
 from motet.domain.events import (
     Cancelled,
@@ -144,7 +144,8 @@ class DecisionLog:
     def _rows_to_tell(self, snapshot: Snapshot, decision: Decision) -> tuple[Ints, Ints]:
         """Rows of jobs in another queue than before, and of jobs whose wait may be new."""
         looks, level = self._looks(len(snapshot.jobs)), snapshot.memory.get("level", _NO_LEVELS)
-        seen = snapshot.jobs.number, level, decision.reasons.code
+        numbers, level = read_only(snapshot.jobs.number), read_only(level)
+        seen = numbers, level, read_only(decision.reasons.code)
         while True:
             known = self._columns["queue"], self._columns["code"]
             most, moved, waits = rows_to_tell(*seen, *known, looks)

@@ -98,7 +98,8 @@ def _pack(search: _Search, starts: _Starts) -> int:
     for kind in range(len(search.waiting.needed)):
         evaluate_spot(kind, search.waiting.needed, search.spots, search.space)
     eligible = _eligible_queues(search)
-    mean, number = _mean_alignment(search, eligible), 0
+    mean = _mean_alignment(search, eligible)
+    number = int(np.int64(0))  # Of a literal, Numba compiles `_start` once more.
     while True:
         line = _best_line(search, eligible, mean)
         if line == _NO_LINE:
