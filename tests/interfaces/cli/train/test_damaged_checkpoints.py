@@ -22,7 +22,9 @@ from motet.report.training.folder import RunFolder
 from motet.runtime.controller.checkpoints.identity import state_digest
 from motet.runtime.controller.job import Job
 from motet.runtime.core.options import TrainOptions
+from soak_cases import others_in_soak
 
+CASES = [(each.do, each.problem) for each in DAMAGES]
 OLDER, NEWER = "epoch-000002", "epoch-000004"
 DATA = "synthetic-ratings:users=100,items=40,density=0.3"
 
@@ -83,7 +85,7 @@ def run(trained: Path, tmp_path: Path) -> KilledRun:
     return KilledRun(tmp_path / "run", [])
 
 
-@pytest.mark.parametrize(("damage", "problem"), [(d.do, d.problem) for d in DAMAGES])
+@pytest.mark.parametrize(("damage", "problem"), others_in_soak(CASES, CASES[::5]))
 def test_a_damaged_checkpoint_is_passed_over_with_a_line(
     run: KilledRun, digests: dict[str, str], damage: Damage, problem: str
 ) -> None:

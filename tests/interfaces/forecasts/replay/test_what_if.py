@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -130,8 +131,13 @@ def test_what_users_and_machines_did_happens_again() -> None:
     assert completions(report, "jct_s")[3] is None
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("since_s", [None, 6])
+@pytest.mark.parametrize(
+    ("policy", "since_s"),
+    others_in_soak(
+        itertools.product(POLICIES, [None, 6]),
+        [*((policy, None) for policy in POLICIES), ("tiresias-las", 6)],
+    ),
+)
 def test_limits_of_queues_hold_in_the_replay_as_they_did(policy: str, since_s: int | None) -> None:
     rows = [(0, 20, 2), (1, 20, 2), (2, 9, 2), (3, 30, 1), (14, 5, 1)]
     others: list[tuple[int, Input]] = [
