@@ -79,6 +79,37 @@ class _Knots:
     upper_tail: float
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class RunTimeCurve:
+    """Run times, as logarithms, by the share of jobs that end until then; both ascend. `tails`: the
+    exponents below the first and beyond the last share; None: it has none. `ran_s`: the least run
+    time."""
+
+    shares: Floats
+    log_times: Floats
+    ran_s: float
+    tails: tuple[float, float] | None = None
+
+    def at(self, share: Any) -> Floats:
+        """The run times within which these shares of such jobs end: `(n,)` or a number, each at
+        least 0 and below 1."""
+        wanted = np.asarray(share, np.float64)
+        found = np.asarray(np.exp(np.interp(wanted, self.shares, self.log_times)), np.float64)
+        if self.tails is None:
+            return found
+        first, last = self.shares[0], self.shares[-1]
+        lower, upper = self.tails
+        if (is_below := wanted < first).any():  # Run times differ by factors.
+            least_s = np.exp(self.log_times[0])
+            before = (self.ran_s / least_s) ** lower
+            part = before + (1 - before) * np.minimum(wanted / first, 1.0)
+            found = np.where(is_below, least_s * part ** (1 / lower), found)
+        if (is_beyond := wanted > last).any():
+            beyond = np.exp(self.log_times[-1]) * ((1 - last) / (1 - wanted)) ** (1 / upper)
+            found = np.where(is_beyond, beyond, found)
+        return found
+
+
 @dataclass(frozen=True, eq=False)
 class RunTimeForecast:
     """The distribution of a job's run time, `ran_s` or longer. `basis`: names `sample`, by the
@@ -116,32 +147,28 @@ class RunTimeForecast:
     def quantile(self, share: Any, weights: Floats | None = None) -> Floats:
         """The run times within which these shares of such jobs end.
 
-        `share`: `(n,)` or a number, each at least 0 and below 1. `weights`: of the jobs in
-        `sample`, about 1 each. Random ones (Exp(1): the Bayesian bootstrap, Rubin 1981) give the
-        distributions that are as plausible as the sample's own.
+        `share`: `(n,)` or a number, each at least 0 and below 1. `weights`: see `curve`.
         """
-        wanted = np.asarray(share, np.float64)
         if self.is_exact:
-            return np.full(wanted.shape, self.unit_s)
+            return np.full(np.shape(share), self.unit_s)
+        return self.curve(weights).at(share)
+
+    def curve(self, weights: Floats | None = None) -> RunTimeCurve:
+        """For many quantiles of one distribution. `weights`: of the jobs in `sample`, about 1 each.
+        Random ones (Exp(1): the Bayesian bootstrap, Rubin 1981) give the distributions that are as
+        plausible as the sample's own."""
         knots = self._knots(weights)
         if self.bounds is not None:
-            return self._within_bounds(wanted, knots, self.bounds)
-        first, last = knots.shares[0], knots.shares[-1]
-        found = np.exp(np.interp(wanted, knots.shares, np.log(knots.times)))
-        if first > 0:  # Run times differ by factors.
-            before = (self.ran_s / knots.times[0]) ** knots.lower_tail
-            part = before + (1 - before) * np.minimum(wanted / first, 1.0)
-            found = np.where(wanted < first, knots.times[0] * part ** (1 / knots.lower_tail), found)
-        with np.errstate(divide="ignore"):
-            beyond = knots.times[-1] * ((1 - last) / (1 - wanted)) ** (1 / knots.upper_tail)
-        return np.asarray(np.where(wanted > last, beyond, found), np.float64)
+            return self._within_bounds(knots, self.bounds)
+        tails = knots.lower_tail, knots.upper_tail
+        return RunTimeCurve(knots.shares, np.log(knots.times), self.ran_s, tails)
 
-    def _within_bounds(self, wanted: Floats, knots: _Knots, bounds: tuple[float, float]) -> Floats:
+    def _within_bounds(self, knots: _Knots, bounds: tuple[float, float]) -> RunTimeCurve:
         least, most = (each * self.unit_s for each in bounds)
         least = max(least, self.ran_s)
         times = np.concatenate([[least], np.maximum(knots.times, least), [max(most, least)]])
         shares = np.concatenate([[0.0], knots.shares, [1.0]])
-        return np.asarray(np.exp(np.interp(wanted, shares, np.log(times))), np.float64)
+        return RunTimeCurve(shares, np.log(times), self.ran_s)
 
     @property
     def median_s(self) -> float:

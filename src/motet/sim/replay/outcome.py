@@ -123,8 +123,7 @@ class Recorder:
 
     def outcome(self, state: ClusterState, progress: StepProgress) -> Outcome:
         """The outcome, with the current columns of jobs that never finished."""
-        for number in state.jobs.number.tolist():
-            self._copy(number, state)
+        self._copy_all(state)
         for number, row in state.suspended.items():
             self._keep(number, row)
         is_suspended = np.zeros(len(self._workload), dtype=np.bool_)
@@ -162,6 +161,14 @@ class Recorder:
         row[_FIRST_COPIED:] = table.of_job(number, _COLUMNS_COPIED)
         has_promotions = table.has("promotions")
         row[_PROMOTIONS] = table.column("promotions")[table.row_of(number)] if has_promotions else 0
+
+    def _copy_all(self, state: ClusterState) -> None:
+        """As `_copy`, for all active jobs."""
+        table, numbers = state.table, state.jobs.number
+        for place, name in enumerate(_COLUMNS_COPIED, _FIRST_COPIED):
+            self._data[numbers, place] = table.column(name)
+        has_promotions = table.has("promotions")
+        self._data[numbers, _PROMOTIONS] = table.column("promotions") if has_promotions else 0
 
     def _keep(self, number: int, row: Mapping[str, int]) -> None:
         """As `_copy`, for a suspended job."""

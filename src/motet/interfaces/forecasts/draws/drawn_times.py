@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from hashlib import blake2b
+from itertools import count
+from struct import pack
 from zlib import crc32
 
 import numpy as np
@@ -10,12 +13,16 @@ from numpy.random import Generator
 
 from motet.domain.arrays import Floats, Ints
 from motet.domain.units import SECOND_US
-from motet.estimate.run_times import RunTimeForecast
+from motet.estimate.run_times import RunTimeCurve, RunTimeForecast
 from motet.interfaces.forecasts.draws.start_up_times import StartUpTimes
 from motet.interfaces.forecasts.remaining_work import LEAST_US, MeasuredRuns
 from motet.live.jobs.attempt import MOVES
 from motet.live.jobs.job import LiveJob
 from motet.sim.replay.attempts.start_ups import StartUpTime
+
+_RUN, _START, _START_UP = range(3)
+"""What a job draws."""
+_SHARE_BITS = 53
 
 
 class DrawnTimes:
@@ -24,6 +31,7 @@ class DrawnTimes:
     def __init__(self, runs: MeasuredRuns, starts: StartUpTimes, seed: int, future: int) -> None:
         self._runs, self._starts, self._seed, self._future = runs, starts, seed, future
         self._weights_of: dict[Hashable, Floats] = {}
+        self._curves: dict[Hashable, RunTimeCurve] = {}
 
     def generator(self, *stream: int) -> Generator:
         """Of a stream of random numbers of this future."""
@@ -32,11 +40,11 @@ class DrawnTimes:
     def rest_us(self, job: LiveJob, forecast: RunTimeForecast) -> int:
         """For how long a job will hold slots from now on, if it holds them; without the start-ups
         that follow."""
-        shares = self.generator(job.number).random(2)
-        rest_us = max(self.drawn_us(forecast, shares[0]) - self._runs.worked_us(job), LEAST_US)
-        return rest_us + self._rest_of_start_us(job, shares[1])
+        drawn_us = self.drawn_us(forecast, self._share(job.number, _RUN))
+        rest_us = max(drawn_us - self._runs.worked_us(job), LEAST_US)
+        return rest_us + self._rest_of_start_us(job)
 
-    def _rest_of_start_us(self, job: LiveJob, share: float) -> int:
+    def _rest_of_start_us(self, job: LiveJob) -> int:
         """How long it takes until a job runs that is being started, or stopped in order to move."""
         last = job.attempts[-1] if job.attempts else None
         if last is None or last.ended_us is not None:
@@ -47,28 +55,45 @@ class DrawnTimes:
         took_us = 0 if moves else max(self._runs.until_us - last.requested_us, 0)
         is_first = last.number == 1 and not moves
         start_up = self._starts.forecast(last.processes, is_first=is_first, took_us=took_us)
-        return 0 if start_up is None else max(self.drawn_us(start_up, share) - took_us, 0)
+        if start_up is None:
+            return 0
+        return max(self.drawn_us(start_up, self._share(job.number, _START)) - took_us, 0)
 
     def drawn_us(self, forecast: RunTimeForecast, share: float) -> int:
         """The time within which this share of such jobs end, in this future."""
-        weights = self._weights(forecast)
-        return round(float(forecast.quantile(share, weights)) * SECOND_US)
+        key = forecast.basis, forecast.ran_s, forecast.unit_s
+        if key not in self._curves:
+            self._curves[key] = forecast.curve(self._weights(forecast))
+        return round(float(self._curves[key].at(share)) * SECOND_US)
 
     def start_ups(
         self, jobs: Mapping[int, LiveJob], numbers: Sequence[int], processes: Ints
     ) -> StartUpTime:
         """Of the starts of a simulation. `jobs`: those that are known, by number; `numbers`,
         `processes`: of all, by place."""
-        generators: dict[int, Generator] = {}
+        begun: dict[int, count[int]] = {}
+        forecasts: dict[tuple[int, bool], RunTimeForecast | None] = {}
+
+        def forecast(processes: int, *, is_first: bool) -> RunTimeForecast | None:
+            key = processes, is_first
+            if key not in forecasts:
+                forecasts[key] = self._starts.forecast(processes, is_first=is_first)
+            return forecasts[key]
 
         def time_us(place: int) -> int:
             number = numbers[place]
-            has_run = place in generators or (number in jobs and bool(jobs[number].attempts))
-            start_up = self._starts.forecast(int(processes[place]), is_first=not has_run)
-            generator = generators.setdefault(place, self.generator(number, 1))
-            return 0 if start_up is None else self.drawn_us(start_up, generator.random())
+            has_run = place in begun or (number in jobs and bool(jobs[number].attempts))
+            start_up = forecast(int(processes[place]), is_first=not has_run)
+            which = next(begun.setdefault(place, count(_START_UP)))
+            return 0 if start_up is None else self.drawn_us(start_up, self._share(number, which))
 
         return time_us
+
+    def _share(self, job: int, what: int) -> float:
+        """At least 0 and below 1. A random generator for each job would take most of the time."""
+        key = pack("=4q", self._seed, self._future, job, what)
+        hashed = int.from_bytes(blake2b(key, digest_size=8).digest())
+        return float(hashed >> 64 - _SHARE_BITS) / (1 << _SHARE_BITS)
 
     def _weights(self, forecast: RunTimeForecast) -> Floats:
         """The same for all jobs that are predicted from the same jobs: that run times may have
