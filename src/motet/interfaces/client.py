@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any, NamedTuple, Self
 from urllib.parse import quote
 
@@ -83,10 +83,16 @@ class LiveClient(AccountRequests):
         headers = {"Content-Length": str(size), "Content-Type": "application/x-tar"}
         self.ask("PUT", f"/snapshots/{digest}", content=archive, headers=headers)
 
-    def dry_run(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """When the job would start, and which jobs would end later; nothing is submitted."""
+    def dry_run(
+        self, spec: Mapping[str, Any], tell: Callable[[str], None] | None = None
+    ) -> dict[str, Any]:
+        """When the job would start, and which jobs would end later; nothing is submitted. `tell`:
+        hears what is being simulated."""
         content, timeout = _body(spec), patience(_SIMULATION_S)
-        return self.ask("POST", "/dry-run", content=content, headers=_JSON_BODY, timeout=timeout)
+        arguments = {"content": content, "headers": _JSON_BODY, "timeout": timeout}
+        if tell is None:
+            return self.ask("POST", "/dry-run", **arguments)
+        return self.ask_telling("POST", "/dry-run", tell, **arguments)
 
     def health(self) -> tuple[dict[str, Any], str | None]:
         """The version of the server, and the date of its answer by its own clock."""

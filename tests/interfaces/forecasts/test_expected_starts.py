@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from motet.domain.units import SECOND_US
-from motet.interfaces.forecasts.draws.future import HOUR_US, TooMuch
-from motet.interfaces.forecasts.dry_run import DryRunQuestion, dry_run
-from motet.interfaces.forecasts.expected_starts import expected_starts, up_to
+from motet.interfaces.forecasts.draws.future import HOUR_US, Check, TooMuch
+from motet.interfaces.forecasts.dry_runs.dry_run import DryRunQuestion, dry_run
+from motet.interfaces.forecasts.expected_starts import expected_starts
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.futures import Foresight, PossibleFutures
 from motet.live.master.cluster_changes import DrainMachine
@@ -73,11 +73,23 @@ def futures_of(cluster: ScriptedCluster) -> PossibleFutures:
     return futures
 
 
+def up_to(most_work: int) -> Check:
+    """Simulations that would not end are cut."""
+    done = 0
+
+    def check(work: int) -> None:
+        nonlocal done
+        done += work
+        if done > most_work:
+            raise TooMuch
+
+    return check
+
+
 def dry(cluster: ScriptedCluster, **more: Any) -> dict[str, Any]:
     journal = journal_of(cluster)
-    found = dry_run(
-        journal, DryRunQuestion({**JOB, **more}, "ann", cluster.now_us), Foresight.DECLARED
-    )
+    question = DryRunQuestion({**JOB, **more}, "ann", cluster.now_us)
+    found = dry_run(journal, question, foresight=Foresight.DECLARED)
     journal.close()
     return found
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from motet.domain.units import SECOND_US
-from motet.interfaces.forecasts.dry_run import DryRunQuestion, dry_run
+from motet.interfaces.forecasts.dry_runs.dry_run import DryRunQuestion, dry_run
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.follower import predict_starts
 from motet.interfaces.forecasts.futures import PossibleFutures

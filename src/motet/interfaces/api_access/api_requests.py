@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -30,6 +31,7 @@ _CONNECT_S = 10.0
 """The kernel accepts connections, however busy the server is."""
 _KEEP_S = 2.0
 """For which an idle connection is used again: a server closes it after 5 s."""
+_TOLD_LINES = "application/x-ndjson"
 _BROKEN = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
 """The connection ended before the answer: a server that was idle for seconds closes it, and one
 that is killed does."""
@@ -93,6 +95,34 @@ class ApiRequests:
             raise self.no_server()
         return found
 
+    def ask_telling(
+        self, method: str, path: str, tell: Callable[[str], None], **arguments: Any
+    ) -> dict[str, Any]:
+        """As `ask`, of an answer that takes a while. `tell`: hears what the server is doing; one of
+        an earlier version does not tell."""
+        headers = {**arguments.pop("headers", {}), "Accept": f"{_TOLD_LINES}, application/json"}
+        try:
+            with self._http.stream(method, path, headers=headers, **arguments) as answer:
+                self._has_answered = True
+                if answer.is_success and answer.headers["Content-Type"].startswith(_TOLD_LINES):
+                    return self._last_line(answer.iter_lines(), tell)
+                answer.read()
+        except httpx.HTTPError as error:
+            raise self._absence(error) from error
+        if not answer.is_success:
+            raise answered_error(answer)
+        return dict(answer.json())
+
+    def _last_line(self, lines: Iterable[str], tell: Callable[[str], None]) -> dict[str, Any]:
+        for told in map(json.loads, lines):
+            if "phase" in told:
+                tell(told["phase"])
+            elif "answer" in told:
+                return dict(told["answer"])
+            else:
+                raise _ERRORS.get(told["status"], MotetError)(told["detail"])
+        raise AnswerLost(f"{self.url} ended in the middle of its answer; ask again")
+
     def no_server(self) -> Unreachable:
         """The error that another program answers."""
         return Unreachable(f"what answers at {self.url} is not a server of Motet")
@@ -102,12 +132,14 @@ class ApiRequests:
         try:
             answer = self._answer(method, path, arguments)
         except httpx.HTTPError as error:
-            told = f"{self.url} does not answer ({error}); {self._remedy(error)}"
-            raise _kind(error)(told) from error
+            raise self._absence(error) from error
         self._has_answered = True
         if answer.is_success:
             return answer
         raise answered_error(answer)
+
+    def _absence(self, error: httpx.HTTPError) -> Unreachable:
+        return _kind(error)(f"{self.url} does not answer ({error}); {self._remedy(error)}")
 
     def _answer(self, method: str, path: str, arguments: Mapping[str, Any]) -> httpx.Response:
         """Raises HTTPError."""

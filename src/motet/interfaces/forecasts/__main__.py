@@ -6,6 +6,7 @@ Lines before the result that begin with `phase` of the input name what the progr
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -14,7 +15,8 @@ from typing import Any
 
 from motet.domain.errors import MotetError
 from motet.interfaces.forecasts.decision_replay import DecisionQuestion, decided_again
-from motet.interfaces.forecasts.dry_run import DryRunQuestion, dry_run
+from motet.interfaces.forecasts.dry_runs.budget import DryRunBudget
+from motet.interfaces.forecasts.dry_runs.dry_run import DryRunQuestion, dry_run
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.replay.what_if import WhatIfQuestion, what_if
 from motet.interfaces.forecasts.replay.what_if_report import Tell
@@ -51,7 +53,8 @@ def answered(journal: str, question: dict[str, Any], tell: Tell) -> dict[str, An
     followed = FollowedJournal(journal)
     try:
         if kind == "dry_run":
-            return dry_run(followed, DryRunQuestion(**values))
+            gc.freeze()  # A twentieth of the time goes into looking for garbage in the modules.
+            return dry_run(followed, DryRunQuestion(**values), DryRunBudget(tell=tell))
         if kind == "decision":
             return decided_again(followed, DecisionQuestion(**values))
         report = what_if(followed, WhatIfQuestion(**values), tell)

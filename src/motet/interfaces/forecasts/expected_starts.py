@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from statistics import median
+from typing import Any, TypeAlias
 
 from motet.domain.arrays import Ints
-from motet.domain.units import NEVER_US
+from motet.domain.units import NEVER_US, seconds
 from motet.interfaces.forecasts.draws.future import (
     HOUR_US,
     WORK_OF_DECISION,
     Check,
+    CutFuture,
     Future,
     TooMuch,
 )
@@ -28,17 +29,21 @@ ranges of 39 futures."""
 COVERAGE = 0.9
 WORK_OF_ENDS = 125 * WORK_OF_DECISION
 """After so much work, or an hour, nothing is simulated for the sake of ends alone."""
+Choose: TypeAlias = Callable[[Mapping[int, int]], int | None]
+"""The start of interest, by the starts of one future."""
 _TOO_MUCH = "there is too much to simulate"
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedStart:
-    """Unix time in microseconds. None: unknown; `because`: why."""
+    """Unix time in microseconds. None: unknown; `because`: why. `later_than_us`: it is later in
+    what was simulated, where that is too little for a range."""
 
     low_us: int | None
     median_us: int | None
     high_us: int | None
     because: str = ""
+    later_than_us: int | None = None
 
     @property
     def is_known(self) -> bool:
@@ -58,48 +63,52 @@ def within(budget_s: float) -> Check:
     return check
 
 
-def up_to(most_work: int) -> Check:
-    """The same on every machine, however busy it is."""
-    done = 0
-
-    def check(work: int) -> None:
-        nonlocal done
-        done += work
-        if done > most_work:
-            raise TooMuch
-
-    return check
-
-
 @dataclass(frozen=True, eq=False)
 class SimulatedFutures:
     """What happened in futures until the wanted jobs had started, with the jobs of unknown run time
     as in each extreme. `starts`: by job; `ends_us`: by place, UNKNOWN for those without an end.
-    `until_us`: how far all futures are known."""
+    `until_us`: how far all futures are known. `cut`: the next future in the first extreme, if it
+    was begun. `fewest`: that make a range."""
 
     extremes: tuple[Extreme, ...]
     starts: Mapping[Extreme, Sequence[Mapping[int, int]]]
     ends_us: Mapping[Extreme, Sequence[Ints]]
     until_us: int
+    cut: CutFuture | None = None
+    fewest: int = FEWEST_FUTURES
 
     @property
     def count(self) -> int:
         """How many futures count; 0: there was too much to simulate."""
         simulated = len(self.starts[self.extremes[-1]])
-        return next((each for each in (FUTURES, FEWEST_FUTURES) if simulated >= each), 0)
+        usual = next((each for each in (FUTURES, FEWEST_FUTURES) if simulated >= each), 0)
+        return usual or (simulated if simulated >= self.fewest else 0)
+
+    def least_us(self, choose: Choose) -> int | None:
+        """No chosen job starts before this in any future of the first extreme; if none is complete,
+        in the one that was cut. None: there is none in which it starts."""
+        complete = [*map(choose, self.starts[self.extremes[0]])]
+        if complete or self.cut is None:
+            return min((each for each in complete if each is not None), default=None)
+        start_us = choose(self.cut.starts_us)
+        return self.cut.reached_us if start_us is None else start_us
 
 
 def simulated_futures(
-    futures: PossibleFutures, wanted: frozenset[int], check: Check
+    futures: PossibleFutures,
+    wanted: frozenset[int],
+    check: Check,
+    fewest: int = FEWEST_FUTURES,
 ) -> SimulatedFutures:
-    """`check`: raises TooMuch; what is known by then counts."""
+    """`check`: raises TooMuch; what is known by then counts. `fewest`: that make a range."""
     extremes: tuple[Extreme, ...] = ("at once", "never") if futures.unknown else ("never",)
     starts: dict[Extreme, list[dict[int, int]]] = {each: [] for each in extremes}
     ends_us: dict[Extreme, list[Ints]] = {each: [] for each in extremes}
     wanted_count = FEWEST_FUTURES if futures.are_declared else FUTURES
     different = 1 if futures.are_equal else wanted_count
     possible, until_us = wanted - futures.never_start.keys(), NEVER_US
-    with suppress(TooMuch):
+    extreme, cut = extremes[0], None
+    try:
         for number in range(different if futures.jobs and not futures.obstacle else 0):
             for extreme in extremes:
                 last = _simulated(futures, number, possible, extreme, check)
@@ -107,7 +116,11 @@ def simulated_futures(
                 starts[extreme] += [found] * (wanted_count // different)
                 ends_us[extreme] += [last.ends_us] * (wanted_count // different)
                 until_us = min(until_us, last.until_us)
-    return SimulatedFutures(extremes, starts, ends_us, until_us)
+    except TooMuch as error:
+        if extreme == extremes[0] and error.cut is not None:
+            begun = {job: at_us for job, at_us in error.cut.starts_us.items() if job in wanted}
+            cut = CutFuture(begun, error.cut.reached_us)
+    return SimulatedFutures(extremes, starts, ends_us, until_us, cut, fewest)
 
 
 def expected_starts(
@@ -142,7 +155,7 @@ def start_in_group(
     futures: PossibleFutures,
     group: frozenset[int],
     simulated: SimulatedFutures,
-    choose: Callable[[Mapping[int, int]], int | None],
+    choose: Choose,
 ) -> ExpectedStart:
     """Of one of the wanted jobs that nobody has submitted yet. `group`: all of these; `choose`:
     its start, by the starts of a future."""
@@ -150,7 +163,8 @@ def start_in_group(
     if not futures.obstacle and never[0] is not None:
         return _unknown(never[0])  # All jobs of an array have the same size.
     if not count:
-        return _unknown(futures.obstacle or _TOO_MUCH)
+        least_us = None if futures.obstacle else simulated.least_us(choose)
+        return ExpectedStart(None, None, None, futures.obstacle or _TOO_MUCH, least_us)
     first, last = (simulated.starts[each][:count] for each in _outer(simulated.extremes))
     others = [each for each in futures.unknown if each not in group]
     because = "nothing is known of how long its jobs will run; give duration_s"
@@ -191,6 +205,18 @@ def _range(
 
 def _ascending(starts: Iterable[int | None]) -> list[int]:
     return sorted(each for each in starts if each is not None)
+
+
+def start_document(start: ExpectedStart, now_us: int) -> dict[str, Any]:
+    """Seconds from now; null where unknown, with the reason."""
+    values = {"low": start.low_us, "median": start.median_us, "high": start.high_us}
+    in_s = {f"{name}_s": from_now_s(at_us, now_us) for name, at_us in values.items()}
+    return {**in_s, "unknown_because": start.because}
+
+
+def from_now_s(at_us: int | None, now_us: int) -> float | None:
+    """0 if it lies in the past."""
+    return None if at_us is None else max(seconds(at_us - now_us), 0.0)
 
 
 def _unknown(because: str) -> ExpectedStart:

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from motet.domain.units import seconds
-from motet.interfaces.forecasts.dry_run import start_document
 from motet.interfaces.forecasts.expected_ends import ExpectedEnd, expected_ends
 from motet.interfaces.forecasts.expected_starts import (
     ExpectedStart,
     simulated_futures,
+    start_document,
     starts_in,
     within,
 )

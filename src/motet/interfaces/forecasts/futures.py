@@ -135,6 +135,14 @@ class PossibleFutures:
         return all(each.is_ratio for each in self.run_times.values() if each is not None)
 
     @property
+    def keep_order(self) -> bool:
+        """Whether a job that is submitted now delays none of the others: the policy starts jobs in
+        their order, and takes nothing from those that run."""
+        state = self._live.state
+        chosen = policy_of(state.policy.policy, state.policy.settings)
+        return chosen.keeps_requests and not _may_be_overtaken(self._live)
+
+    @property
     def waiting(self) -> frozenset[int]:
         """Jobs without slots that may get some."""
         return frozenset(self.jobs) - self._holds - self._start.state.suspended.keys()
@@ -169,7 +177,7 @@ class PossibleFutures:
         return f"{closed} of {self._start.cluster.gpu_count} slots {are} on {machines}"
 
     def drawn(self, number: int, unknown: Extreme, check: Check = unlimited) -> Iterator[Future]:
-        """A future, simulated twice as far each time, until LONGEST_US or until nothing happens.
+        """A future, simulated further each time, until LONGEST_US or until nothing happens.
 
         Raises TooMuch, also for one in which the policy decides without end.
         """

@@ -105,7 +105,8 @@ class SubmissionForecast:
 
     `jobs`: of an array several, of `processes` each. The policy may give a job from
     `least_processes` to `most_processes` (None: one on every machine); one that `proposes_size`
-    begins with the fewest. `trial_s`: how long their trial runs before
+    begins with the fewest. `coverage`: the part of such starts that should be in the ranges; None:
+    there are none. `trial_s`: how long their trial runs before
     them, at most; None: they have none. `expected_start`: of the first, `last_start`
     of the last one. `run_time_s`: low, median and high; None: unknown. `delayed`: a row per job
     that would end later by a second or more, with `delay_s` (median) and `largest_delay_s`; None:
@@ -125,6 +126,7 @@ class SubmissionForecast:
     least_processes: int = 1
     most_processes: int | None = None
     proposes_size: bool = False
+    coverage: float | None = None
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
@@ -135,6 +137,7 @@ class SubmissionForecast:
         return cls(
             **{name: found[name] for name in same},
             trial_s=found.get("trial_s"),
+            coverage=found.get("coverage"),
             proposes_size=found.get("proposes_size", False),
             **{name: found.get(name, found["processes"]) for name in size_names},
             expected_start=StartRange.of(found["expected_start"]),

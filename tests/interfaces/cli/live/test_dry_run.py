@@ -70,6 +70,19 @@ def test_the_text_says_when_and_whom(server: LiveServer) -> None:
         submit(server, "--processes", "4", "--", "true")
 
 
+@pytest.mark.cluster
+def test_who_waits_is_told_what_is_simulated(server: LiveServer) -> None:
+    job = {"name": "job", "run": "true", "workdir": "/", "duration_s": 60}
+    told = list[str]()
+    with LiveClient(ServerAddress.find(folder=server.folder)) as client:
+        answer = client.dry_run(job, told.append)
+        assert answer.keys() == client.dry_run(job).keys()
+        with pytest.raises(BadInput, match="the cluster has 3 slots"):
+            client.dry_run({**job, "processes": 4}, told.append)
+    assert told[0] == "the simulator starts"
+    assert any(each.startswith("simulating the start beside 1 waiting job") for each in told)
+
+
 @pytest.mark.soak
 @pytest.mark.cluster
 def test_an_array_and_a_job_after_others_are_foreseen(server: LiveServer, tmp_path: Path) -> None:

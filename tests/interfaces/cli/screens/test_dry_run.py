@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from motet.interfaces.cli.screens.dry_run import dry_run_screen
-from motet.interfaces.forecasts.dry_run import size_document
+from motet.interfaces.forecasts.dry_runs.dry_run import size_document
 from motet.live.jobs.job_file import job_spec
 
 TRAINING = {"name": "fit", "kind": "ps", "app": "mlr", "data": "digits", "workdir": "/"}
@@ -60,3 +60,10 @@ def test_it_says_with_how_many_processes_a_job_begins_and_may_grow_to(
 
 def test_a_server_of_the_version_before_tells_the_most_processes_only() -> None:
     assert "fit, 4 processes, policy fifo" in told({"processes": 4})
+
+
+def test_a_range_of_few_simulations_says_what_it_is_worth() -> None:
+    cut = told({"processes": 1, "simulations": 12, "coverage": 11 / 13})
+    assert "from 12 simulations, more take too long: 84 % of such starts" in cut
+    for usual in ({"simulations": 19, "coverage": 0.9}, {"simulations": 0, "coverage": None}, {}):
+        assert "simulations" not in told({"processes": 1, **usual})

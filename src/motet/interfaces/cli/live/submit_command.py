@@ -173,10 +173,15 @@ def submit_command(
 
 def _show_dry_run(client: LiveClient, values: dict[str, Any], *, as_json: bool) -> None:
     """Show what the job would do."""
-    from motet.interfaces.cli.shell.streams.busy_line import busy_line
+    from motet.interfaces.cli.shell.streams.busy_line import changing_line
 
-    with busy_line("simulating the queue (the first time, the simulator is compiled)"):
+    if as_json:
         found = client.dry_run(values)
+    else:
+        with changing_line(
+            "simulating the queue (the first time, the simulator is compiled)"
+        ) as it:
+            found = client.dry_run(values, it)
     _print_dry_run(found, as_json=as_json)
 
 

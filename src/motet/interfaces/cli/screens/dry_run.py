@@ -16,6 +16,7 @@ from motet.interfaces.cli.screens.local_clock import local_clock
 from motet.interfaces.cli.shell.streams.visible import visible_text
 
 MOST_DELAYED = 20
+_USUAL_COVERAGE = 0.9
 
 
 def dry_run_screen(found: Mapping[str, Any]) -> RenderableType:
@@ -33,12 +34,22 @@ def dry_run_screen(found: Mapping[str, Any]) -> RenderableType:
     if jobs > 1:
         last = expected_start_words(found["last_start"], now_s, local_clock)
         facts.add_row("last starts", visible_text(last))
+    if found["expected_start"]["high_s"] is not None and _is_cut(found):
+        simulations = found["simulations"]
+        share = f"{int(found['coverage'] * 100)} % of such starts should be in the range"
+        facts.add_row("", f"from {counted(simulations, 'simulation')}, more take too long: {share}")
     facts.add_row("runs" if jobs == 1 else "each runs", _run_time(found["run_time_s"]))
     facts.add_row("delays", _delayed_words(found))
     facts.add_row("", "nothing was submitted")
     if not found["delayed"]:
         return facts
     return Group(facts, Text(), _delayed(found["delayed"]))
+
+
+def _is_cut(found: Mapping[str, Any]) -> bool:
+    """A server of the version before does not tell."""
+    coverage = found.get("coverage")
+    return coverage is not None and coverage < _USUAL_COVERAGE
 
 
 def _size(found: Mapping[str, Any]) -> str:

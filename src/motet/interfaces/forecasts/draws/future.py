@@ -21,13 +21,26 @@ from motet.sim.replay.simulation import Simulation
 
 HOUR_US = 3600 * SECOND_US
 _FIRST_HORIZON_US = HOUR_US // 64
+_GROWTH = 4
+"""Each part goes on for a quarter of what is simulated already: little is simulated in vain."""
 LONGEST_US = 4096 * HOUR_US
 """Half a year: what does not happen until then is unknown."""
 WORK_OF_DECISION = 200
 
 
+@dataclass(frozen=True)
+class CutFuture:
+    """What is known of a future that is not simulated to its end. `starts_us`: of jobs that waited
+    before, by number; `reached_us`: the last decision."""
+
+    starts_us: Mapping[int, int]
+    reached_us: int
+
+
 class TooMuch(Exception):
-    """There is more to simulate than is worth it."""
+    """There is more to simulate than is worth it. `cut`: what was simulated; None: nothing."""
+
+    cut: CutFuture | None = None
 
 
 Check: TypeAlias = Callable[[int], None]
@@ -44,11 +57,13 @@ def unlimited(work: int) -> None:
 class StartWatch:
     """A journal that notes when jobs start for the first time. `started`: Unix time by place.
 
-    `check`: gets the work; `work`: until now. `releases`: hears of jobs that have ended.
+    `check`: gets the work; `work`: until now. `now_us`: of the last decision. `releases`: hears of
+    jobs that have ended.
     """
 
     check: Check
     work: int = 0
+    now_us: int = 0
     started: dict[int, int] = field(default_factory=dict)
     releases: Releases | None = None
 
@@ -67,7 +82,7 @@ class StartWatch:
             if isinstance(action, Start):
                 self.started.setdefault(action.job, now_us)
         work = WORK_OF_DECISION + int(np.count_nonzero(decision.gpus == 0))
-        self.work += work
+        self.work, self.now_us = self.work + work, now_us
         self.check(work)
 
 
@@ -93,24 +108,30 @@ def simulated_parts(
     now_us: int,
     last_given_us: int,
 ) -> Iterator[Future]:
-    """The same future, simulated twice as far each time. `jobs`: their numbers, by place; `places`:
+    """The same future, simulated further each time. `jobs`: their numbers, by place; `places`:
     of those of `ends_us`; `last_given_us`: when the last of what users and machines do happens.
 
     Raises TooMuch, also where the policy decides without end.
     """
+
+    def starts_us() -> dict[int, int]:
+        return {jobs[place]: at_us for place, at_us in watch.started.items()}
+
     horizon_us, until_us = _FIRST_HORIZON_US, 0
-    while horizon_us <= LONGEST_US and until_us < NEVER_US:
-        until_us = now_us + horizon_us
+    while until_us < min(now_us + LONGEST_US, NEVER_US):
+        until_us = now_us + min(horizon_us, LONGEST_US)
         try:
             outcome = simulation.run(until_us=until_us)
         except EndlessSimulation:
             raise TooMuch from None
+        except TooMuch as error:
+            error.cut = CutFuture(starts_us(), watch.now_us)
+            raise
         if last_given_us < until_us and _is_idle(outcome, until_us - HOUR_US):
             until_us = NEVER_US
-        starts_us = {jobs[place]: at_us for place, at_us in watch.started.items()}
         ends_us = outcome.columns["end_us"][places]
-        yield Future(starts_us, ends_us, outcome, until_us, watch.work)
-        horizon_us *= 2
+        yield Future(starts_us(), ends_us, outcome, until_us, watch.work)
+        horizon_us += horizon_us // _GROWTH
 
 
 def _is_idle(outcome: Outcome, since_us: int) -> bool:

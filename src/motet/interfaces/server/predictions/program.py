@@ -13,6 +13,7 @@ from typing import Any
 from motet.domain.errors import BadInput, ExitCode, MotetError, NotFound
 
 LONGEST_S = 600.0
+WAITS_FOR_TURN = "waits for its turn: one simulation runs at a time"
 _PHASE = "phase: "
 """How lines begin that come before the answer and tell what the program is doing."""
 _COMMAND = (sys.executable, "-P", "-m", "motet.interfaces.forecasts")
@@ -23,13 +24,14 @@ _ERRORS: Mapping[int, type[MotetError]] = {
 
 
 class ForecastProgram:
-    """One process per question, one at a time: it reads the journal and simulates at low priority,
-    so that neither the master nor the answers to others wait for it."""
+    """One process per question: it reads the journal and simulates at low priority, so that neither
+    the master nor the answers to others wait for it. Dry runs, for which users wait, are answered
+    one at a time, and so are all others."""
 
     def __init__(self, journal: str) -> None:
         """`journal`: a database URL, or the path of a SQLite file."""
         self._journal = journal
-        self._turn = asyncio.Semaphore(1)
+        self._turn, self._turn_of_dry_runs = asyncio.Semaphore(1), asyncio.Semaphore(1)
 
     async def ask(
         self, kind: str, values: Mapping[str, Any], tell: Callable[[str], None] | None = None
@@ -41,9 +43,12 @@ class ForecastProgram:
         """
         question = {"kind": kind, "values": dict(values)}
         asked = {"journal": self._journal, "question": question, "parent": os.getpid()}
-        async with self._turn:
+        turn = self._turn_of_dry_runs if kind == "dry_run" else self._turn
+        if tell is not None and turn.locked():
+            tell(WAITS_FOR_TURN)
+        async with turn:
             if tell is not None:
-                tell("starts")
+                tell("the simulator starts")
             status, answer = await _run(json.dumps({**asked, "phase": _PHASE}).encode(), tell)
         if status:
             raise _ERRORS.get(status, MotetError)(_detail(status, answer))

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import FastAPI
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
-from starlette.responses import Response
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 
 from motet.interfaces.server.accounts.caller_of_request import RequestCaller
 from motet.interfaces.server.predictions.program import ForecastProgram
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
+from motet.interfaces.server.predictions.told_answers import TOLD_LINES, told_answer
 from motet.live.accounts.roles import UserRole
 
 _NAME = re.compile("[A-Za-z0-9-]+")
@@ -52,9 +55,13 @@ def add_forecast_routes(
         }
         return Response(await program.ask("what_if", values), media_type="application/json")
 
-    async def dry_run(spec: dict[str, Any], caller: RequestCaller) -> Response:
-        """When a job would start that is submitted now, and which jobs would end later."""
+    async def dry_run(request: Request, spec: dict[str, Any], caller: RequestCaller) -> Response:
+        """When a job would start that is submitted now, and which jobs would end later. Who accepts
+        application/x-ndjson is told what is being simulated."""
         values = {"spec": spec, "user": caller.user, "now_us": time.time_ns() // 1000}
+        if TOLD_LINES in request.headers.get("Accept", ""):
+            asked = partial(program.ask, "dry_run", values)
+            return StreamingResponse(told_answer(asked), media_type=TOLD_LINES)
         return Response(await program.ask("dry_run", values), media_type="application/json")
 
     app.add_api_route("/api/v1/predictions", coverage)

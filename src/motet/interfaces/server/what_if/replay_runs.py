@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable
 
 from motet.domain.errors import MotetError
-from motet.interfaces.server.predictions.program import ForecastProgram
+from motet.interfaces.server.predictions.program import WAITS_FOR_TURN, ForecastProgram
 from motet.interfaces.server.what_if.replay_store import ReplayState, ReplayStore, WantedReplay
 
 LARGEST_RESULT_BYTES = 1 << 20
-WAITS_FOR_TURN = "waits for its turn: one simulation runs at a time"
 
 
 class ReplayRuns:

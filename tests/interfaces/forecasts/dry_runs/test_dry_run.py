@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from example_count import examples
 from motet.domain.errors import BadInput
 from motet.domain.units import SECOND_US, seconds
-from motet.interfaces.forecasts.dry_run import MOST_WORK, DryRunQuestion, dry_run
+from motet.interfaces.forecasts.dry_runs.budget import DryRunBudget
+from motet.interfaces.forecasts.dry_runs.dry_run import DryRunQuestion, dry_run
 from motet.interfaces.forecasts.followed_journal import FollowedJournal
 from motet.interfaces.forecasts.futures import Foresight
 from motet.live.jobs.array_file import array_spec
@@ -97,7 +98,7 @@ def asked(
     policy: str,
     now_s: float,
     declares: bool = True,
-    most_work: int = MOST_WORK,
+    budget: DryRunBudget | None = None,
     **spec: Any,
 ) -> dict[str, Any]:
     """The answer at a time at which the cluster runs these jobs. What users declare is exact, so
@@ -110,7 +111,7 @@ def asked(
             play(store, CLUSTER, timed(rows), chosen, until_us=now_us, declares=declares)
         foresight = Foresight.DECLARED if declares else Foresight.LATER
         journal = FollowedJournal(f"{home}/journal.db")
-        return dry_run(journal, DryRunQuestion(values, "bob", now_us), foresight, most_work)
+        return dry_run(journal, DryRunQuestion(values, "bob", now_us), budget, foresight)
 
 
 @pytest.mark.parametrize("policy", others_in_soak(POLICIES, ["tiresias-las"]))
@@ -206,9 +207,18 @@ def test_a_start_after_a_job_of_which_nothing_is_known_is_unknown() -> None:
         "median_s": None,
         "high_s": None,
         "unknown_because": "nothing is known of how long job 1 will run",
+        "later_than_s": None,
     }
+    assert (answer["simulations"], answer["coverage"]) == (19, 0.9)
+
+
+def test_delays_by_a_job_of_unknown_run_time_are_unknown_unless_the_policy_keeps_the_order() -> (
+    None
+):
+    answer = asked([(0, 100, 6)], "tiresias-las", 10, declares=False)
     assert answer["delayed"] is None
     assert "give duration_s" in answer["delayed_unknown_because"]
+    assert asked([(0, 100, 6)], "fifo", 10, declares=False)["delayed"] == []
 
 
 def test_of_jobs_of_which_nothing_is_known_the_first_three_are_named() -> None:
@@ -234,25 +244,59 @@ def test_a_start_after_a_job_of_which_only_the_limit_is_known_has_a_latest_time(
             )
         journal = FollowedJournal(f"{home}/journal.db")
         question = DryRunQuestion({**JOB, "processes": 5}, "bob", now_us)
-        start = dry_run(journal, question, Foresight.PRESENT)["expected_start"]
+        start = dry_run(journal, question, foresight=Foresight.PRESENT)["expected_start"]
     assert start["low_s"] < 1
     assert start["high_s"] == pytest.approx(90, abs=0.01)
 
 
-def test_what_is_too_much_to_simulate_is_a_matter_of_work_not_of_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """On a busy machine an hour may pass between two events."""
+BUSY: Rows = [(second, 5 + 7 * second % 20, 6) for second in range(14)]
+"""Three of them wait at second 130."""
+
+
+def budget_of(decisions: int, more: int = 0, told: list[str] | None = None) -> DryRunBudget:
+    """Each decision takes a second; `more` of them for the delays."""
+    clock = itertools.count()
+    tell = (told if told is not None else []).append
+    return DryRunBudget(decisions, decisions + more, tell, lambda: float(next(clock)))
+
+
+def test_on_a_busy_machine_the_answer_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An hour may pass between two events; the time of the processor counts."""
     hours = itertools.count()
-    for clock in ("monotonic", "process_time", "perf_counter", "time"):
+    for clock in ("monotonic", "perf_counter", "time"):
         monkeypatch.setattr(time, clock, lambda: 3600.0 * next(hours))
-    rows = [(second, 5 + 7 * second % 20, 6) for second in range(12)]
-    answer = asked(rows, "fifo", 150, declares=False)
+    answer = asked(BUSY, "fifo", 130, declares=False)
     assert answer["expected_start"]["unknown_because"] == ""
-    assert answer["delayed"] == []
-    answer = asked(rows, "fifo", 150, declares=False, most_work=1000)
-    assert answer["expected_start"]["unknown_because"] == "there is too much to simulate"
-    assert answer["delayed_unknown_because"] == "there is too much to simulate"
+    assert (answer["delayed"], answer["coverage"]) == ([], 0.9)
+
+
+def test_when_the_time_is_over_the_simulations_until_then_count() -> None:
+    whole = asked(BUSY, "best-effort", 130, declares=False)
+    told = list[str]()
+    cut = asked(BUSY, "best-effort", 130, declares=False, budget=budget_of(100, 200, told))
+    count = cut["simulations"]
+    assert 3 <= count < 19
+    assert cut["coverage"] == (count - 1) / (count + 1)
+    start, all_of_it = cut["expected_start"], whole["expected_start"]
+    assert all_of_it["low_s"] <= start["low_s"] <= start["high_s"] <= all_of_it["high_s"]
+    assert start["later_than_s"] is None
+    assert "simulating the start beside 3 waiting jobs, 4 s of at most 300 s" in " ".join(told)
+    assert "simulating the ends of 4 other jobs" in told[-1]
+
+
+@pytest.mark.parametrize(("decisions", "starts_at"), [(2, "cut"), (10, "complete")])
+def test_too_few_simulations_tell_how_long_it_waits_at_least(
+    decisions: int, starts_at: str
+) -> None:
+    low_s = asked(BUSY, "best-effort", 130, declares=False)["expected_start"]["low_s"]
+    short = budget_of(decisions)
+    answer = asked(BUSY, "best-effort", 130, declares=False, budget=short)
+    start = answer["expected_start"]
+    assert (start["low_s"], start["high_s"], answer["coverage"]) == (None, None, None)
+    assert "too much to simulate; in what was, it waits for" in start["unknown_because"]
+    assert start["later_than_s"] >= low_s if starts_at == "complete" else start["later_than_s"] > 0
+    assert answer["delayed"] is None
+    assert "0 of 3 simulations" in answer["delayed_unknown_because"]
 
 
 def test_a_start_that_no_unknown_run_time_delays_is_known() -> None:

@@ -1,0 +1,1 @@
+"""Dry runs: what a submission would do."""

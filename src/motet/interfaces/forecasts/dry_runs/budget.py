@@ -1,0 +1,61 @@
+"""The time of the processor that a dry run may take, and what it tells meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from motet.interfaces.forecasts.draws.future import Check, TooMuch
+
+STARTS_S, ALL_S = 6.0, 12.0
+"""For the starts, and with the delays. As long as a user waits for an answer."""
+_BETWEEN_S = 0.5
+
+
+def tell_nobody(text: str) -> None:
+    """For those who do not wait."""
+    del text
+
+
+@dataclass(eq=False)
+class DryRunBudget:
+    """Seconds of the processor since it was made; on a busy machine they take longer. `tell`: hears
+    what is being simulated, about twice in each. `clock`: of the time that this process has
+    used."""
+
+    starts_s: float = STARTS_S
+    all_s: float = ALL_S
+    tell: Callable[[str], None] = tell_nobody
+    clock: Callable[[], float] = time.process_time
+    _began_s: float = field(init=False)
+    _told_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._began_s = self.clock()
+        self._told_s = self._began_s
+
+    def starts(self, doing: str) -> Check:
+        """Until the time for the starts is over."""
+        return self._until(self.starts_s, doing)
+
+    def delays(self, doing: str) -> Check:
+        """Until all time is over."""
+        return self._until(self.all_s, doing)
+
+    def _until(self, most_s: float, doing: str) -> Check:
+        def check(work: int) -> None:
+            del work
+            now_s = self.clock()
+            if now_s - self._began_s > most_s:
+                raise TooMuch
+            if now_s - self._told_s >= _BETWEEN_S:
+                self._tell(doing, now_s)
+
+        if (now_s := self.clock()) - self._began_s <= most_s:
+            self._tell(doing, now_s)
+        return check
+
+    def _tell(self, doing: str, now_s: float) -> None:
+        self._told_s, spent_s = now_s, int(now_s - self._began_s)
+        self.tell(f"{doing}, {spent_s} s of at most {self.all_s:g} s of the processor")
