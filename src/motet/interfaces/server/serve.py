@@ -63,6 +63,7 @@ from motet.interfaces.server.what_if.replay_page import ReplayPages
 from motet.interfaces.server.what_if.replay_runs import ReplayRuns
 from motet.interfaces.server.what_if.replay_store import ReplayStore
 from motet.interfaces.server.workdirs.snapshot_routes import add_snapshot_routes
+from motet.interfaces.server_address import TOKEN_FILE
 from motet.live.accounts.account_store import AccountStore
 from motet.live.accounts.audit_log import AuditLog
 from motet.live.accounts.roles import UserRole
@@ -348,7 +349,8 @@ def _announce(options: ServerOptions, port: int, on_ready: Callable[[str], None]
     place = options.exposure
     url = place.public_url(port)
     tell_clients(options.folder, place.local_url(port), place.certificate)
-    _LOG.info("server_started", extra={"fields": {"url": url, "version": __version__}})
+    fields = {"url": url, "token_file": str(options.folder / TOKEN_FILE), "version": __version__}
+    _LOG.info("server_started", extra={"fields": fields})
     on_ready(url)
 
 

@@ -61,6 +61,9 @@ def test_a_server_logs_its_life_as_json_without_secrets(tmp_path: Path) -> None:
         order = [each["event"] for each in found]
         assert order.index("journal_read") < order.index("server_started")
         assert order[-1] == "server_ended"
+        begun = found[order.index("server_started")]
+        assert begun["url"] == address.url
+        assert Path(begun["token_file"]).read_text().strip() == address.token
         for secret in (address.token, address.token[:-1], PASSWORD, "a-secret-key"):
             assert secret not in server.said()
     finally:

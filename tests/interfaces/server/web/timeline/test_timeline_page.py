@@ -10,6 +10,7 @@ import pytest
 
 from live_server import LiveServer, running_server
 from motet.interfaces.client import LiveClient
+from motet.interfaces.server.web.timeline.timeline_page import waiting_words
 from motet.interfaces.server_address import ServerAddress
 from plain_http import NO_TLS
 from waiting import wait_until
@@ -58,6 +59,23 @@ def lane(page: httpx.Client, job: str, minutes: int = 60) -> str:
     return found[0] if found else ""
 
 
+@pytest.mark.parametrize(
+    ("waiting", "unknown", "words"),
+    [
+        (0, 0, ""),
+        (1, 0, "1 more job waits"),
+        (1, 1, "1 more job waits; when it will start is unknown"),
+        (1234, 1234, "1,234 more jobs wait; when they will start is unknown"),
+        (3, 1, "3 more jobs wait; the start of one of them is unknown"),
+        (3, 2, "3 more jobs wait; the starts of 2 of them are unknown"),
+    ],
+)
+def test_waits_beside_the_axis_are_told_in_a_sentence(
+    waiting: int, unknown: int, words: str
+) -> None:
+    assert waiting_words(waiting, unknown) == words
+
+
 @pytest.mark.soak
 def test_a_known_future_is_hatched(client: LiveClient, page: httpx.Client) -> None:
     runs = submit(client, "runs", duration_s=300, processes=2)
@@ -82,7 +100,9 @@ def test_a_job_that_runs_alone_has_an_expected_end(client: LiveClient, page: htt
 def test_an_unknown_future_is_not_drawn(client: LiveClient, page: httpx.Client) -> None:
     runs = submit(client, "endless", processes=2)
     waits = submit(client, "after", duration_s=300)
-    wait_until(lambda: "when 1 of them will start is unknown" in page.get("/timeline").text)
+    wait_until(
+        lambda: "1 more job waits; when it will start is unknown." in page.get("/timeline").text
+    )
     assert "url(#" not in lane(page, runs)
     assert "expected end unknown" in lane(page, runs)
     assert lane(page, waits) == ""

@@ -110,8 +110,8 @@ def timeline(
     ends: Mapping[int, Sequence[float | None]],
     axis: _Axis,
 ) -> dict[str, Any]:
-    """`jobs`: with bars until now and what is predicted. `waiting`: predicted waits that are not on
-    the axis, `unknown` of them without an expected start."""
+    """`jobs`: with bars until now and what is predicted. `waiting`: in words, predicted waits that
+    are not on the axis."""
     now_s = seconds(axis.now_us)
     soon = sorted((start["low_s"], job) for job, start in starts.items() if _is_on(start, axis))
     added = [job for _, job in soon if job not in by_job][:MOST_WAITING]
@@ -140,9 +140,22 @@ def timeline(
             }
             for each in shown
         ],
-        "waiting": len(left),
-        "unknown": sum(start["high_s"] is None for start in left),
+        "waiting": waiting_words(len(left), sum(start["high_s"] is None for start in left)),
     }
+
+
+def waiting_words(waiting: int, unknown: int) -> str:
+    """Of waits that are not on the axis, `unknown` of them without an expected start; empty: there
+    are none."""
+    if not waiting:
+        return ""
+    words = f"{waiting:,} more {'job waits' if waiting == 1 else 'jobs wait'}"
+    if not unknown:
+        return words
+    if unknown == waiting:
+        return f"{words}; when {'it' if waiting == 1 else 'they'} will start is unknown"
+    which = "start of one" if unknown == 1 else f"starts of {unknown:,}"
+    return f"{words}; the {which} of them {'is' if unknown == 1 else 'are'} unknown"
 
 
 def _is_on(start: Mapping[str, Any], axis: _Axis) -> bool:
