@@ -121,8 +121,8 @@ if TYPE_CHECKING:
     type=click.IntRange(0),
     default=1024,
     metavar="MB",
-    help="Most room for the log of a process; beyond it the middle is removed. 0: no limit. "
-    "Default: 1024.",
+    help="Room for the log of a process; once a minute the middle of a larger one is removed. "
+    "0: no limit. Default: 1024.",
 )
 @click.option(
     "--idle-after",
