@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,26 @@ import pytest
 
 DASHBOARD = Path(__file__).parents[4] / "docs/_static/grafana-dashboard.json"
 COLUMNS = 24
+CORE_PANELS = {"gauge", "stat", "timeseries", "row"}
+"""Without a plugin."""
 
 
 @pytest.fixture
 def dashboard() -> Any:
     return json.loads(DASHBOARD.read_text())
+
+
+def test_it_is_a_dashboard_that_grafana_imports(dashboard: Any) -> None:
+    """As Grafana 10 and later: without an id of its own, which is that of a database."""
+    assert dashboard.get("id") is None
+    assert re.fullmatch("[a-zA-Z0-9_-]{1,40}", dashboard["uid"])
+    assert isinstance(dashboard["title"], str)
+    assert dashboard["title"].strip()
+    assert 36 <= dashboard["schemaVersion"] <= 42
+    assert {panel["type"] for panel in dashboard["panels"]} <= CORE_PANELS
+    for each in dashboard["time"].values():
+        assert re.fullmatch("now(-[0-9]+[smhdw])?", each)
+    assert "__inputs" not in dashboard  # The data source is a variable.
 
 
 def test_panels_have_ids_and_places_of_their_own(dashboard: Any) -> None:

@@ -185,6 +185,22 @@ def test_metrics_need_a_token_unless_they_are_open(server: LiveServer, tmp_path:
         assert httpx.get(f"{url}/api/v1/jobs", verify=NO_TLS).status_code == 401
 
 
+def labels_asked_for(target: dict[str, str]) -> set[str]:
+    """By the query of a panel and its legend."""
+    grouped = re.findall(r"\bby \(([^)]*)\)", target["expr"])
+    return {
+        *re.findall(r'(\w+)\s*[=!][=~]?"', target["expr"]),
+        *(each.strip() for names in grouped for each in names.split(",")),
+        *re.findall(r"{{(\w+)}}", target["legendFormat"]),
+    }
+
+
+def labels_of(found: Scraped, expression: str) -> set[str]:
+    """Of the metrics in a query."""
+    asked = set(re.findall(r"\b(?:motet|process)_\w+", expression))
+    return {label for name, labels in found.samples if name in asked for label, _ in labels}
+
+
 def test_documentation_and_dashboard_have_every_metric_and_gpus_are_counted(tmp_path: Path) -> None:
     with (
         running_server(tmp_path / "state", "--cluster", "1x4", "--gpus", "0,1,2,3") as server,
@@ -202,3 +218,7 @@ def test_documentation_and_dashboard_have_every_metric_and_gpus_are_counted(tmp_
     of_server = {SUFFIXES.sub("", name) for name in shown if not name.startswith(OF_LENDERS)}
     assert of_server - known == set()
     assert told - of_server == set()
+    for panel in panels:
+        for target in panel.get("targets", ()):
+            if OF_LENDERS not in target["expr"]:
+                assert labels_asked_for(target) - labels_of(found, target["expr"]) == set()
