@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -21,6 +22,7 @@ from marked_process import run_motet
 from motet.interfaces.client import LiveClient
 from motet.interfaces.live_cluster.log_reading import ProcessLog
 from motet.interfaces.ray_launcher.installed_versions import InstalledVersions
+from motet.interfaces.ray_nodes.cluster_record import RayClusterRecord
 from motet.interfaces.server_address import ServerAddress
 from ray_nodes import RayNodes, ray_nodes
 from waiting import wait_until
@@ -207,6 +209,24 @@ def test_without_ray_jobs_are_accepted_and_wait(tmp_path: Path) -> None:
             wait_until(lambda: address in client.job(job)["message"])
             found = client.job(job)
     assert (found["state"], found["reason"]) == ("PENDING", "ClusterUnreachable")
+    assert "--head" not in found["message"]
+
+
+def test_without_the_head_of_a_server_its_jobs_tell_how_an_admin_starts_it(tmp_path: Path) -> None:
+    no_more = subprocess.Popen(["true"])
+    no_more.wait()
+    (folder := tmp_path / "state").mkdir(mode=0o700)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        RayClusterRecord(address, no_more.pid, 1.0).write(folder)
+        with running_server(folder, "--address", address) as server:
+            client = LiveClient(ServerAddress.find(folder=server.folder))
+            job = submit(client, "true")
+            wait_until(lambda: address in client.job(job)["message"])
+            told = client.explain(job)
+    remedy = f"end the server and start that with --head {address}"
+    assert f"its head has ended; to start it again, {remedy}" in json.dumps(told)
 
 
 @pytest.mark.soak

@@ -28,7 +28,8 @@ class ClusterWait(Enum):
         name="ClusterUnreachable",
         title="a cluster that could not be reached",
         sentence="the cluster cannot be reached: {refusal}",
-        advice="nothing to do: it starts when the cluster is back; see motet doctor",
+        advice="nothing to do but to tell an admin: it starts when the cluster is back; see motet "
+        "doctor",
     )
     POLICY_FAILED = ReasonWords(
         name="PolicyFailed",

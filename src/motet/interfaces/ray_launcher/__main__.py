@@ -19,6 +19,7 @@ from motet.interfaces.ray_launcher.connection import connected
 from motet.interfaces.ray_launcher.launcher import RayLauncher
 from motet.interfaces.ray_launcher.machine_link import LinkOptions
 from motet.interfaces.ray_launcher.supervisor import PROBED
+from motet.interfaces.ray_nodes.node_process import remedy_of_ended_head
 from motet.live.launcher.line_program import serve_lines
 from motet.live.launcher.message_lines import message_line
 from motet.live.launcher.messages import (
@@ -78,6 +79,8 @@ class RayLauncherProgram:
             self._launcher.received(request)
 
     def _refused(self, reason: str) -> None:
+        if remedy := remedy_of_ended_head(self._folder, self._address):
+            reason = f"{reason}; {remedy}"
         if reason != self._refusal:
             self._refusal = reason
             self._report(ClusterSeen((), reason))

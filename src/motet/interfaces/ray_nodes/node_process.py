@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -130,6 +131,34 @@ def stay_joined(node: subprocess.Popen[bytes]) -> None:
         f"Ray's node on this machine has ended with status {code}; its log says why, and 'motet "
         "machine join' starts it again"
     )
+
+
+def remedy_of_ended_head(folder: Path, address: str) -> str:
+    """How an admin gets the cluster back whose head at `address` this machine had started; empty:
+    it runs, or it is not known to be one of this machine."""
+    try:
+        found = RayClusterRecord.read(folder)
+    except BadInput:
+        return ""
+    is_own = found is not None and found.address == address and _is_local(address)
+    if found is None or not is_own or _head_process(found) is not None:
+        return ""
+    return (
+        "its head has ended; to start it again, end the server and start that with --head "
+        f"{address}"
+    )
+
+
+def _is_local(address: str) -> bool:
+    """Whether this machine has the host's address."""
+    host = address.rpartition(":")[0]
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as tried:
+            tried.bind(place)
+    except OSError:
+        return False
+    return True
 
 
 def end_head(folder: Path) -> bool:
