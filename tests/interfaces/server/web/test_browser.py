@@ -448,6 +448,33 @@ def test_pages_are_read_without_scripts(
     window.context.close()
 
 
+@pytest.mark.soak
+def test_jobs_and_queues_are_changed_without_scripts(
+    chromium: Any, server: LiveServer, client: LiveClient
+) -> None:
+    job = submit(client, "changed", "sleep 1000")
+    window = Window(chromium, server, java_script_enabled=False)
+    tab = window.tab
+
+    def press(page: str, action: str) -> None:
+        tab.goto(page)
+        tab.click(f"form[action='{action}'] button")
+        assert tab.url.endswith(page)
+
+    press("/jobs?name=changed&sort=name", f"/jobs/{job}/suspend")
+    assert client.job(job)["state"] == "SUSPENDED"
+    press(f"/jobs/{job}", f"/jobs/{job}/resume")
+    assert client.job(job)["state"] != "SUSPENDED"
+    for verb, mode in (("hold", "HELD"), ("drain", "DRAINING"), ("resume", "OPEN")):
+        press("/queues", f"/queues/default/{verb}")
+        assert mode in tab.inner_text("main")
+    tab.goto("/jobs")
+    client.change(job, "cancel")
+    tab.click(f"form[action='/jobs/{job}/suspend'] button")
+    assert f"job {job} is CANCELLED" in tab.inner_text("main")
+    window.context.close()
+
+
 COUNTS = "n=0; while :; do n=$((n + 1)); echo line $n; sleep 0.2; done"
 
 

@@ -20,7 +20,7 @@ def tell_nobody(text: str) -> None:
 
 @dataclass(eq=False)
 class DryRunBudget:
-    """Seconds of the processor since it was made; on a busy machine they take longer. `tell`: hears
+    """Seconds of the processor since `begin`; on a busy machine they take longer. `tell`: hears
     what is being simulated, about twice in each. `clock`: of the time that this process has
     used."""
 
@@ -28,12 +28,13 @@ class DryRunBudget:
     all_s: float = ALL_S
     tell: Callable[[str], None] = tell_nobody
     clock: Callable[[], float] = time.process_time
-    _began_s: float = field(init=False)
-    _told_s: float = field(init=False)
+    _began_s: float = field(init=False, default=0.0)
+    _told_s: float = field(init=False, default=0.0)
 
-    def __post_init__(self) -> None:
-        self._began_s = self.clock()
-        self._told_s = self._began_s
+    def begin(self) -> None:
+        """The time runs from now on; that of a long journal, which has to be read, is not part of
+        it."""
+        self._began_s = self._told_s = self.clock()
 
     def starts(self, doing: str) -> Check:
         """Until the time for the starts is over."""

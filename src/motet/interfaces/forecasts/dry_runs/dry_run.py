@@ -63,7 +63,9 @@ def dry_run(
     said, `delayed_unknown_because`: why.
     """
     budget = budget or DryRunBudget()
+    budget.tell("reading the journal")
     journal.read()
+    budget.begin()
     live = journal.cluster
     now_us = max(asked.now_us, live.engine.state.now_us)
     new = NewJobs.of(live.state, now_us, _wanted(asked))
