@@ -99,8 +99,10 @@ def simulated_futures(
     wanted: frozenset[int],
     check: Check,
     fewest: int = FEWEST_FUTURES,
+    complete: Callable[[int], None] | None = None,
 ) -> SimulatedFutures:
-    """`check`: raises TooMuch; what is known by then counts. `fewest`: that make a range."""
+    """`check`: raises TooMuch; what is known by then counts. `fewest`: that make a range.
+    `complete`: hears how many there are, after each."""
     extremes: tuple[Extreme, ...] = ("at once", "never") if futures.unknown else ("never",)
     starts: dict[Extreme, list[dict[int, int]]] = {each: [] for each in extremes}
     ends_us: dict[Extreme, list[Ints]] = {each: [] for each in extremes}
@@ -116,6 +118,8 @@ def simulated_futures(
                 starts[extreme] += [found] * (wanted_count // different)
                 ends_us[extreme] += [last.ends_us] * (wanted_count // different)
                 until_us = min(until_us, last.until_us)
+            if complete is not None:
+                complete(number + 1)
     except TooMuch as error:
         if extreme == extremes[0] and error.cut is not None:
             begun = {job: at_us for job, at_us in error.cut.starts_us.items() if job in wanted}

@@ -284,6 +284,13 @@ def test_when_the_time_is_over_the_simulations_until_then_count() -> None:
     assert "simulating the ends of 4 other jobs" in told[-1]
 
 
+def test_starts_go_on_until_there_is_a_range_or_where_no_delays_are_simulated() -> None:
+    short = asked(BUSY, "best-effort", 130, declares=False, budget=budget_of(10, 60))
+    assert (short["simulations"], short["expected_start"]["unknown_because"]) == (3, "")
+    whole = asked(BUSY, "fifo", 130, declares=False, budget=budget_of(10, 5000))
+    assert (whole["coverage"], whole["delayed"]) == (0.9, [])
+
+
 @pytest.mark.parametrize(("decisions", "starts_at"), [(2, "cut"), (10, "complete")])
 def test_too_few_simulations_tell_how_long_it_waits_at_least(
     decisions: int, starts_at: str

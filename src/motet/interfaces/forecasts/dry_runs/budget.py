@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from motet.interfaces.forecasts.draws.future import Check, TooMuch
 
 STARTS_S, ALL_S = 6.0, 12.0
-"""For the starts, and with the delays. As long as a user waits for an answer."""
+"""For the starts where delays are simulated, too, and for both. As long as a user waits."""
 _BETWEEN_S = 0.5
 
 
@@ -36,24 +36,25 @@ class DryRunBudget:
         it."""
         self._began_s = self._told_s = self.clock()
 
-    def starts(self, doing: str) -> Check:
-        """Until the time for the starts is over."""
-        return self._until(self.starts_s, doing)
+    def starts(self, doing: str, has_range: Callable[[], bool]) -> Check:
+        """Until the time for the starts is over, or all time where they have no range by then: the
+        delays take longer, and would not be known either."""
+        return self._until(lambda: self.starts_s if has_range() else self.all_s, doing)
 
     def delays(self, doing: str) -> Check:
         """Until all time is over."""
-        return self._until(self.all_s, doing)
+        return self._until(lambda: self.all_s, doing)
 
-    def _until(self, most_s: float, doing: str) -> Check:
+    def _until(self, most_s: Callable[[], float], doing: str) -> Check:
         def check(work: int) -> None:
             del work
             now_s = self.clock()
-            if now_s - self._began_s > most_s:
+            if now_s - self._began_s > most_s():
                 raise TooMuch
             if now_s - self._told_s >= _BETWEEN_S:
                 self._tell(doing, now_s)
 
-        if (now_s := self.clock()) - self._began_s <= most_s:
+        if (now_s := self.clock()) - self._began_s <= most_s():
             self._tell(doing, now_s)
         return check
 

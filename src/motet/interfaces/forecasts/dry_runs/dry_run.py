@@ -153,8 +153,13 @@ def _starts(
         unknown = ExpectedStart(None, None, None, because)
         return _NewStarts(unknown, unknown, dict.fromkeys(indices, unknown), 0, None)
     ahead = counted(len(after.waiting - group), "waiting job")
-    check = budget.starts(f"simulating the start beside {ahead}")
-    simulated = simulated_futures(after, group, check, _FEWEST)
+    complete = [0]
+
+    def has_range() -> bool:
+        return complete[-1] >= _FEWEST and not after.keep_order
+
+    check = budget.starts(f"simulating the start beside {ahead}", has_range)
+    simulated = simulated_futures(after, group, check, _FEWEST, complete.append)
 
     def start(choose: Choose) -> ExpectedStart:
         return start_in_group(after, group, simulated, choose)
