@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 import httpx
 import pytest
 
-from motet.domain.errors import AuthenticationFailed, MotetError, NotFound, Unreachable
+from motet.domain.errors import AuthenticationFailed, BadInput, MotetError, NotFound, Unreachable
 from motet.interfaces.api_access.api_requests import (
     TIMEOUT_S,
     AnswerLost,
@@ -144,3 +144,34 @@ def test_who_has_been_answered_without_tls_is_not_told_to_use_it() -> None:
         client.ask("GET", "/jobs/7")
         with pytest.raises(AnswerLost, match="start it with 'motet server'"):
             client.ask("GET", "/jobs/7")
+
+
+def lines(*told: str) -> bytes:
+    """An answer that ends with its connection."""
+    kind = b"Content-Type: application/x-ndjson\r\n"
+    return b"HTTP/1.1 200 OK\r\n" + kind + b"\r\n" + "\n".join(told).encode()
+
+
+def test_who_waits_hears_what_a_server_is_doing_if_it_tells() -> None:
+    told = list[str]()
+    new = lines('{"phase": "one"}', '{"phase": "two"}', '{"answer": {"id": "7"}}')
+    with program(new, ANSWER) as (client, _):
+        assert client.dry_run({}, told.append) == client.dry_run({}, told.append) == {"id": "7"}
+    assert told == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "message"),
+    [
+        (lines('{"phase": "one"}', '{"status": 422, "detail": "no"}'), BadInput, "^no$"),
+        (lines('{"phase": "one"}', '{"ans'), AnswerLost, "in the middle of its answer"),
+        (lines('{"phase": "one"}'), AnswerLost, "in the middle of its answer"),
+        (ANSWER.replace(b"{", b"<"), Unreachable, "not a server of Motet"),
+        (LOST, AnswerLost, "does not answer"),
+    ],
+)
+def test_an_answer_in_lines_may_be_an_error_or_end_early(
+    answer: bytes, kind: type[MotetError], message: str
+) -> None:
+    with program(answer) as (client, _), pytest.raises(kind, match=message):
+        client.dry_run({}, lambda _: None)

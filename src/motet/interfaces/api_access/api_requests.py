@@ -87,8 +87,11 @@ class ApiRequests:
 
     def ask(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
         """The document with which the server answers."""
+        return self._document(self.answer_to(method, path, **arguments))
+
+    def _document(self, answer: httpx.Response) -> dict[str, Any]:
         try:
-            found = self.answer_to(method, path, **arguments).json()
+            found = answer.json()
         except ValueError as error:
             raise self.no_server() from error
         if not isinstance(found, dict):
@@ -104,17 +107,22 @@ class ApiRequests:
         try:
             with self._http.stream(method, path, headers=headers, **arguments) as answer:
                 self._has_answered = True
-                if answer.is_success and answer.headers["Content-Type"].startswith(_TOLD_LINES):
+                kind = answer.headers.get("Content-Type", "")
+                if answer.is_success and kind.startswith(_TOLD_LINES):
                     return self._last_line(answer.iter_lines(), tell)
                 answer.read()
         except httpx.HTTPError as error:
             raise self._absence(error) from error
         if not answer.is_success:
             raise answered_error(answer)
-        return dict(answer.json())
+        return self._document(answer)
 
     def _last_line(self, lines: Iterable[str], tell: Callable[[str], None]) -> dict[str, Any]:
-        for told in map(json.loads, lines):
+        for line in lines:
+            try:
+                told = json.loads(line)
+            except ValueError:  # The last one, of a server that was killed.
+                break
             if "phase" in told:
                 tell(told["phase"])
             elif "answer" in told:
