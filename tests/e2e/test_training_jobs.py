@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from live_trainings import PROGRAM, ended, record_of, undisturbed
 from motet.domain.errors import BadInput
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
+from motet.live.shepherd import descendants
 from trained_here import trained_here
 from waiting import wait_until
 
@@ -123,11 +125,25 @@ def test_the_secret_of_a_gang_is_for_its_user_while_it_trains(
 
 
 @pytest.mark.soak
-def test_a_training_keeps_its_input_on_disk(client: LiveClient) -> None:
-    values = {**JOB, "app": "kmeans", "workers": 2, "epochs": 3, "spill": 1}
-    record = record_of(ended(client, client.submit(values)["id"]))
-    assert "share=1.0" in record["options"]["spill"]
-    assert record["load_s"] > 0
+def test_a_training_keeps_its_input_on_disk(client: LiveClient, server: LiveServer) -> None:
+    values = {**JOB, "app": "kmeans", "workers": 2, "epochs": 10_000_000, "spill": 1}
+    job = client.submit(values)["id"]
+    wait_until(lambda: spilled_bytes(server, job) > 0)
+    client.change(job, "cancel")
+    assert ended(client, job)["state"] == "CANCELLED"
+
+
+def spilled_bytes(server: LiveServer, job: str) -> int:
+    """Size of the files without a name in which the processes of a job keep their input."""
+    found = 0
+    for rank in range(3):
+        held_by = attempt_file(server.folder, int(job), 1, rank, "shepherd.json")
+        for pid in [] if held_by is None else descendants(held_by["pid"]):
+            with suppress(FileNotFoundError):  # The process or a file has ended meanwhile.
+                for file in Path(f"/proc/{pid}/fd").iterdir():
+                    if "motet-spill-" in os.readlink(file):
+                        found += file.stat().st_size
+    return found
 
 
 def test_an_error_of_the_training_is_in_its_log_and_fails_the_job(client: LiveClient) -> None:
