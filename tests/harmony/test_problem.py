@@ -56,6 +56,16 @@ def test_the_gap_of_a_job_delays_its_group_if_nothing_takes_longer() -> None:
     assert known.part([1], 2).times(0, 2).gap_s == 1.0
 
 
+def test_a_job_that_overlaps_takes_the_longer_one_of_its_subtasks_alone() -> None:
+    problem = GroupingProblem.of(PROFILES, 4)
+    overlapping = problem.costs._replace(overlaps=np.array([True, False]))
+    known = replace(problem, costs=overlapping)
+    assert known.times(0, 4).iteration_s == 3.0
+    assert known.part([1, 0], 2).times(1, 4).iteration_s == 3.0
+    alone = Grouping((JobGroup((0,), 4),))
+    assert known.score(alone) == pytest.approx(problem.score(alone) * 4 / 3)
+
+
 def test_idle_machines_count_as_not_used() -> None:
     problem = GroupingProblem.of(PROFILES, 8)
     grouping = Grouping((JobGroup((0, 1), 4),))

@@ -23,10 +23,12 @@ def small_problem(
     with_outside: bool = False,
     with_local: bool = False,
     with_gaps: bool = False,
+    with_overlaps: bool = False,
 ) -> GroupingProblem:
     shape = random_shape(seed, most_jobs, most_machines)
     chosen = {"with_constant": seed % 2 == 1, "with_memory": seed % 4 == 3}
     chosen |= {"with_outside": with_outside, "with_local": with_local, "with_gaps": with_gaps}
+    chosen |= {"with_overlaps": with_overlaps}
     return random_problem(seed, *shape, **chosen)
 
 
@@ -96,6 +98,22 @@ def test_gaps_count_in_both_searches() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_the_best_grouping_with_gaps_is_found_among_all(seed: int) -> None:
     problem = small_problem(seed, most_jobs=5, most_machines=5, with_gaps=True)
+    if seed % 2:
+        problem = counting_work(problem)
+    assert problem.score(exact_grouping(problem)) == pytest.approx(best_score(problem))
+
+
+def test_jobs_that_overlap_count_in_both_searches() -> None:
+    drawn = [small_problem(seed, with_overlaps=True) for seed in range(0, CASES, 10)]
+    for search in (best_grouping, heuristic_grouping):
+        off = gaps([search(problem) for problem in drawn], drawn)
+        assert off.min() > -1e-9
+        assert np.quantile(off, 0.9) <= 0.01
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_grouping_of_jobs_that_overlap_is_found_among_all(seed: int) -> None:
+    problem = small_problem(seed, most_jobs=5, most_machines=5, with_overlaps=True)
     if seed % 2:
         problem = counting_work(problem)
     assert problem.score(exact_grouping(problem)) == pytest.approx(best_score(problem))

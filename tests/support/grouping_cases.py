@@ -22,6 +22,7 @@ def random_problem(
     with_outside: bool = False,
     with_local: bool = False,
     with_gaps: bool = False,
+    with_overlaps: bool = False,
     balanced_machines: float | None = None,
 ) -> GroupingProblem:
     """`balanced_machines`: the DoP at which the median job computes as long as it communicates."""
@@ -38,6 +39,8 @@ def random_problem(
         costs = costs._replace(local_s=0.9 * comm_s * rng.random(jobs))
     if with_gaps:
         costs = costs._replace(gap_s=comm_s * rng.random(jobs))
+    if with_overlaps:
+        costs = costs._replace(overlaps=rng.random(jobs) < 0.5)
     limit = 32 * GIB if with_memory else float("inf")
     return GroupingProblem(costs, machines, limit, CPU_WEIGHT)
 

@@ -16,8 +16,8 @@ from motet.harmony.problem import (
     GroupingProblem,
     JobCosts,
     JobGroup,
+    alone_of,
     comm_on,
-    gap_of,
     machine_worth,
     work_of,
 )
@@ -63,7 +63,7 @@ def _worths_of_sets(
                     cpu_s += own_s + costs.outside_s[job]
                     sends_s = comm_on(costs, job, count)
                     comm_s += sends_s
-                    longest_s = max(longest_s, own_s + sends_s + gap_of(costs, job))
+                    longest_s = max(longest_s, alone_of(costs, job, own_s, sends_s))
                     memory += costs.memory_bytes[job] + count * costs.fixed_bytes[job]
                     work_s += work_of(costs, job)
             if memory <= count * memory_limit:

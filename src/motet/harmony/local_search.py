@@ -15,7 +15,7 @@ from numba import njit
 
 from motet.domain.arrays import Floats, Ints
 from motet.harmony.prefixes import Candidate
-from motet.harmony.problem import OUTSIDE, JobCosts, comm_on, gap_of, machine_worth, work_of
+from motet.harmony.problem import OUTSIDE, JobCosts, alone_of, comm_on, machine_worth, work_of
 
 _LEAST_GAIN = 1e-9
 """In machines: a smaller gain is rounding."""
@@ -192,7 +192,7 @@ def _worth(state: SearchState, group: int, count: int) -> float:
             cpu_s += own_s + costs.outside_s[row]
             sends_s = comm_on(costs, row, divisor)
             comm_s += sends_s
-            longest_s = max(longest_s, own_s + sends_s + gap_of(costs, row))
+            longest_s = max(longest_s, alone_of(costs, row, own_s, sends_s))
             memory += costs.memory_bytes[row] + count * costs.fixed_bytes[row]
             work_s += work_of(costs, row)
     state.visits[0] += len(state.group_of)

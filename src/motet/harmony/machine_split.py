@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from motet.domain.arrays import Floats, Ints
-from motet.harmony.problem import JobCosts, comm_on, comms_on, gap_of, machine_worth, work_of
+from motet.harmony.problem import JobCosts, alone_of, comm_on, comms_on, machine_worth, work_of
 
 
 @njit(cache=True)
@@ -115,8 +115,7 @@ def worths(
         cpu_s[group] += own_s + costs.outside_s[row]
         sends_s = comm_on(costs, row, counts[group])
         comm_s[group] += sends_s
-        alone_s = own_s + sends_s + gap_of(costs, row)
-        longest_s[group] = max(longest_s[group], alone_s)
+        longest_s[group] = max(longest_s[group], alone_of(costs, row, own_s, sends_s))
         memory[group] += costs.memory_bytes[row] + counts[group] * costs.fixed_bytes[row]
         work_s[group] += work_of(costs, row)
     worth = np.full(len(counts), -np.inf)

@@ -85,6 +85,7 @@ def first_rows(costs: JobCosts, size: int) -> JobCosts:
         costs.work_s[:size],
         costs.local_s[:size],
         costs.gap_s[:size],
+        costs.overlaps[:size],
     )
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from motet.domain.arrays import Floats
+from motet.domain.arrays import Bools, Floats
 from motet.domain.errors import BadInput
 from motet.estimate.colocation.group_time import (
     CPU_WEIGHT,
@@ -18,6 +18,7 @@ from motet.estimate.colocation.group_time import (
     Utilisation,
     cluster_utilisation,
     longest_term_s,
+    own_term_s,
     utilisation_of,
 )
 from motet.estimate.colocation.subtask_profile import SubtaskProfile
@@ -33,7 +34,8 @@ class JobCosts(NamedTuple):
     `memory_bytes`: of input, model and working memory, over all machines of the job's group;
     `fixed_bytes`: on each of its machines in addition, however many there are. `outside_s`: see
     SubtaskTimes. `work_s`: what an iteration is worth, the same on all numbers of machines; empty:
-    the use of CPU and network in eq. 4.3. `gap_s`: see SubtaskTimes; empty: no job has gaps.
+    the use of CPU and network in eq. 4.3. `gap_s`, `overlaps`: see SubtaskTimes; empty: no job has
+    gaps, or overlaps.
     """
 
     divided_s: Floats
@@ -45,6 +47,7 @@ class JobCosts(NamedTuple):
     work_s: Floats = np.zeros(0)
     local_s: Floats = np.zeros(0)
     gap_s: Floats = np.zeros(0)
+    overlaps: Bools = np.zeros(0, np.bool_)
 
     def rows(self, chosen: Sequence[int]) -> JobCosts:
         """The columns of some jobs, in this order."""
@@ -147,7 +150,8 @@ class GroupingProblem:
         costs = self.costs
         comp_s = float(costs.divided_s[job]) / machines + float(costs.constant_s[job])
         outside_s, gap_s = float(costs.outside_s[job]), float(gap_of(costs, job))
-        return SubtaskTimes(comp_s, comm_on(costs, job, machines), outside_s, gap_s)
+        comm_s, overlaps = comm_on(costs, job, machines), bool(overlap_of(costs, job))
+        return SubtaskTimes(comp_s, comm_s, outside_s, gap_s, overlaps)
 
     def utilisation(self, grouping: Grouping) -> Utilisation:
         """U of the cluster (eq. 4.4); machines without a group are idle."""
@@ -207,6 +211,18 @@ def comms_on(costs: JobCosts, machines: Floats) -> Floats:
 def gap_of(costs: JobCosts, row: int) -> float:
     """Seconds of an iteration in which a job needs no token."""
     return float(costs.gap_s[row]) if len(costs.gap_s) else 0.0
+
+
+@njit(cache=True)
+def overlap_of(costs: JobCosts, row: int) -> bool:
+    """Whether COMM of a job runs beside its COMP."""
+    return bool(costs.overlaps[row]) if len(costs.overlaps) else False
+
+
+@njit(cache=True)
+def alone_of(costs: JobCosts, row: int, comp_s: float, comm_s: float) -> float:
+    """Seconds of an iteration of a job without others, with its gap."""
+    return own_term_s(comp_s, comm_s, overlap_of(costs, row)) + gap_of(costs, row)
 
 
 @njit(cache=True)

@@ -35,8 +35,8 @@ def best_match(
     problem: GroupingProblem, group: JobGroup, ended: int, waiting: Sequence[int]
 ) -> tuple[int, ...]:
     """The most similar waiting job, the first of equal ones; empty if none is similar and fits."""
-    reference = _without_gap(problem, ended, group.machines)
-    distances = [distance(reference, _without_gap(problem, job, group.machines)) for job in waiting]
+    reference = _taken(problem, ended, group.machines)
+    distances = [distance(reference, _taken(problem, job, group.machines)) for job in waiting]
     similar = [
         (off, place, job)
         for place, (off, job) in enumerate(zip(distances, waiting, strict=True))
@@ -51,8 +51,8 @@ def matching_set(
     """A smallest set of at least two waiting jobs that is similar in sum; empty if there is none
     among the first 20,000 sets of about this time. Long jobs are tried first.
     """
-    reference = _without_gap(problem, ended, group.machines)
-    times = {job: _without_gap(problem, job, group.machines) for job in waiting}
+    reference = _taken(problem, ended, group.machines)
+    times = {job: _taken(problem, job, group.machines) for job in waiting}
     longest_first = sorted(waiting, key=lambda job: -times[job].iteration_s)
     least_s, most_s = (reference.iteration_s * (1 + sign * SIMILAR) for sign in (-1, 1))
     sets = (
@@ -89,9 +89,9 @@ def _sets_within(
             yield (job, *others)
 
 
-def _without_gap(problem: GroupingProblem, job: int, machines: int) -> SubtaskTimes:
-    """What it takes of the machines: of several jobs, gaps do not add up."""
-    return problem.times(job, machines)._replace(gap_s=0.0)
+def _taken(problem: GroupingProblem, job: int, machines: int) -> SubtaskTimes:
+    """What it takes of the machines: of several jobs, gaps do not add up, and overlaps neither."""
+    return problem.times(job, machines)._replace(gap_s=0.0, overlaps=False)
 
 
 def _sum_of(times: Sequence[SubtaskTimes]) -> SubtaskTimes:

@@ -20,9 +20,11 @@ from subtask_simulation import ends_of_iterations
 
 ITERATIONS = 60
 DURATIONS = st.integers(0, 40)
-JOB = st.builds(SubtaskTimes, st.integers(1, 40), DURATIONS, st.just(0), st.just(0))
+PLAIN = st.just(0), st.just(0), st.just(False)
+JOB = st.builds(SubtaskTimes, st.integers(1, 40), DURATIONS, *PLAIN)
 JOBS = st.lists(JOB, min_size=1, max_size=6)
 OUTSIDE = st.lists(DURATIONS, min_size=6, max_size=6)
+OVERLAPS = st.lists(st.booleans(), min_size=6, max_size=6)
 
 
 def with_outside(jobs: list[SubtaskTimes], outside: list[int]) -> list[SubtaskTimes]:
@@ -175,3 +177,43 @@ def test_a_gap_delays_its_own_job_alone(jobs: list[SubtaskTimes], gaps: list[int
         own_s = job.comp_s + job.comm_s + job.gap_s
         assert job.iteration_s == own_s
         assert job_iteration_s(job, group) == max(group_s, own_s)
+
+
+def with_overlaps(jobs: list[SubtaskTimes], overlaps: list[bool]) -> list[SubtaskTimes]:
+    return [job._replace(overlaps=each) for job, each in zip(jobs, overlaps, strict=False)]
+
+
+def test_a_job_that_overlaps_takes_the_longer_one_of_its_subtasks() -> None:
+    job = SubtaskTimes(3, 2, gap_s=1, overlaps=True)
+    assert group_iteration_s([job]) == 3
+    assert (job.iteration_s, job_iteration_s(job, [job])) == (4, 4)
+    assert utilisation_of([job]) == (1.0, pytest.approx(2 / 3))
+    beside_a_long_one = [job, SubtaskTimes(5, 4)]
+    assert (group_iteration_s(beside_a_long_one), bound_of(beside_a_long_one)) == (
+        9,
+        GroupBound.JOB,
+    )
+
+
+@given(JOBS, OUTSIDE, OVERLAPS)
+def test_overlaps_never_lengthen_the_group_iteration_nor_beat_its_sums(
+    jobs: list[SubtaskTimes], outside: list[int], overlaps: list[bool]
+) -> None:
+    plain = with_outside(jobs, outside)
+    group_s = group_iteration_s(with_overlaps(plain, overlaps))
+    sums_s = max(sum(job.cpu_s for job in plain), sum(job.comm_s for job in plain))
+    assert sums_s <= group_s <= group_iteration_s(plain)
+    if not any(overlaps[: len(jobs)]):
+        assert group_s == group_iteration_s(plain)
+    if all(overlaps[: len(jobs)]):
+        assert group_s == sums_s
+
+
+@given(JOBS, OVERLAPS, st.integers(0, 5))
+def test_one_more_job_that_overlaps_never_lengthens_the_group_iteration(
+    jobs: list[SubtaskTimes], overlaps: list[bool], chosen: int
+) -> None:
+    fewer = with_overlaps(jobs, overlaps)
+    place = chosen % len(jobs)
+    more = [*fewer[:place], fewer[place]._replace(overlaps=True), *fewer[place + 1 :]]
+    assert group_iteration_s(more) <= group_iteration_s(fewer)

@@ -31,6 +31,15 @@ needs no token, so others use the machines, and only the job itself is late:
 
 T_gap is measured: the time from one iteration to the next, less COMP, COMM and the waits for
 tokens. 0 gives eq. 4.1.
+
+Departure: asynchronous jobs. A worker that neither waits for others nor for its own updates sends
+and receives beside COMP of the next mini-batch (section 4.5 names it). Such a job is in no queue
+for one resource because of the other, so in the last term it counts with
+
+    max(T_cpu, T_net)
+
+in place of T_cpu + T_net. Where all jobs of a group overlap, T_group is the longer one of both
+sums.
 """
 
 from __future__ import annotations
@@ -48,13 +57,15 @@ CPU_WEIGHT = 0.7
 class SubtaskTimes(NamedTuple):
     """Seconds of COMP and of COMM (PULL and PUSH) in one iteration of a job; `outside_s`: of the
     core of COMP, outside of it; 0 where the machine has other cores for that. `gap_s`: in which the
-    job neither computes nor communicates nor waits for a token.
+    job neither computes nor communicates nor waits for a token. `overlaps`: COMM runs beside COMP,
+    in asynchronous training.
     """
 
     comp_s: float
     comm_s: float
     outside_s: float = 0.0
     gap_s: float = 0.0
+    overlaps: bool = False
 
     @property
     def cpu_s(self) -> float:
@@ -64,7 +75,7 @@ class SubtaskTimes(NamedTuple):
     @property
     def iteration_s(self) -> float:
         """T_itr: the time of an iteration without other jobs, with the gap."""
-        return self.comp_s + self.comm_s + self.gap_s
+        return own_term_s(self.comp_s, self.comm_s, self.overlaps) + self.gap_s
 
     @property
     def imbalance_s(self) -> float:
@@ -89,6 +100,12 @@ class Utilisation(NamedTuple):
     def scalar(self, cpu_weight: float = CPU_WEIGHT) -> float:
         """One number by which groupings are compared; `cpu_weight`: 0.5 to 1."""
         return cpu_weight * self.cpu + (1 - cpu_weight) * self.network
+
+
+@njit(cache=True)
+def own_term_s(comp_s: float, comm_s: float, overlaps: bool) -> float:
+    """The part of a job in the last term of eq. 4.1."""
+    return max(comp_s, comm_s) if overlaps else comp_s + comm_s
 
 
 @njit(cache=True)
@@ -136,5 +153,5 @@ def _terms_s(jobs: Sequence[SubtaskTimes]) -> tuple[float, float, float]:
     return (
         float(sum(job.cpu_s for job in jobs)),
         float(sum(job.comm_s for job in jobs)),
-        float(max((job.comp_s + job.comm_s for job in jobs), default=0.0)),
+        float(max((own_term_s(*job[:2], job.overlaps) for job in jobs), default=0.0)),
     )

@@ -17,8 +17,8 @@ from motet.harmony.problem import (
     Grouping,
     GroupingProblem,
     JobCosts,
+    alone_of,
     comm_on,
-    gap_of,
     grouping_of,
     machine_worth,
     work_of,
@@ -129,4 +129,4 @@ def _times(costs: JobCosts, row: int, machines: int) -> tuple[float, float, floa
     """COMP, COMM and the iteration of a job alone, in seconds."""
     comp_s = costs.divided_s[row] / machines + costs.constant_s[row]
     comm_s = comm_on(costs, row, machines)
-    return comp_s, comm_s, comp_s + comm_s + gap_of(costs, row)
+    return comp_s, comm_s, alone_of(costs, row, comp_s, comm_s)

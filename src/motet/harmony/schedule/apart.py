@@ -30,6 +30,7 @@ def isolated_schedule(scene: Scene) -> GroupPlan:
         rows.outside_s,
         local_s=rows.local_s,
         gap_s=rows.gap_s,
+        overlaps=rows.overlaps,
     )
     problem = GroupingProblem(
         costs, len(scene.machines), scene.machine_memory_bytes, scene.cpu_weight
