@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from motet.domain import events
 from motet.domain.errors import BadInput
+from motet.domain.estimates import Overlap
 from motet.domain.events import EVENTS, event_from_json, event_to_json
 
 numbers = st.integers(-(2**62), 2**62)
@@ -27,7 +28,9 @@ BY_TYPE: dict[str, st.SearchStrategy[Any]] = {
     "Mapping[str, int]": st.dictionaries(st.text(), numbers),
     "Mapping[str, str]": st.dictionaries(st.text(), st.text()),
     "Goal | None": st.none() | st.builds(events.Goal, st.none() | floats, st.none() | floats),
-    "DataSizes | None": st.none() | st.builds(events.DataSizes, numbers, numbers),
+    "DataSizes | None": st.none()
+    | st.builds(events.DataSizes, numbers, numbers, st.sampled_from(Overlap)),
+    "bool | None": st.none() | st.booleans(),
     "tuple[Point, ...]": st.lists(st.tuples(floats, floats)).map(tuple),
     "Ints": st.lists(numbers).map(lambda values: np.array(values, dtype=np.int64)),
 }
@@ -65,3 +68,10 @@ def test_the_document_names_the_event_and_its_fields() -> None:
 def test_a_document_that_is_no_event_is_refused(document: Any) -> None:
     with pytest.raises(BadInput, match="event"):
         event_from_json(document)
+
+
+def test_journals_from_before_have_jobs_that_never_overlap() -> None:
+    arrived = events.Submitted(3, {"gpus": 1}, data=events.DataSizes(7, 3))
+    assert event_to_json(arrived)["data"] == [7, 3]
+    took = events.SubtasksMeasured(3, 1, 2.0, 1.0)
+    assert "overlaps" not in event_to_json(took)

@@ -58,7 +58,7 @@ def test_the_gap_of_a_job_delays_its_group_if_nothing_takes_longer() -> None:
 
 def test_a_job_that_overlaps_takes_the_longer_one_of_its_subtasks_alone() -> None:
     problem = GroupingProblem.of(PROFILES, 4)
-    overlapping = problem.costs._replace(overlaps=np.array([True, False]))
+    overlapping = problem.costs._replace(overlaps=np.array([1.0, 0.0]))
     known = replace(problem, costs=overlapping)
     assert known.times(0, 4).iteration_s == 3.0
     assert known.part([1, 0], 2).times(1, 4).iteration_s == 3.0

@@ -109,11 +109,15 @@ def test_a_part_is_grouped_on_its_own_machines() -> None:
     assert part.machines <= 5
 
 
+@pytest.mark.parametrize("with_overlaps", [False, True])
 @pytest.mark.parametrize("with_outside", [False, True])
 @pytest.mark.parametrize("seed", range(20))
-def test_no_groups_are_worth_more_than_the_bound(seed: int, with_outside: bool) -> None:
+def test_no_groups_are_worth_more_than_the_bound(
+    seed: int, with_outside: bool, with_overlaps: bool
+) -> None:
     jobs, machines = 2 + seed % 7, 1 + seed % 9
-    problem = counting_work(random_problem(seed, jobs, machines, with_outside=with_outside))
+    chosen = {"with_outside": with_outside, "with_overlaps": with_overlaps}
+    problem = counting_work(random_problem(seed, jobs, machines, **chosen))
     found = best_grouping(problem)
     worth = problem.score(found) * machines
     assert worth <= most_worth(problem, range(jobs), machines) * (1 + 1e-9)

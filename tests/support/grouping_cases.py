@@ -40,7 +40,7 @@ def random_problem(
     if with_gaps:
         costs = costs._replace(gap_s=comm_s * rng.random(jobs))
     if with_overlaps:
-        costs = costs._replace(overlaps=rng.random(jobs) < 0.5)
+        costs = costs._replace(overlaps=(rng.random(jobs) < 0.5).astype(float))
     limit = 32 * GIB if with_memory else float("inf")
     return GroupingProblem(costs, machines, limit, CPU_WEIGHT)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from motet.domain.estimates import Overlap
 from motet.domain.units import SECOND_US
 from motet.sim.workload.elastic_work import WorkModels
 from motet.sim.workload.subtask_work import SubtaskWork
@@ -21,6 +22,8 @@ class SubtaskRow(NamedTuple):
     model_bytes: int = 0
     workers: int = 1
     most_workers: int = 1_000
+    overlap: Overlap = Overlap.NEVER
+    async_efficiency: float = 1.0
 
 
 def subtask_workload(rows: list[SubtaskRow], order: list[int] | None = None) -> Workload:
@@ -32,6 +35,8 @@ def subtask_workload(rows: list[SubtaskRow], order: list[int] | None = None) -> 
         [row.comm_s for row in rows],
         [row.input_bytes for row in rows],
         [row.model_bytes for row in rows],
+        [row.overlap for row in rows],
+        [row.async_efficiency for row in rows],
     )
     work = WorkModels.of(
         [row.steps for row in rows],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Protocol
 
 import numpy as np
@@ -30,6 +31,39 @@ class LossForecasts(Protocol):
         ...
 
 
+class Overlap(IntEnum):
+    """Whether a job trains asynchronously, with COMM beside COMP.
+
+    NEVER: not at all. PERMITTED: its user lets the policy decide, which changes the result. ALWAYS:
+    its user wants it.
+    """
+
+    NEVER = 0
+    PERMITTED = 1
+    ALWAYS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class DataSizes:
+    """Bytes of the input, and of the model with working memory, on all machines of a job; whether
+    it trains asynchronously."""
+
+    input_bytes: int
+    model_bytes: int
+    overlap: Overlap = Overlap.NEVER
+
+    @classmethod
+    def of_values(cls, input_bytes: int, model_bytes: int, overlap: int = 0) -> DataSizes:
+        """The inverse of `values`. Raises ValueError."""
+        return cls(input_bytes, model_bytes, Overlap(overlap))
+
+    @property
+    def values(self) -> list[int]:
+        """For a journal; those of jobs that never overlap are two, as in journals from before."""
+        sizes = [self.input_bytes, self.model_bytes]
+        return [*sizes, int(self.overlap)] if self.overlap else sizes
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class SubtaskEstimates:
     """COMP and COMM of jobs, a row per row of the `JobTable`, `(jobs,)`.
@@ -38,6 +72,7 @@ class SubtaskEstimates:
     together; NaN for a job that does not report COMP and COMM. Of one that reports the memory of
     its processes, `input_bytes` is 0, since what it keeps on disk is not in it; on the machine that
     needs most, of m machines, it needs `model_bytes` / m + `machine_bytes`. The latter is 0 before.
+    `overlap`: an `Overlap`.
 
     Measured: on m machines an iteration takes `divided_s` / m + `constant_s` seconds of COMP,
     `comm_s` of COMM, and `outside_s` of the core of COMP, outside of it (0: the machine has other
@@ -51,6 +86,7 @@ class SubtaskEstimates:
     constant_s: Floats
     comm_s: Floats
     outside_s: Floats
+    overlap: Ints
 
     @property
     def are_reported(self) -> Bools:

@@ -14,6 +14,7 @@ import numpy as np
 
 from motet.domain.arrays import Ints
 from motet.domain.errors import BadInput
+from motet.domain.estimates import DataSizes as DataSizes
 from motet.domain.model_profile import ModelMeasured
 
 Point: TypeAlias = tuple[float, float]
@@ -26,14 +27,6 @@ class Goal:
 
     target_loss: float | None = None
     planned_steps: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DataSizes:
-    """Bytes of the input, and of the model with working memory, on all machines of a job."""
-
-    input_bytes: int
-    model_bytes: int
 
 
 # -- users -----------------------------------------------------------------------------------------
@@ -240,7 +233,8 @@ class SizeProposed:
 class SubtasksMeasured:
     """Mean seconds of COMP and COMM in iterations on so many machines, alone or beside others,
     since the last such event. `iteration_s`: waiting included; `outside_s`: see SubtaskTimes; the
-    bytes: on the machines with the most and the least now. None: unknown."""
+    bytes: on the machines with the most and the least now. None: unknown. `overlaps`: True: COMM
+    ran beside COMP."""
 
     job: int
     machines: int
@@ -250,6 +244,7 @@ class SubtasksMeasured:
     memory_bytes: int | None = None
     least_memory_bytes: int | None = None
     outside_s: float | None = None
+    overlaps: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -361,7 +356,7 @@ Event: TypeAlias = (
     | Tick
 )
 EVENTS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
-_MEASURED = ("iteration_s", "outside_s", "memory_bytes", "least_memory_bytes")
+_MEASURED = ("iteration_s", "outside_s", "memory_bytes", "least_memory_bytes", "overlaps")
 _OPTIONAL = ("since_us", "until_us", *_MEASURED)  # Fields that only some drivers fill.
 
 
@@ -372,7 +367,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
     if isinstance(event, Submitted):
         goal, values["columns"] = event.goal, dict(event.columns)
         values["goal"] = goal and [goal.target_loss, goal.planned_steps]
-        values["data"] = event.data and [event.data.input_bytes, event.data.model_bytes]
+        values["data"] = event.data and event.data.values
     if isinstance(event, RemainingMeasured):
         values = {name: column.tolist() for name, column in values.items()}
     return {"event": type(event).__name__, **values}
@@ -389,7 +384,7 @@ def event_from_json(document: Mapping[str, Any]) -> Event:
         if values.get("goal") is not None:
             values["goal"] = Goal(*values["goal"])
         if values.get("data") is not None:
-            values["data"] = DataSizes(*values["data"])
+            values["data"] = DataSizes.of_values(*values["data"])
         if kind is ProgressMeasured:
             values["points"] = tuple((step, loss) for step, loss in values["points"])
         if kind is RemainingMeasured:

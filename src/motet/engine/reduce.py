@@ -283,7 +283,8 @@ class Reducer:
 
 def measured_times(event: events.SubtasksMeasured) -> SubtaskTimes:
     """Of an iteration."""
-    return SubtaskTimes(event.comp_s, event.comm_s, event.outside_s or 0.0)
+    outside_s, overlaps = event.outside_s or 0.0, bool(event.overlaps)
+    return SubtaskTimes(event.comp_s, event.comm_s, outside_s, overlaps=overlaps)
 
 
 def _measured_memory(event: events.SubtasksMeasured) -> MachineBytes | None:

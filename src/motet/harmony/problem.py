@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from motet.domain.arrays import Bools, Floats
+from motet.domain.arrays import Floats
 from motet.domain.errors import BadInput
 from motet.estimate.colocation.group_time import (
     CPU_WEIGHT,
@@ -34,8 +34,8 @@ class JobCosts(NamedTuple):
     `memory_bytes`: of input, model and working memory, over all machines of the job's group;
     `fixed_bytes`: on each of its machines in addition, however many there are. `outside_s`: see
     SubtaskTimes. `work_s`: what an iteration is worth, the same on all numbers of machines; empty:
-    the use of CPU and network in eq. 4.3. `gap_s`, `overlaps`: see SubtaskTimes; empty: no job has
-    gaps, or overlaps.
+    the use of CPU and network in eq. 4.3. `gap_s`, `overlaps` (1 or 0): see SubtaskTimes; empty: no
+    job has gaps, or overlaps.
     """
 
     divided_s: Floats
@@ -47,7 +47,7 @@ class JobCosts(NamedTuple):
     work_s: Floats = np.zeros(0)
     local_s: Floats = np.zeros(0)
     gap_s: Floats = np.zeros(0)
-    overlaps: Bools = np.zeros(0, np.bool_)
+    overlaps: Floats = np.zeros(0)
 
     def rows(self, chosen: Sequence[int]) -> JobCosts:
         """The columns of some jobs, in this order."""
@@ -216,7 +216,7 @@ def gap_of(costs: JobCosts, row: int) -> float:
 @njit(cache=True)
 def overlap_of(costs: JobCosts, row: int) -> bool:
     """Whether COMM of a job runs beside its COMP."""
-    return bool(costs.overlaps[row]) if len(costs.overlaps) else False
+    return costs.overlaps[row] > 0 if len(costs.overlaps) else False
 
 
 @njit(cache=True)

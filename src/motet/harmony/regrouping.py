@@ -177,7 +177,7 @@ def most_worth(problem: GroupingProblem, jobs: Sequence[int], machines: int) -> 
     shortest_s = comp_s + np.maximum(least_comm_s, costs.outside_s)
     if len(costs.overlaps):
         both_s = np.maximum(comp_s + costs.outside_s, least_comm_s)
-        shortest_s = np.where(costs.overlaps, both_s, shortest_s)
+        shortest_s = np.where(costs.overlaps > 0, both_s, shortest_s)
     rates = np.divide(1.0, shortest_s, out=np.zeros(len(jobs)), where=shortest_s > 0)
     return min(float(costs.work_s @ rates), float(machines))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from motet.domain.decision import GroupMeasurement
@@ -35,6 +37,14 @@ def test_an_iteration_in_a_group_is_compared_with_one_without_waiting() -> None:
         own_network=0.8,
         jobs=2,
     )
+
+
+def test_a_job_that_overlaps_would_take_the_longer_one_of_its_subtasks_alone() -> None:
+    groups = MeasuredGroups()
+    groups.add(took(1, 6.0, 2.0, 10.0), ONE, BOTH)
+    found = groups.add(replace(took(2, 1.0, 4.0, 10.0), overlaps=True), ONE, BOTH)
+    assert found is not None
+    assert (found.alone_s, found.work) == (4.0, pytest.approx(1.2))
 
 
 def test_an_iteration_that_was_measured_alone_is_what_it_is_compared_with() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from motet.domain.estimates import Overlap
 from motet.domain.events import DataSizes
 from motet.engine.measurements.job_measurements import Measurements
 from motet.engine.state.table import ActiveTable
@@ -70,3 +71,23 @@ def test_a_measured_iteration_changes_the_estimates() -> None:
     seen = book.estimates(jobs).subtasks
     assert seen is not None
     assert seen.is_measured.tolist() == [True]
+
+
+def test_a_job_overlaps_as_its_user_specified_until_it_is_seen_not_to() -> None:
+    """COMM of a table that exchanges changes does not run beside COMP, whatever its user wants."""
+    book = Measurements()
+    for number, overlap in enumerate((Overlap.NEVER, Overlap.PERMITTED, Overlap.ALWAYS), start=1):
+        book.arrived(number, data=DataSizes(0, 0, overlap))
+    jobs = table_of(1, 2, 3).jobs
+
+    def seen() -> list[int]:
+        subtasks = book.estimates(jobs).subtasks
+        assert subtasks is not None
+        return subtasks.overlap.tolist()
+
+    assert seen() == [0, 1, 2]
+    book.took(3, 1, SubtaskTimes(3.0, 2.0, overlaps=True))
+    assert seen() == [0, 1, 2]
+    book.took(2, 1, SubtaskTimes(3.0, 2.0))
+    book.took(3, 1, SubtaskTimes(3.0, 2.0))
+    assert seen() == [0, 1, 0]

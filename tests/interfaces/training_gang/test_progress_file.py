@@ -28,12 +28,11 @@ class Told:
         self.path, self.now_s, self.woken = folder / "progress.jsonl", 0.0, 0
         self.begin()
 
-    def begin(self, *losses: float, machines: int = 0) -> None:
+    def begin(self, *losses: float, machines: int = 0, overlaps: bool = False) -> None:
         """Begin training after epochs with these losses."""
         earlier = [report(number, loss) for number, loss in enumerate(losses)]
-        self.file = ProgressFile(
-            self.path, self._wake, earlier, lambda: self.now_s, machines=machines
-        )
+        more = {"machines": machines, "overlaps": overlaps}
+        self.file = ProgressFile(self.path, self._wake, earlier, lambda: self.now_s, **more)
         self.file.started(100, 8)
 
     def epoch(self, number: int, loss: float, passed_s: float) -> None:
@@ -124,6 +123,16 @@ def test_each_iteration_has_its_part_of_the_evaluation(told: Told) -> None:
     told.file.epoch_done(replace(report(1, 4.0), **times, **evaluation))
     whole = [pytest.approx(each) for each in (0.4, 0.3, 0.9)]
     assert told.lines[-1]["subtasks"][:4] == [3, *whole]
+
+
+def test_a_training_whose_comm_runs_beside_comp_says_so(told: Told) -> None:
+    for overlaps in (False, True):
+        told.begin(5.0, machines=3, overlaps=overlaps)
+        told.now_s += 2.0
+        told.file.epoch_done(replace(report(1, 4.0), comp_s=0.5, comm_s=0.4, batch_s=(0.5,)))
+    found = RankFiles(told.path.parent).progress(0)[0]
+    measured = [each["subtasks"] for each in found.steps if each["subtasks"] is not None]
+    assert [each.overlaps for each in measured] == [False, True]
 
 
 def test_a_training_that_may_share_its_machines_tells_comp_and_comm_of_an_iteration(

@@ -140,6 +140,12 @@ def test_a_job_with_an_application_is_a_training() -> None:
         ({"machines": "many"}, "machines: 'many'; give a whole number"),
         ({"machines": "any", "servers": 2}, "machines: a worker and .*; leave out servers"),
         ({"machines": 2, "auto": True}, "machines: a worker and .*; leave out auto"),
+        ({"allow_async": True}, "allow_async: of trainings that share .*; give machines: any"),
+        ({"allow_async": True, "machines": 2}, "allow_async: of trainings that share machines"),
+        (
+            {"allow_async": True, "machines": "any", "set": {"consistency": "ssp"}},
+            "allow_async: the policy chooses; leave set.consistency out",
+        ),
         ({"until": "loss=nan"}, "until: give loss=NUMBER"),
         ({"until": "improvement=0"}, "until: give loss=NUMBER"),
         ({"until": "better"}, "until: give loss=NUMBER, or improvement=NUMBER above 0"),
@@ -206,6 +212,16 @@ def test_memory_is_bytes_or_a_text(given: str | int, expected: int) -> None:
 def test_demands_without_meaning_are_refused(values: dict[str, object], problem: str) -> None:
     with pytest.raises(BadInput, match=problem):
         job_spec({"name": "a", "run": "true", "workdir": "/", **values})
+
+
+def test_a_training_may_be_asynchronous_by_its_file_or_by_the_policy() -> None:
+    values = {**TRAINING, "machines": "any"}
+    asynchronous = job_spec({**values, "set": {"consistency": "async"}})
+    assert isinstance(asynchronous, TrainingSpec)
+    assert asynchronous.is_asynchronous
+    allowed = job_spec({**values, "allow_async": True})
+    assert isinstance(allowed, TrainingSpec)
+    assert (allowed.allow_async, allowed.is_asynchronous) == (True, False)
 
 
 def test_a_training_on_machines_has_a_worker_and_a_server_on_each() -> None:

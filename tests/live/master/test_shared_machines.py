@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from motet.domain.errors import BadInput
-from motet.domain.events import SubtasksMeasured, event_from_json
+from motet.domain.estimates import Overlap
+from motet.domain.events import DataSizes, Submitted, SubtasksMeasured, event_from_json
 from motet.interfaces.server.stories.explanation import explained
 from motet.live.jobs.job_state import JobState
 from motet.live.launcher.messages import AttemptProgressed, SubtaskReport
@@ -119,6 +120,33 @@ def test_profiles_are_in_the_journal(cluster: ScriptedCluster) -> None:
     cluster.handle(measured(job, 0.5, 0.25))
     cluster.handle(measured(job, 0.5, 0.25))  # Repeated after a restart of the launcher.
     assert subtasks_in_journal(cluster) == [SubtasksMeasured(job, 1, 0.5, 0.25)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "overlap"),
+    [
+        ({}, Overlap.NEVER),
+        ({"allow_async": True}, Overlap.PERMITTED),
+        ({"set": {"consistency": "async"}}, Overlap.ALWAYS),
+    ],
+)
+def test_the_engine_is_told_which_trainings_may_overlap(
+    cluster: ScriptedCluster, keys: dict[str, Any], overlap: Overlap
+) -> None:
+    job = cluster.train(machines="any", epochs=100, **keys)
+    assert cluster.store is not None
+    records = [json.loads(record.events) for record in cluster.store.records()]
+    found = [event_from_json(each) for record in records for each in record]
+    arrived = [event for event in found if isinstance(event, Submitted) and event.job == job]
+    assert [event.data for event in arrived] == [DataSizes(0, 0, overlap)]
+
+
+def test_a_report_tells_that_comm_ran_beside_comp(cluster: ScriptedCluster) -> None:
+    job = train(cluster)
+    report = measured(job, 0.5, 0.25)
+    assert report.subtasks is not None
+    cluster.handle(replace(report, subtasks=replace(report.subtasks, overlaps=True)))
+    assert subtasks_in_journal(cluster) == [SubtasksMeasured(job, 1, 0.5, 0.25, overlaps=True)]
 
 
 @pytest.mark.parametrize(("cpus", "counted_s"), [((1, 1), 0.125), ((1, 4), 0.125), ((4, 4), None)])

@@ -11,6 +11,7 @@ from crowding_policy import Crowding
 from motet.domain.arrays import Floats
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
+from motet.domain.estimates import Overlap
 from motet.domain.events import DataSizes, Event, Submitted, SubtasksMeasured
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
@@ -75,6 +76,26 @@ def test_jobs_of_a_group_end_an_iteration_in_the_time_of_the_group() -> None:
     """COMP 4 + 2 s, COMM 2 + 6 s, the longest job 8 s: 8 s for each iteration of both."""
     rows = [SubtaskRow(0, 10, 8.0, 2.0, workers=2), SubtaskRow(0, 20, 4.0, 6.0, workers=2)]
     assert ends_s(outcome_of(rows, Crowding())) == pytest.approx([80, 80 + 10 * 8])
+
+
+def test_an_asynchronous_job_takes_the_longer_one_of_comp_and_comm() -> None:
+    alone = [SubtaskRow(0, 10, 8.0, 2.0, workers=2, overlap=Overlap.ALWAYS)]
+    outcome = outcome_of(alone, Fair())
+    assert ends_s(outcome) == pytest.approx([10 * 8 / 2])
+    assert outcome.workload.duration_us.tolist() == [40 * SECOND_US]
+    # COMP 4 + 2 s, COMM 2 + 3 s, the longest: 4 s, and 5 s of the job that does not overlap.
+    both = [alone[0], SubtaskRow(0, 20, 4.0, 3.0, workers=2)]
+    assert ends_s(outcome_of(both, Crowding())) == pytest.approx([60, 60 + 10 * 5])
+
+
+def test_reports_tell_which_jobs_overlap() -> None:
+    log = Events()
+    rows = [SubtaskRow(0, 2, 8.0, 2.0, workers=2, overlap=Overlap.ALWAYS)]
+    outcome_of([*rows, SubtaskRow(0, 5, 4.0, 6.0, workers=2)], MeasuringCrowd(), log)
+    sizes = [event.data for event in log.events if isinstance(event, Submitted)]
+    assert sizes == [DataSizes(0, 0, Overlap.ALWAYS), DataSizes(0, 0)]
+    found = [event for event in log.events if isinstance(event, SubtasksMeasured)]
+    assert {(event.job, event.overlaps) for event in found} == {(0, True), (1, None)}
 
 
 def test_a_group_with_another_job_shares_as_any_other_jobs() -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from motet.domain.decision import GroupMeasurement
 from motet.domain.events import SubtasksMeasured
 from motet.domain.snapshot import Placement
+from motet.estimate.colocation.group_time import own_term_s
 
 
 class _Alone(NamedTuple):
@@ -22,7 +23,7 @@ class _Alone(NamedTuple):
 @dataclass
 class _Period:
     """A job on these machines, beside the same jobs: the means of its reports. `skips`: the next
-    report may also be of the time before."""
+    report may also be of the time before. `overlaps`: its COMM runs beside its COMP."""
 
     where: Placement
     together: frozenset[int]
@@ -31,9 +32,11 @@ class _Period:
     comp_s: float = 0.0
     comm_s: float = 0.0
     iteration_s: float = 0.0
+    overlaps: bool = False
 
-    def add(self, comp_s: float, comm_s: float, iteration_s: float) -> None:
+    def add(self, comp_s: float, comm_s: float, iteration_s: float, overlaps: bool) -> None:
         self.reports += 1
+        self.overlaps = overlaps
         self.comp_s += (comp_s - self.comp_s) / self.reports
         self.comm_s += (comm_s - self.comm_s) / self.reports
         self.iteration_s += (iteration_s - self.iteration_s) / self.reports
@@ -46,7 +49,8 @@ class _Period:
     @property
     def without_waits(self) -> _Alone:
         """What an iteration would be alone, from its steps beside others."""
-        return _Alone(self.comp_s, self.comm_s, self.comp_s + self.comm_s)
+        own_s = own_term_s(self.comp_s, self.comm_s, self.overlaps)
+        return _Alone(self.comp_s, self.comm_s, own_s)
 
 
 class MeasuredGroups:
@@ -80,7 +84,7 @@ class MeasuredGroups:
         if period.skips:
             period.skips = False
             return None
-        period.add(event.comp_s, event.comm_s, event.iteration_s)
+        period.add(event.comp_s, event.comm_s, event.iteration_s, bool(event.overlaps))
         if len(together) == 1:
             self._measured_alone[event.job, event.machines] = period.alone
             return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from motet.domain.arrays import Floats
-from motet.domain.estimates import SubtaskEstimates
+from motet.domain.estimates import Overlap, SubtaskEstimates
 from motet.domain.events import DataSizes
 from motet.estimate.colocation.group_time import SubtaskTimes
 from motet.estimate.colocation.memory_curve import MachineBytes, memory_curve
@@ -36,13 +36,22 @@ class MeasuredSubtasks:
 
     @property
     def columns(self) -> tuple[float, ...]:
-        """The job's row of `SubtaskEstimates`."""
+        """The job's row of `SubtaskEstimates`, without `overlap`."""
         sizes = float(self.data.input_bytes), float(self.data.model_bytes), 0.0
         if self.memory:
             sizes = 0.0, *memory_curve(self.memory)
         if self.profile is None:
             return (*sizes, _NAN, _NAN, _NAN, _NAN)
         return (*sizes, *self.profile.comp, self.profile.comm_s, self.profile.outside_s)
+
+    @property
+    def overlap(self) -> Overlap:
+        """As specified; NEVER of a job that did not overlap though it always should: a table that
+        exchanges changes is not pulled ahead."""
+        wanted, profile = self.data.overlap, self.profile
+        if wanted is Overlap.ALWAYS and profile is not None and not profile.overlaps:
+            return Overlap.NEVER
+        return wanted
 
 
 _UNREPORTED = (_NAN, _NAN, 0.0, _NAN, _NAN, _NAN, _NAN)
@@ -53,6 +62,17 @@ def subtask_estimates(rows: Sequence[MeasuredSubtasks | None]) -> SubtaskEstimat
     values = [_UNREPORTED if row is None else row.columns for row in rows]
     table: Floats = np.array(values, dtype=np.float64).reshape(-1, len(_UNREPORTED))
     columns = [np.ascontiguousarray(column) for column in table.T]
-    for column in columns:
+    overlap = np.array([0 if row is None else row.overlap for row in rows], dtype=np.int64)
+    for column in (*columns, overlap):
         column.flags.writeable = False
-    return SubtaskEstimates(*columns)
+    input_bytes, model_bytes, machine_bytes, divided_s, constant_s, comm_s, outside_s = columns
+    return SubtaskEstimates(
+        input_bytes,
+        model_bytes,
+        machine_bytes,
+        divided_s,
+        constant_s,
+        comm_s,
+        outside_s,
+        overlap,
+    )

@@ -77,6 +77,14 @@ class SubtaskTimes(NamedTuple):
         """T_itr: the time of an iteration without other jobs, with the gap."""
         return own_term_s(self.comp_s, self.comm_s, self.overlaps) + self.gap_s
 
+    def slowed(self, computing: float, communicating: float) -> SubtaskTimes:
+        """With these factors on the times of the CPU and of COMM."""
+        return self._replace(
+            comp_s=self.comp_s * computing,
+            comm_s=self.comm_s * communicating,
+            outside_s=self.outside_s * computing,
+        )
+
     @property
     def imbalance_s(self) -> float:
         """T_diff: above 0 for a job that computes longer than it communicates."""

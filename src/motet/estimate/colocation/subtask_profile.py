@@ -67,10 +67,11 @@ class SubtaskProfile:
     """Measurements of one job, by ascending number of machines.
 
     `comp`: COMP seconds by number of machines; `comm_s`, `outside_s`: see SubtaskTimes, the means
-    over all samples.
+    over all samples. `overlaps`: whether COMM ran beside COMP in the last one.
     """
 
     counts: tuple[MeasuredCount, ...]
+    overlaps: bool = False
     comp: CompCurve = field(init=False)
     comm_s: float = field(init=False)
     outside_s: float = field(init=False)
@@ -102,7 +103,7 @@ class SubtaskProfile:
         by_count = {count.machines: count for count in self.counts}
         before = by_count.get(machines, MeasuredCount(machines, 0.0, 0.0, 0))
         by_count[machines] = before.updated(comp_s, comm_s, outside_s)
-        return SubtaskProfile(tuple(by_count[each] for each in sorted(by_count)))
+        return SubtaskProfile(tuple(by_count[each] for each in sorted(by_count)), self.overlaps)
 
     @classmethod
     def after(
@@ -111,13 +112,15 @@ class SubtaskProfile:
         """The profile after an iteration with these times, the first one without `before`; gaps are
         not kept. Raises BadInput for times or machines without meaning."""
         record = cls.of if before is None else before.measured
-        return record(machines, times.comp_s, times.comm_s, times.outside_s)
+        found = record(machines, times.comp_s, times.comm_s, times.outside_s)
+        return found if found.overlaps == times.overlaps else cls(found.counts, times.overlaps)
 
     def at(self, machines: int) -> SubtaskTimes:
         """Predicted COMP and COMM seconds on this many machines."""
         if machines < 1:
             raise BadInput(f"machines={machines}: a job runs on at least 1")
-        return SubtaskTimes(self.comp.at(machines), self.comm_s, self.outside_s)
+        comp_s = self.comp.at(machines)
+        return SubtaskTimes(comp_s, self.comm_s, self.outside_s, overlaps=self.overlaps)
 
 
 def _check(machines: int, comp_s: float, comm_s: float, outside_s: float) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from motet.domain.arrays import Bools, Floats, Ints
-from motet.domain.estimates import SubtaskEstimates
+from motet.domain.estimates import Overlap, SubtaskEstimates
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.units import NEVER_US
 from motet.estimate.colocation.group_time import SubtaskTimes
@@ -92,8 +92,12 @@ def scene_of(
     memory = np.array([each.least_bytes for each in spillable_jobs(subtasks, rows, rules)])
     if not rules.reloading:
         memory = subtasks.input_bytes[rows] + subtasks.model_bytes[rows]
+    fixed_bytes, overlaps = subtasks.machine_bytes[rows], subtasks.overlap[rows] == Overlap.ALWAYS
+    costs = JobCosts(divided_s, constant_s, comm_s, memory, fixed_bytes, outside_s)
+    if overlaps.any():
+        costs = costs._replace(overlaps=overlaps.astype(float))
     return Scene(
-        JobCosts(divided_s, constant_s, comm_s, memory, subtasks.machine_bytes[rows], outside_s),
+        costs,
         tuple(order.tolist()),
         is_profiled,
         (snapshot.memory["settled"][rows] == 1) & is_profiled,

@@ -71,7 +71,7 @@ class Scene:
             if len(costs.gap_s):
                 extra = extra._replace(gap_s=np.array([each.gap_s for each in more]))
             if len(costs.overlaps):
-                extra = extra._replace(overlaps=np.array([each.overlaps for each in more]))
+                extra = extra._replace(overlaps=np.array([float(it.overlaps) for it in more]))
             pairs = zip(costs, extra, strict=True)
             costs = JobCosts(*(np.concatenate(pair) for pair in pairs))
             left = None if left is None else np.append(left, np.full(len(more), np.nan))

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from motet.cruise.size_proposal import SizeBounds
-from motet.domain.errors import Interrupted, MotetError
+from motet.domain.errors import BadInput, Interrupted, MotetError
 from motet.domain.reconfiguration import RoleCounts
 from motet.interfaces.cli.screens.run_log import RunLog
 from motet.interfaces.cli.screens.train import LineProgress
@@ -101,6 +101,7 @@ class _Training:
                 member = gang, 0, host, arbiter_of_machine(os.environ), job
                 threading.Thread(target=run_member, args=member, daemon=True).start()
                 training = check_request(self._flags, self._folder, progress)
+                _check_async(self._spec, training)
                 training = self._with_start(training, cluster)
                 try:
                     result, history = self._trained(training, cluster, progress)
@@ -127,7 +128,7 @@ class _Training:
         earlier = () if training.resumed is None else training.resumed.reports
         job.listen(LossFile(self._folder, earlier))  # First: the file holds what the screen says.
         job.listen(progress)
-        reports = progress_file(os.environ, earlier)
+        reports = progress_file(os.environ, earlier, overlaps=job.plan.overlaps)
         job.listen(reports)
         self._stops.pass_to(job.suspend)
         try:
@@ -175,6 +176,13 @@ class _Training:
             counts = training.data.counts
             self._folder.write_tuning_history(history, title_of(document), counts)
         write_results(self._folder, training, result, document, record)
+
+
+def _check_async(spec: TrainingSpec, training: TrainRequest) -> None:
+    """Raises BadInput at the first attempt, not at the first asynchronous one."""
+    if spec.allow_async and training.app.needs_bsp:
+        name = training.app.name
+        raise BadInput(f"allow_async: {name} needs the sum over all workers; leave allow_async out")
 
 
 def training_flags(spec: TrainingSpec, environment: Mapping[str, str]) -> TrainFlags:

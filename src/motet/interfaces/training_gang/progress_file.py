@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from motet.live.launcher.messages import SizeWish, SubtaskReport
@@ -38,15 +39,18 @@ class ProgressFile(TrainObserver):
         earlier: Sequence[EpochReport] = (),
         now_s: Callable[[], float] = time.monotonic,
         machines: int = 0,
+        *,
+        overlaps: bool = False,
     ) -> None:
         """`wake` is called after every line. `earlier`: epochs before a resumed checkpoint; the
         attempt before may have ended before it could tell them. `machines`: of a training that may
-        share them, which also tells its COMP and COMM; 0: it does not.
+        share them, which also tells its COMP and COMM; 0: it does not. `overlaps`: they run side by
+        side.
         """
         self._path, self._wake, self._now_s = path, wake, now_s
         self._points: list[tuple[float, float]] = []
         self._profiled: list[EpochReport] = []
-        self._machines = machines
+        self._machines, self._overlaps = machines, overlaps
         self._epochs_done = self._told_epochs = 0
         self._told_s, self._since_s = -math.inf, now_s()
         self._wishes = 0
@@ -94,6 +98,8 @@ class ProgressFile(TrainObserver):
 
     def _write(self, speed: float | None) -> None:
         subtasks = mean_subtasks(self._profiled, self._machines) if self._machines else None
+        if subtasks is not None:
+            subtasks = replace(subtasks, overlaps=self._overlaps)
         self._append(progress_line(float(self._epochs_done), self._points, speed, subtasks))
         self._points, self._profiled, self._told_epochs = [], [], self._epochs_done
 
@@ -131,7 +137,10 @@ def mean_subtasks(reports: Sequence[EpochReport], machines: int) -> SubtaskRepor
 
 
 def progress_file(
-    environment: Mapping[str, str], earlier: Sequence[EpochReport] = ()
+    environment: Mapping[str, str],
+    earlier: Sequence[EpochReport] = (),
+    *,
+    overlaps: bool = False,
 ) -> ProgressFile:
     """That of this process, whose environment was made by the master."""
     rank = int(environment["MOTET_RANK"])
@@ -145,4 +154,4 @@ def progress_file(
             send_datagram(socket, notice)
 
     machines = int(environment["MOTET_WORLD_SIZE"]) if environment.get(ARBITER) else 0
-    return ProgressFile(folder / PROGRESS, wake, earlier, machines=machines)
+    return ProgressFile(folder / PROGRESS, wake, earlier, machines=machines, overlaps=overlaps)

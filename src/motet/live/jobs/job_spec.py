@@ -111,8 +111,9 @@ class TrainingSpec(CommonKeys):
     worker and a server on each of so many whole machines, which the policy `harmony` may share
     among such trainings; `any`: on as many as the policy chooses. `auto`: within its processes, the
     training itself finds the best numbers of workers and servers; with bounds it also proposes its
-    size. `set`: parameters of the application and of the run. `checkpoint_every`: epochs. Relative
-    paths are relative to `workdir`.
+    size. `allow_async`: beside too few others the policy may train it asynchronously, which changes
+    its result. `set`: parameters of the application and of the run. `checkpoint_every`: epochs.
+    Relative paths are relative to `workdir`.
     """
 
     kind: Literal["ps"]
@@ -122,6 +123,7 @@ class TrainingSpec(CommonKeys):
     servers: _CountOrBounds = 1
     machines: _CountOrBounds | None = None
     auto: bool = False
+    allow_async: bool = False
     set: dict[str, bool | int | float | str] = Field(default_factory=dict)
     epochs: Annotated[int, Field(ge=1)] | None = None
     until: str | None = None
@@ -200,6 +202,20 @@ class TrainingSpec(CommonKeys):
                 f"machines: a worker and a server run on each machine; leave out {wrong}"
             )
         return self
+
+    @model_validator(mode="after")
+    def _may_become_asynchronous(self) -> Self:
+        if self.allow_async and not (self.is_by_machine and self.is_elastic):
+            raise ValueError("allow_async: of trainings that share machines; give machines: any")
+        for name in ("consistency", "staleness", "stragglers"):
+            if self.allow_async and name in self.set:
+                raise ValueError(f"allow_async: the policy chooses; leave set.{name} out")
+        return self
+
+    @property
+    def is_asynchronous(self) -> bool:
+        """Whether its user wants asynchronous training."""
+        return self.set.get("consistency") == "async"
 
     @model_validator(mode="after")
     def _keeps_its_batches(self) -> Self:

@@ -122,7 +122,7 @@ class SubtaskReport:
     its waits (None: unknown): the means since the last report. `memory_bytes`: of its processes on
     the machine with the most, at most since then, `least_memory_bytes`: at that time on the one
     with the least (None: unknown). `outside_s`: CPU time of a process of it outside of COMP, in an
-    iteration."""
+    iteration. `overlaps`: COMM ran beside COMP."""
 
     machine_count: int
     comp_s: float
@@ -131,6 +131,7 @@ class SubtaskReport:
     memory_bytes: int | None = None
     least_memory_bytes: int | None = None
     outside_s: float = 0.0
+    overlaps: bool = False
 
 
 @dataclass(frozen=True, slots=True)

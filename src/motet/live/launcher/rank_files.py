@@ -241,7 +241,9 @@ def progress_line(
 ) -> str:
     """A line of PROGRESS. `points`: losses after these steps, since the line before."""
     values = {"steps_done": steps_done, "points": [*points], "steps_per_s": steps_per_s}
-    times = {} if subtasks is None else {"subtasks": astuple(subtasks)}
+    times = {}
+    if subtasks is not None:  # A job that does not overlap writes what it wrote before.
+        times["subtasks"] = astuple(subtasks)[: None if subtasks.overlaps else -1]
     return json.dumps({**values, **times}, allow_nan=False) + "\n"
 
 
@@ -253,13 +255,14 @@ def _subtasks(
     memory_bytes: Any = None,
     least_memory_bytes: Any = None,
     outside_s: Any = 0.0,
+    overlaps: Any = False,
 ) -> SubtaskReport:
     """Raises ValueError, TypeError."""
     whole_s = None if iteration_s is None else float(iteration_s)
     sizes = (memory_bytes, least_memory_bytes)
     most, least = (None if each is None else int(each) for each in sizes)
     times = float(comp_s), float(comm_s), whole_s
-    return SubtaskReport(int(machines), *times, most, least, float(outside_s))
+    return SubtaskReport(int(machines), *times, most, least, float(outside_s), bool(overlaps))
 
 
 def wish_line(wish: SizeWish) -> str:

@@ -275,7 +275,7 @@ def _progressed(state: LiveState, report: AttemptProgressed) -> Intake:
         times = took.comp_s, took.comm_s, took.iteration_s or None
         memory = took.memory_bytes, took.least_memory_bytes
         outside_s = took.outside_s or None if _has_one_cpu(state, attempt) else None
-        times_and_memory = *times, *memory, outside_s
+        times_and_memory = *times, *memory, outside_s, took.overlaps or None
         events.append(SubtasksMeasured(job.number, took.machine_count, *times_and_memory))
     return Intake((fact,), tuple(events))
 

@@ -10,7 +10,7 @@ from motet.runtime.core.consistency import Synchronisation
 from motet.runtime.core.options import SpillOptions, TrainOptions
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import DATA_BLOCKS, Schedule
-from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec
+from motet.runtime.core.table_spec import MODEL_TABLE, TableSpec, pulls_ahead
 from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.elastic.role_placement import RolePlacement
 
@@ -31,6 +31,11 @@ class JobPlan:
     def first_layout(self) -> JobLayout:
         """The layout that a job begins with."""
         return JobLayout.even(self.roles, self.table.block_count, self.schedule.block_count)
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether workers communicate while they compute."""
+        return pulls_ahead(self.sync, self.table)
 
 
 def plan_job(app: Application, rows: Rows, options: TrainOptions) -> JobPlan:

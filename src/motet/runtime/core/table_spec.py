@@ -9,6 +9,7 @@ import numpy as np
 
 from motet.domain.arrays import Indices
 from motet.runtime.core.application import ModelTable
+from motet.runtime.core.consistency import Synchronisation
 from motet.runtime.core.partition import Partition
 
 MODEL_TABLE = 1
@@ -51,3 +52,9 @@ class TableSpec:
     def delta_block_shape(self, block: int) -> tuple[int, ...]:
         """Shape of a block's deltas."""
         return (self.partition.rows_in(block), *self.model.delta_value_shape)
+
+
+def pulls_ahead(sync: Synchronisation, table: TableSpec) -> bool:
+    """Whether workers communicate while they compute. The copy of a table that exchanges changes is
+    in use during COMP, and changed by a PULL."""
+    return sync.consistency.overlaps and not table.model.exchanges_changes

@@ -8,6 +8,7 @@ from motet.domain.arrays import Array
 from motet.runtime.client.remote_model import RemoteModel
 from motet.runtime.core.subtask import SubtaskLog, monotonic_us
 from motet.runtime.core.sums import Place
+from motet.runtime.core.table_spec import pulls_ahead
 from motet.runtime.executor.generation_context import GenerationContext
 from motet.runtime.executor.reporter import Reporter
 from motet.runtime.stealing.batch_runner import StealingBatchRunner
@@ -40,10 +41,7 @@ class TrainLoop:
         workers = assignment.sync.workers
         is_first = context.executor in workers
         place = _place(context.executor, workers) if is_first else Place(0, 1)
-        # A copy of a table that exchanges changes is in use during COMP, and changed by a PULL.
-        self._overlaps = (
-            assignment.sync.consistency.overlaps and not assignment.table.model.exchanges_changes
-        )
+        self._overlaps = pulls_ahead(assignment.sync, assignment.table)
         self._model = RemoteModel(
             context.client,
             context.executor,

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from motet.domain.arrays import Floats
+from motet.domain.estimates import Overlap
 from motet.domain.events import (
     DataSizes,
     Event,
@@ -59,7 +60,8 @@ class Meter:
         subtasks = self._work.subtasks
         if subtasks is None or self._progress.subtasks(job, 1) is None:
             return None
-        return DataSizes(int(subtasks.input_bytes[job]), int(subtasks.model_bytes[job]))
+        sizes = int(subtasks.input_bytes[job]), int(subtasks.model_bytes[job])
+        return DataSizes(*sizes, Overlap(int(subtasks.overlap[job])))
 
     def tried(self, job: int) -> list[Event]:
         """Speeds of a job in a few configurations, measured before it starts, at no cost.
@@ -123,6 +125,7 @@ class Meter:
                 times.comm_s * off[1],
                 iteration_s,
                 outside_s=times.outside_s * off[0] or None,
+                overlaps=times.overlaps or None,
             )
         ]
 

@@ -277,11 +277,7 @@ class RunningJobs:
         gang = Gang(workers, 0, int(jobs.worker_gpus[row]), int(jobs.server_gpus[row]))
         slowdown = self._speeds.slowdown(int(jobs.model[row]), place, gang)
         pace = self._paces.slowest(place) if self._paces.touch(place) else 1.0
-        return SubtaskTimes(
-            times.comp_s * slowdown.computing * pace,
-            times.comm_s * slowdown.communicating,
-            times.outside_s * slowdown.computing * pace,
-        )
+        return times.slowed(slowdown.computing, slowdown.communicating).slowed(pace, 1.0)
 
 
 def _before(finish_us: int, rate: int, left_us: int) -> int:

@@ -135,10 +135,7 @@ class StepProgress:
         """Steps per second, with these factors on the parts of a step."""
         assert self.work is not None
         if (times := self.subtasks(job, workers)) is not None:
-            own = SubtaskTimes(
-                times.comp_s * computing, times.comm_s * communicating, times.outside_s * computing
-            )
-            return 1 / group_iteration_s([own])
+            return 1 / group_iteration_s([times.slowed(computing, communicating)])
         if (measured := self._measured(job)) is not None:
             return steps_per_s(measured, workers, servers)
         mode, parameters = (
@@ -224,7 +221,7 @@ class StepProgress:
         workers, servers = int(work.workers[job]), int(work.servers[job])
         if (measured := self._measured(job)) is not None:
             return steps_per_s(measured, workers, servers)
-        return float(work.speeds.take([job]).steps_per_s(workers, servers)[0])
+        return work.full_speed(job)
 
     def _note(self, job: int, run: _Run, now_us: int) -> None:
         total = run.steps * _STEP

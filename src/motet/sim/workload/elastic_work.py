@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.arrays import Floats, Ints
+from motet.domain.estimates import Overlap
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import LONGEST_S, SECOND_US
 from motet.estimate.speed_function import PARAMETERS, SpeedFunctions, SpeedMode, speed
@@ -122,11 +123,21 @@ class WorkModels:
     def duration_us(self) -> Ints:
         """Run time of each job on its full request, alone and consolidated; 0 without a model."""
         speeds = self.speeds.steps_per_s(self.workers, self.servers)
+        if self.subtasks is not None:
+            for job in np.flatnonzero(self.subtasks.overlap == Overlap.ALWAYS).tolist():
+                speeds[job] = self.full_speed(job)
         durations = [
             time_of(steps, speed) if steps else 0
             for steps, speed in zip(self.steps.tolist(), speeds.tolist(), strict=True)
         ]
         return np.array(durations, dtype=np.int64)
+
+    def full_speed(self, job: int) -> float:
+        """Steps per second of a job on its full request, alone and consolidated."""
+        workers, servers = int(self.workers[job]), int(self.servers[job])
+        if self.subtasks is not None and self.subtasks.overlap[job] == Overlap.ALWAYS:
+            return 1 / self.subtasks.times(job, workers).iteration_s
+        return float(self.speeds.take([job]).steps_per_s(workers, servers)[0])
 
     def take(self, rows: Any) -> Self:
         """These rows, in this order."""

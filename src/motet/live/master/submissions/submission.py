@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ByteSize
 
 from motet.domain.errors import BadInput
+from motet.domain.estimates import Overlap
 from motet.domain.events import Cancelled, DataSizes, Event, Goal, Submitted, Suspended
 from motet.domain.queues.queue_limits import largest_job
 from motet.domain.units import microseconds
@@ -166,8 +167,16 @@ def arrival(state: LiveState, now_us: int, job: LiveJob) -> Submitted:
         columns["remaining_us"] = max(microseconds(spec.duration_s), LEAST_US)
     if isinstance(spec, CommandSpec):
         return Submitted(job.number, columns)
-    data = None if spec.machines is None else DataSizes(0, int(spec.memory or 0))
+    data = None
+    if spec.machines is not None:
+        data = DataSizes(0, int(spec.memory or 0), _overlap(spec))
     return Submitted(job.number, columns, _goal(spec), data)
+
+
+def _overlap(spec: TrainingSpec) -> Overlap:
+    if spec.is_asynchronous:
+        return Overlap.ALWAYS
+    return Overlap.PERMITTED if spec.allow_async else Overlap.NEVER
 
 
 def _may_share(spec: JobSpec) -> bool:

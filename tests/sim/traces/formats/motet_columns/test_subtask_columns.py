@@ -48,6 +48,46 @@ def test_what_is_written_reads_back_the_same(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.work.speeds.parameters, first.work.speeds.parameters)
 
 
+ASYNC = f"{HEADER},asynchronous,async_efficiency"
+
+
+def async_trace(folder: Path, *rows: str) -> Path:
+    path = folder / "jobs.csv"
+    path.write_text("\n".join([ASYNC, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_jobs_tell_whether_they_train_asynchronously(tmp_path: Path) -> None:
+    rows = [f"{GOOD},allowed,0.9", "b,0,4,,100,8,,8,4,,always,", "c,0,4,,100,8,,8,4,,never,"]
+    first = read_trace(async_trace(tmp_path, *rows, "d,0,4,,100,8,,8,4,,,")).workload
+    assert first.work is not None
+    assert first.work.subtasks is not None
+    assert first.work.subtasks.overlap.tolist() == [1, 2, 0, 0]
+    assert first.work.subtasks.async_efficiency.tolist() == [0.9, 1.0, 1.0, 1.0]
+    # COMP of 8 / 4 s beside or before COMM of 4 s.
+    assert first.duration_us.tolist()[1:] == pytest.approx([4e8, 6e8, 6e8])
+    path = tmp_path / "again.csv"
+    path.write_text(motet_csv(first), encoding="utf-8")
+    assert motet_csv(read_trace(path).workload) == motet_csv(first)
+    without = read_trace(written(tmp_path, GOOD)).workload
+    assert "async" not in motet_csv(without)
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        ("sometimes,", "asynchronous is 'sometimes', it must be never, allowed, always"),
+        ("allowed,0", "async_efficiency is 0, it must be above 0, at most 1"),
+        ("allowed,1.5", "async_efficiency is 1.5, it must be above 0, at most 1"),
+    ],
+)
+def test_asynchronous_training_without_meaning_is_refused(
+    tmp_path: Path, cells: str, said: str
+) -> None:
+    with pytest.raises(BadInput, match=said):
+        read_trace(async_trace(tmp_path, f"{GOOD},{cells}"))
+
+
 @pytest.mark.parametrize(
     ("row", "said"),
     [
