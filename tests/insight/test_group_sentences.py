@@ -7,6 +7,7 @@ from pathlib import Path
 
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import GroupForecast, GroupMeasurement
+from motet.domain.estimates import Overlap
 from motet.engine.journal.decision_log import DecisionLog
 from motet.insight.log_events import story_event
 from motet.insight.sentences import Rules, account
@@ -35,6 +36,14 @@ def test_the_start_of_a_group_says_what_the_model_expects_of_it() -> None:
         "moved to m0 (1 GPU) and m1 (1 GPU), shared with b; predicted: an iteration of each in "
         "34 s, one after the other in 52 s (1.53x); CPU in use 97 %, network 81 % of the time; "
         "25 % of its input on disk"
+    )
+
+
+def test_the_start_of_an_asynchronous_job_says_why_it_is_one() -> None:
+    event = StoryEvent(0, "migrate", 1, machines={"m0": 1}, asynchronous=True)
+    assert account(event, Rules()) == (
+        "moved to m0 (1 GPU); asynchronous: its COMM runs beside its COMP, since too few others "
+        "fill the gaps"
     )
 
 
@@ -113,3 +122,20 @@ def test_the_log_of_a_run_reads_back_with_groups_and_input_on_disk(tmp_path: Pat
             if entry.job == number
         ]
         assert own == story_events_of(path, job)
+
+
+def test_the_log_says_which_jobs_are_asynchronous_and_of_others_nothing(tmp_path: Path) -> None:
+    row = SubtaskRow(0, 50, 12.0, 4.0)
+    for overlap in (Overlap.PERMITTED, Overlap.NEVER):
+        workload = subtask_workload([row._replace(overlap=overlap)])
+        cluster, log = ClusterSpec.uniform(3, 1), DecisionLog()
+        Experiment("harmony", {"async_efficiency": "0.9"}).run(workload, cluster, journal=log)
+        path = tmp_path / f"{overlap.name}.jsonl"
+        with path.open("w") as file:
+            write = DecisionWriter(file, workload.ids, cluster.names)
+            for entry in log:
+                write(entry)
+        is_switched = overlap is Overlap.PERMITTED
+        assert ('"asynchronous": true' in path.read_text()) == is_switched
+        read = story_events_of(path, "j0")
+        assert any(event.asynchronous for event in read) == is_switched

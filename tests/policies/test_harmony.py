@@ -13,6 +13,7 @@ from example_count import examples
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision
 from motet.domain.errors import BadInput
+from motet.domain.estimates import Overlap
 from motet.domain.events import Drained, MachineCame, MachineLeft
 from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Snapshot
@@ -32,6 +33,7 @@ POLICIES: dict[str, dict[str, Any]] = {
     "paper": {"search": "paper"},
     "use": {"objective": "use"},
     "even ends": {"even_ends": 0.05},
+    "asynchronous": {"async_efficiency": 0.9},
     "without reloading": {"reloading": False},
     "isolated": {"grouping": "isolated", "reloading": False},
     "naive": {"grouping": "naive", "naive_groups": 2, "reloading": False},
@@ -47,7 +49,8 @@ def _rows(draw: Any) -> SubtaskRow:
         return SubtaskRow(submit_s, steps, None, 0.0, workers=workers, most_workers=workers + 2)
     comp_s, comm_s = draw(st.floats(0.1, 100.0)), draw(st.floats(0.0, 20.0))
     size = draw(st.sampled_from([0, 5 * GIB, 40 * GIB, 90 * GIB]))
-    return SubtaskRow(submit_s, steps, comp_s, comm_s, size, draw(st.integers(0, 20)) * GIB)
+    row = SubtaskRow(submit_s, steps, comp_s, comm_s, size, draw(st.integers(0, 20)) * GIB)
+    return row._replace(overlap=draw(st.sampled_from(Overlap)), async_efficiency=0.8)
 
 
 workloads = st.lists(_rows(), min_size=1, max_size=10)
@@ -232,6 +235,45 @@ def test_moves_cost_nothing_in_the_algorithms_of_the_source() -> None:
         for weight in (0.0, 9.0)
     ]
     assert found[0] == found[1]
+
+
+LONE = SubtaskRow(0, 1000, 12.0, 4.0, overlap=Overlap.PERMITTED, async_efficiency=0.8)
+"""On three machines COMP 4 s, COMM 4 s."""
+
+
+@pytest.mark.parametrize(
+    ("row", "efficiency", "step_s"),
+    [
+        (LONE, 0.0, 8.0),
+        (LONE, 0.4, 8.0),  # Twice as many iterations would take as long.
+        (LONE, 0.8, 4 / 0.8),
+        (LONE._replace(overlap=Overlap.NEVER), 0.8, 8.0),
+        (LONE._replace(overlap=Overlap.ALWAYS), 0.8, 4.0),
+    ],
+)
+def test_a_job_alone_overlaps_if_its_user_and_the_policy_do(
+    row: SubtaskRow, efficiency: float, step_s: float
+) -> None:
+    policy = Harmony(async_efficiency=efficiency)
+    outcome = run([row], policy, cluster=ClusterSpec.uniform(3, 1))
+    assert outcome.columns["end_us"].max() / SECOND_US == pytest.approx(1000 * step_s, rel=0.02)
+
+
+def test_jobs_that_fill_each_others_gaps_stay_synchronous() -> None:
+    jobs = [SubtaskRow(0, 1000, 10.0, 1.0), SubtaskRow(0, 1000, 2.0, 5.0)]
+    rows = [row._replace(overlap=Overlap.PERMITTED, async_efficiency=0.5) for row in jobs]
+    ends_us = [
+        run(rows, policy, cluster=ClusterSpec.uniform(2, 1)).columns["end_us"].max()
+        for policy in (Harmony(), Harmony(async_efficiency=0.95))
+    ]
+    # Their last iterations are not beside each other.
+    assert ends_us[1] == pytest.approx(ends_us[0], rel=0.01)
+
+
+@pytest.mark.parametrize("efficiency", [-0.1, 1.1, float("nan")])
+def test_the_efficiency_of_an_iteration_is_a_part(efficiency: float) -> None:
+    with pytest.raises(BadInput, match=r"async_efficiency=.*: give a part, 0 to 1"):
+        Harmony(async_efficiency=efficiency)
 
 
 @pytest.mark.parametrize("weight", [-1.0, float("inf"), float("nan")])

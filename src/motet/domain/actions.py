@@ -8,12 +8,14 @@ from motet.domain.snapshot import Placement
 
 
 class Start(NamedTuple):
-    """Start a job for the first time, or resume it from its checkpoint."""
+    """Start a job for the first time, or resume it from its checkpoint. `asynchronous`: the policy
+    lets it train so, beyond what its user wants."""
 
     job: int
     placement: Placement
     workers: int
     servers: int
+    asynchronous: bool = False
 
 
 class Preempt(NamedTuple):
@@ -23,12 +25,13 @@ class Preempt(NamedTuple):
 
 
 class Migrate(NamedTuple):
-    """Move or resize a job that runs."""
+    """Move or resize a job that runs. Fields as in `Start`."""
 
     job: int
     placement: Placement
     workers: int
     servers: int
+    asynchronous: bool = False
 
 
 Action: TypeAlias = Start | Preempt | Migrate

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from motet.domain.arrays import Floats, Ints
+from motet.domain.arrays import Bools, Floats, Ints
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import NEVER_US
 from motet.domain.wait import COMPARISONS as COMPARISONS  # Policy files import both from here.
@@ -123,8 +123,10 @@ class Decision:
     percentage of each GPU (None: 100). `group`: jobs with the same number and the same `gpus` share
     them on the same machines; UNKNOWN: exclusive use (None: for all jobs). `recheck_at_us`: time of
     the next decision if no event occurs before. `memory`: new values of the policy's own columns.
-    `spill`: part of each job's input that is kept on disk, 0 to 1 (None: nothing is). `forecasts`:
-    by row, of the job's group, for the decision log. `exclude`: by row, the slow machine that
+    `spill`: part of each job's input that is kept on disk, 0 to 1 (None: nothing is).
+    `asynchronous`: jobs whose users permit it that train asynchronously after their next start
+    (None: none); of a job that keeps its slots it changes nothing. `forecasts`: by row, of the
+    job's group, for the decision log. `exclude`: by row, the slow machine that
     caused a new placement, for the decision log. `refused`: by row, why the job runs with fewer
     GPUs than it proposed; filled by the engine.
     """
@@ -140,6 +142,7 @@ class Decision:
     memory: Mapping[str, Ints] = field(default_factory=dict)
     exclude: Mapping[int, Straggler] = field(default_factory=dict)
     spill: Floats | None = None
+    asynchronous: Bools | None = None
     forecasts: Mapping[int, GroupForecast] = field(default_factory=dict)
     refused: Mapping[int, SizeRefusal] = field(default_factory=dict)
 

@@ -41,7 +41,8 @@ class LogEntry(NamedTuple):
 
     `gpus`: the job's request in waits and changes of queues, else the GPUs of `placement`: of the
     job's machines from now on, or of those that it lost. `left`: the slow machine that caused a new
-    placement. `forecast`: of the job's group; `on_disk`: the part of its input there. `others`:
+    placement. `forecast`: of the job's group; `on_disk`: the part of its input there;
+    `asynchronous`: the policy lets it train so. `others`:
     jobs that share these GPUs; for a preemption, jobs that received them; for a wait, jobs before
     it that hold GPUs, or the head of the line that it may not overtake. `queue`: the policy's own
     queue, from 0 (UNKNOWN: none). `overhead_us`: of a finished job, its time in checkpoints and
@@ -79,6 +80,7 @@ class LogEntry(NamedTuple):
     exchange: OtherJobs = NO_JOBS
     forecast: GroupForecast | None = None
     on_disk: float = 0.0
+    asynchronous: bool = False
     job_queue: str = ""
     refusal: str = ""
     measured: GroupMeasurement | None = None

@@ -38,6 +38,7 @@ def story_event(
         forecast=entry.forecast,
         measured=entry.measured,
         on_disk=entry.on_disk,
+        asynchronous=entry.asynchronous,
         gain=entry.measure if entry.event == "propose" else None,
         refusal=entry.refusal,
         **(_wait_fields(entry) if waits else {}),

@@ -98,7 +98,8 @@ def _there(each: StoryEvent) -> str:
 
 
 def _gain(each: StoryEvent) -> str:
-    """What the model expects of the jobs on the same machines, and the input on disk."""
+    """What the model expects of the jobs on the same machines, asynchronous training, and the input
+    on disk."""
     told = ""
     if each.forecast is not None:
         iteration_s, in_turn_s, cpu, network, count = each.forecast
@@ -115,6 +116,8 @@ def _gain(each: StoryEvent) -> str:
             f"; predicted: an iteration of {whose} in {_seconds(iteration_s)}{turns}; CPU in use "
             f"{100 * cpu:.0f} %, network {100 * network:.0f} % of the time"
         )
+    if each.asynchronous:
+        told += "; asynchronous: its COMM runs beside its COMP, since too few others fill the gaps"
     return f"{told}; {100 * each.on_disk:.0f} % of its input on disk" if each.on_disk else told
 
 

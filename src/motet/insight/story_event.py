@@ -50,7 +50,8 @@ class StoryEvent:
     `left`: the machine that the job left because computing took `times_as_long` there. `job_queue`:
     of a wait for limits of the job's queue, its name. `forecast`, `measured`: of the jobs on the
     same machines;
-    `on_disk`: the part of the job's input that is kept there; `told`: of an end, its cause
+    `on_disk`: the part of the job's input that is kept there; `asynchronous`: the policy lets it
+    train so; `told`: of an end, its cause
     in words, empty: the usual one; of a wait for the cluster, why it cannot be reached; of a
     preemption, the guarantee of a queue that the jobs with the GPUs have.
 
@@ -92,6 +93,7 @@ class StoryEvent:
     job_queue: str = ""
     forecast: GroupForecast | None = None
     on_disk: float = 0.0
+    asynchronous: bool = False
     told: str = ""
     gain: float | None = None
     refusal: str = ""

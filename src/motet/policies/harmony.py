@@ -19,10 +19,10 @@ import numpy as np
 from motet.allocation.fill import Filled, fill
 from motet.allocation.keep_current import next_multiple
 from motet.allocation.order import order_by
-from motet.domain.arrays import Floats, Ints
+from motet.domain.arrays import Bools, Floats, Ints
 from motet.domain.decision import Decision, GroupForecast, Reasons
 from motet.domain.errors import BadInput
-from motet.domain.estimates import SubtaskEstimates
+from motet.domain.estimates import Overlap, SubtaskEstimates
 from motet.domain.policy import JobInput, Policy
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.units import NEVER_US, SECOND_US, SHORTEST_S, check_seconds, microseconds
@@ -33,8 +33,9 @@ from motet.harmony.preferences.fewer_jobs import preferring_fewer_jobs
 from motet.harmony.prefixes import paper_grouping
 from motet.harmony.problem import JobGroup
 from motet.harmony.schedule.apart import isolated_schedule, naive_schedule
-from motet.harmony.schedule.chosen_machines import chosen_machines
+from motet.harmony.schedule.chosen_machines import MachineSet, chosen_machines
 from motet.harmony.schedule.from_snapshot import (
+    ASYNCHRONOUS,
     MEMORY_COLUMNS,
     DataRules,
     group_memory,
@@ -48,6 +49,7 @@ from motet.harmony.schedule.from_snapshot import (
 )
 from motet.harmony.schedule.held_groups import GroupPlan, Scene
 from motet.harmony.schedule.interleaved import interleaved_schedule
+from motet.harmony.schedule.overlapping import asynchronous_jobs
 from motet.harmony.schedule.use_with_job import uses_with_jobs
 from motet.harmony.search import best_grouping, quick_grouping
 from motet.harmony.spill_ratio import first_disk_blocks
@@ -70,8 +72,10 @@ class Harmony(Policy):
     whose jobs end together, by the iterations that they have left (0: ends do not count).
     `move_weight`: running jobs get other machines if that gains more work by the time at which they
     would end than they miss in so many times the measured time of a start (0: moves cost nothing,
-    as with `search=paper`). `check_s`: while jobs are profiled, decide at multiples of this
-    interval.
+    as with `search=paper`). `async_efficiency`: jobs whose users permit it train asynchronously if
+    their group has too few others to fill the gaps, and an iteration of theirs is worth so much of
+    another one (0: no job is switched). `check_s`: while jobs are profiled, decide at multiples of
+    this interval.
     """
 
     grouping: Literal["harmony", "isolated", "naive"] = "harmony"
@@ -83,6 +87,7 @@ class Harmony(Policy):
     fewer_jobs: float = 0.02
     even_ends: float = 0.0
     move_weight: float = 1.0
+    async_efficiency: float = 0.0
     check_s: float = 60.0
     naive_groups: int = 10
     naive_deal: int = 0
@@ -104,6 +109,8 @@ class Harmony(Policy):
                 raise BadInput(f"{name}={getattr(self, name)}: give a part, from 0 to below 1")
         if not 0 <= self.move_weight < float("inf"):
             raise BadInput(f"move_weight={self.move_weight}: give a number, 0 or more")
+        if not 0 <= self.async_efficiency <= 1:
+            raise BadInput(f"async_efficiency={self.async_efficiency}: give a part, 0 to 1")
         if self.naive_groups < 1:
             raise BadInput(f"naive_groups={self.naive_groups}: give at least 1")
 
@@ -133,15 +140,34 @@ class Harmony(Policy):
             made.add(group, Placement(place, (slots,) * len(place)))
         ratios = _spill_ratios(scene, schedule, subtasks, rows, rules)
         groups = [(group.jobs, group.machines) for group in schedule.groups]
-        memory = group_memory(snapshot, rows, scene, groups, schedule.is_settled)
+        switched = self._switched(scene, schedule, places, snapshot, rows)
+        memory = group_memory(snapshot, rows, scene, groups, schedule.is_settled, switched)
+        made.switch(switched)
         recheck_us = next_multiple(snapshot.now_us, microseconds(self.check_s))
         return made.decision(
             _waits(scene, schedule, self.grouping),
             memory,
             recheck_us if made.has_changes or _is_measuring(scene, schedule) else NEVER_US,
             ratios,
-            _forecasts(scene, schedule, rows),
+            _forecasts(scene.overlapping(switched), schedule, rows),
         )
+
+    def _switched(
+        self,
+        scene: Scene,
+        schedule: GroupPlan,
+        places: Sequence[MachineSet],
+        snapshot: Snapshot,
+        rows: Ints,
+    ) -> Bools:
+        """Jobs that train asynchronously by choice of the policy."""
+        subtasks = snapshot.wanted_estimates.subtasks
+        if not self.async_efficiency or subtasks is None:
+            return np.zeros(len(rows), np.bool_)
+        is_permitted = subtasks.overlap[rows] == Overlap.PERMITTED
+        was_switched = snapshot.memory[ASYNCHRONOUS][rows] == 1
+        jobs = is_permitted, was_switched
+        return asynchronous_jobs(scene, schedule.groups, places, *jobs, self.async_efficiency)
 
     def _schedule(self, scene: Scene, numbers: Ints) -> GroupPlan:
         if not scene.machines:
@@ -169,6 +195,13 @@ class _Made:
         self._gpus, self._reasons = lone.gpus.copy(), lone.reasons
         self._group = np.full(len(snapshot.jobs), UNKNOWN)
         self._places: dict[int, Placement] = {}
+        self._asynchronous: Bools | None = None
+
+    def switch(self, jobs: Bools) -> None:
+        """These jobs train asynchronously; `(rows,)`."""
+        if jobs.any():
+            self._asynchronous = np.zeros(len(self._snapshot.jobs), np.bool_)
+            self._asynchronous[self._rows] = jobs
 
     def add(self, group: JobGroup, place: Placement) -> None:
         """All jobs of a group get these machines."""
@@ -220,6 +253,7 @@ class _Made:
             recheck_at_us=recheck_us,
             memory=memory,
             spill=ratios,
+            asynchronous=self._asynchronous,
             forecasts=forecasts,
         )
 

@@ -10,8 +10,11 @@ import pytest
 
 from decisions import decision, on, rows, state_with
 from motet.domain.cluster import ClusterSpec
+from motet.domain.estimates import Overlap
+from motet.domain.events import DataSizes
 from motet.domain.snapshot import Placement, Snapshot
 from motet.engine.actions.checks import problem_of
+from motet.engine.measurements.job_measurements import Measurements
 
 ELASTIC = {"gpus": 2, "workers": 2, "min_workers": 1, "max_workers": 3, "worker_gpus": 1}
 GOOD = decision([2, 0, 2])
@@ -34,6 +37,7 @@ def three_jobs() -> Snapshot:
         decision([2, 2, 0], group=rows(4, 4, -1), places={0: on(0, 2), 1: on(0, 2)}),
         decision([0, 0, 1], memory={"seen": rows(1, 2, 3)}),
         replace(GOOD, spill=np.array([0.0, 0.5, 1.0])),
+        replace(GOOD, asynchronous=np.zeros(3, np.bool_)),
     ],
 )
 def test_a_decision_that_can_be_carried_out_has_no_problem(good: Any) -> None:
@@ -51,6 +55,16 @@ def test_a_decision_that_can_be_carried_out_has_no_problem(good: Any) -> None:
         ),
         (replace(GOOD, spill=np.array([0.0, 1.5, 0.0])), 1, "spill=1.5: give a part, 0 to 1"),
         (replace(GOOD, spill=np.array([0.0, 0.0, np.nan])), 2, "spill=nan: give a part, 0 to 1"),
+        (
+            replace(GOOD, asynchronous=rows(0, 1, 0)),
+            -1,
+            "asynchronous must be an array of truth values, one for each of 3 jobs",
+        ),
+        (
+            replace(GOOD, asynchronous=np.array([False, True, False])),
+            1,
+            "asynchronous: its user does not permit that",
+        ),
         (replace(GOOD, reasons=()), -1, "reasons must be Reasons, not tuple"),
         (
             replace(GOOD, reasons=replace(GOOD.reasons, until_us=rows(1))),
@@ -93,3 +107,15 @@ def test_an_unknown_reason_is_a_problem_of_its_job() -> None:
     assert problem is not None
     assert problem.text.startswith("reasons.code=99; it is one of 0 (runs)")
     assert problem.row == 1
+
+
+def test_only_jobs_whose_users_permit_it_are_switched() -> None:
+    book = Measurements()
+    known, overlaps = three_jobs(), (Overlap.PERMITTED, Overlap.ALWAYS, Overlap.NEVER)
+    for number, overlap in zip(known.jobs.number.tolist(), overlaps, strict=True):
+        book.arrived(number, data=DataSizes(0, 0, overlap))
+    known = replace(known, estimates=book.estimates(known.jobs))
+    for row, is_permitted in enumerate((True, False, False)):
+        switched = np.arange(3) == row
+        problem = problem_of(replace(GOOD, asynchronous=switched), known)
+        assert (problem is None) == is_permitted

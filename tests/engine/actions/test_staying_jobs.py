@@ -9,7 +9,7 @@ import numpy as np
 
 from motet.domain.arrays import Ints
 from motet.domain.cluster import ClusterSpec
-from motet.domain.decision import Decision, Reasons, Straggler
+from motet.domain.decision import Decision, GroupForecast, Reasons, Straggler
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import NEVER_US
 from motet.domain.wait import Wait
@@ -96,6 +96,9 @@ def test_jobs_that_stay_keep_their_gpus_and_come_last() -> None:
             memory={"rank": column(1, 2)},
             exclude={1: Straggler(1, 2.0)},
             share=column(50, 50),
+            spill=np.array([0.0, 0.5]),
+            asynchronous=np.array([False, True]),
+            forecasts={1: GroupForecast(1.0, 2.0, 0.5, 0.5, 2)},
         ),
         found.hidden().jobs,
     )
@@ -108,6 +111,11 @@ def test_jobs_that_stay_keep_their_gpus_and_come_last() -> None:
     assert joined.share is not None
     assert joined.share.tolist() == [50, 100, 50]
     assert (joined.workers, joined.group) == (None, None)
+    assert joined.spill is not None
+    assert joined.spill.tolist() == [0.0, 0.0, 0.5]
+    assert joined.asynchronous is not None
+    assert joined.asynchronous.tolist() == [False, False, True]
+    assert [*joined.forecasts] == [2]
 
 
 def test_measures_bars_and_times_stay_with_their_jobs() -> None:

@@ -20,7 +20,12 @@ from motet.live.journal.recorded_step import (
 )
 
 PLACE = Placement((0, 3), (2, 1))
-ACTIONS: list[Action] = [Preempt(7), Start(8, PLACE, 2, 1), Migrate(9, PLACE, 3, 0)]
+ACTIONS: list[Action] = [
+    Preempt(7),
+    Start(8, PLACE, 2, 1),
+    Migrate(9, PLACE, 3, 0),
+    Start(10, PLACE, 3, 0, asynchronous=True),
+]
 ENTRIES = [
     LogEntry(5, 7, "preempt", 3, placement=PLACE, others=OtherJobs(((8, 3),), 1), queue=2),
     LogEntry(5, 8, "start", 3, left=Straggler(1, 2.5), team=Team(2, 1, 3)),
@@ -34,6 +39,11 @@ changes = st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), jobs), max_size=3
 def test_actions_come_back() -> None:
     found = actions_of(actions_text(ACTIONS))
     assert [(type(each), each) for each in found] == [(type(each), each) for each in ACTIONS]
+
+
+def test_actions_are_written_as_before_where_a_policy_switches_no_job() -> None:
+    assert actions_text(ACTIONS[1:2]) == '[["Start",8,[[0,3],[2,1]],2,1]]'
+    assert actions_text(ACTIONS[3:]) == '[["Start",10,[[0,3],[2,1]],3,0,true]]'
 
 
 def test_a_step_without_a_decision_is_null() -> None:

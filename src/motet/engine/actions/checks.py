@@ -9,6 +9,7 @@ from numba import njit
 
 from motet.domain.arrays import Ints
 from motet.domain.decision import Decision, Reasons
+from motet.domain.estimates import Overlap
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement, Snapshot
 from motet.domain.wait import WAITS, Wait
 from motet.engine.actions.roles import first_impossible, roles_of
@@ -42,6 +43,7 @@ def problem_of(
         or _wrong_allocation(decision, snapshot, has_elastic=has_elastic)
         or _wrong_places(decision, snapshot)
         or _wrong_memory(decision, snapshot)
+        or _wrong_asynchronous(decision, snapshot)
     )
 
 
@@ -262,4 +264,20 @@ def _wrong_memory(decision: Decision, snapshot: Snapshot) -> DecisionProblem | N
             return DecisionProblem(f"memory[{name!r}] must be an array of whole numbers")
         if values.shape != shape:
             return DecisionProblem(f"memory[{name!r}] has {values.size} rows for {shape[0]} jobs")
+    return None
+
+
+def _wrong_asynchronous(decision: Decision, snapshot: Snapshot) -> DecisionProblem | None:
+    column: object = decision.asynchronous
+    if column is None:
+        return None
+    shape = snapshot.jobs.gpus.shape
+    if not isinstance(column, np.ndarray) or column.dtype.kind != "b" or column.shape != shape:
+        text = f"asynchronous must be an array of truth values, one for each of {shape[0]} jobs"
+        return DecisionProblem(text)
+    subtasks = None if snapshot.estimates is None else snapshot.estimates.subtasks
+    may = np.zeros(shape, np.bool_) if subtasks is None else subtasks.overlap == Overlap.PERMITTED
+    wrong = np.flatnonzero(column & ~may)
+    if len(wrong):
+        return DecisionProblem("asynchronous: its user does not permit that", int(wrong[0]))
     return None

@@ -42,7 +42,9 @@ class Slots:
                 others = partners.get(change.number, ())
                 place = self._place(change, self._host(others), decision, snapshot)
                 kind = Migrate if change.held else Start
-                action = kind(change.number, place, change.workers, change.servers)
+                is_async = decision.asynchronous
+                overlaps = is_async is not None and bool(is_async[change.row])
+                action = kind(change.number, place, change.workers, change.servers, overlaps)
                 self._begin(action, others, roles_before)
                 actions.append(action)
         return actions
@@ -74,7 +76,7 @@ class Slots:
         roles_before: Mapping[int, tuple[int, int]],
     ) -> None:
         """A job gets its slots. `roles_before`: of jobs that held slots."""
-        job, place, workers, servers = action
+        job, place, workers, servers, _ = action
         before = roles_before.get(job)
         host = self._host(others)
         self._state.started(job, place, workers, servers, host, runs=before is not None)

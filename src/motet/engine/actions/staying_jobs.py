@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from motet.domain.arrays import Ints, read_only
+from motet.domain.arrays import Bools, Ints, read_only
 from motet.domain.cluster import ClusterSpec
 from motet.domain.decision import Decision, Reasons
 from motet.domain.snapshot import JOB_COLUMNS, UNKNOWN, JobTable, Placement, Snapshot
@@ -23,7 +23,7 @@ from motet.domain.wait import Wait
 from motet.engine.actions.roles import roles_of
 from motet.engine.state.partners import present_sets
 
-Number = TypeVar("Number", np.int64, np.float64)
+Number = TypeVar("Number", np.int64, np.float64, np.bool_)
 T = TypeVar("T")
 _WHOLE_GPU = 100
 _NAN = float("nan")
@@ -132,7 +132,13 @@ class StayingJobs:
                 for name, values in decision.memory.items()
             },
             exclude=self._by_row(decision.exclude),
+            spill=None if decision.spill is None else self._with(decision.spill, 0.0),
+            asynchronous=self._asynchronous(decision.asynchronous),
+            forecasts=self._by_row(decision.forecasts),
         )
+
+    def _asynchronous(self, column: Bools | None) -> Bools | None:
+        return None if column is None else self._with(column, of_all=False)
 
     def _has_own_roles(self) -> bool:
         """Whether one of these elastic jobs runs with other workers or servers than it requests."""

@@ -220,6 +220,7 @@ class DecisionLog:
             left=decision.exclude.get(row),
             forecast=decision.forecasts.get(row),
             on_disk=0.0 if decision.spill is None else float(decision.spill[row]),
+            asynchronous=action.asynchronous,
         )
         if is_elastic(snapshot.jobs, row):
             entry = entry._replace(team=team_of(action))

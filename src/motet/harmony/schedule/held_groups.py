@@ -84,6 +84,14 @@ class Scene:
         work_s = work_column(costs, len(self.machines), self.machine_memory_bytes, self.cpu_weight)
         return replace(self, costs=costs._replace(work_s=work_s))
 
+    def overlapping(self, more: Bools) -> Scene:
+        """The same, in which these jobs overlap, too."""
+        costs = self.costs
+        if not more.any():
+            return self
+        known = costs.overlaps > 0 if len(costs.overlaps) else np.zeros(len(self), np.bool_)
+        return replace(self, costs=costs._replace(overlaps=(known | more).astype(float)))
+
     @property
     def running(self) -> frozenset[int]:
         """Jobs that hold machines."""

@@ -36,7 +36,7 @@ class RecordedDecision:
 
 def actions_text(actions: Sequence[Action]) -> str:
     """Actions as a record has them."""
-    return _text([[type(action).__name__, *action] for action in actions])
+    return _text([[type(action).__name__, *_action_values(action)] for action in actions])
 
 
 def actions_of(text: str) -> list[Action]:
@@ -127,11 +127,17 @@ def _waits(form: Sequence[Any]) -> dict[int, int]:
     return found
 
 
+def _action_values(action: Action) -> tuple[Any, ...]:
+    """Without the last field where it is as usual, as in journals from before."""
+    is_usual = isinstance(action, Preempt) or not action.asynchronous
+    return action[:4] if is_usual else action
+
+
 def _action(name: str, job: int, *more: Any) -> Action:
     if name == "Preempt":
         return Preempt(job, *more)
-    placement, workers, servers = more
-    return _KINDS[name](job, _placement(placement), workers, servers)
+    placement, workers, servers, *asynchronous = more
+    return _KINDS[name](job, _placement(placement), workers, servers, *asynchronous)
 
 
 def _placement(values: Sequence[Sequence[int]]) -> Placement:

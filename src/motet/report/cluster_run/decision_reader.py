@@ -137,6 +137,7 @@ def _story_event(document: Mapping[str, Any]) -> StoryEvent:
         forecast=_forecast(document.get("group")),
         measured=_measured(document.get("measured")),
         on_disk=float(document.get("on_disk", 0.0)),
+        asynchronous=bool(document.get("asynchronous", False)),
     )
 
 

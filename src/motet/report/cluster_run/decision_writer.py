@@ -150,7 +150,7 @@ def _wait_fields(entry: LogEntry) -> str:
 
 def _has_more(entry: LogEntry) -> bool:
     """Whether it has more than GPUs and their machines."""
-    of_job = entry.team or entry.team_before or entry.left
+    of_job = entry.team or entry.team_before or entry.left or entry.asynchronous
     return bool(of_job or entry.forecast or entry.measured or entry.on_disk)
 
 
@@ -163,7 +163,13 @@ def _teams(entry: LogEntry) -> dict[str, Any]:
 def _group(entry: LogEntry) -> dict[str, Any]:
     forecast = {} if entry.forecast is None else {"group": entry.forecast._asdict()}
     measured = {} if entry.measured is None else {"measured": entry.measured._asdict()}
-    return {**forecast, **measured, **({"on_disk": entry.on_disk} if entry.on_disk else {})}
+    on_disk = {"on_disk": entry.on_disk} if entry.on_disk else {}
+    return {
+        **forecast,
+        **measured,
+        **on_disk,
+        **({"asynchronous": True} if entry.asynchronous else {}),
+    }
 
 
 def _exchange_role(entry: LogEntry) -> str | None:

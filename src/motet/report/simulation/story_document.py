@@ -83,6 +83,7 @@ def _details(because: StoryEvent) -> dict[str, Any]:
         "group": because.forecast and because.forecast._asdict(),
         "measured": because.measured and because.measured._asdict(),
         "on_disk": because.on_disk or None,
+        "asynchronous": because.asynchronous or None,
         **_others(OTHERS_OF.get(because.event), because.others, because.others_total),
     }
     if because.released is not None:

@@ -116,7 +116,7 @@ class Meter:
         if times is None:
             return []
         off = (1.0, 1.0) if self._subtask_errors is None else self._subtask_errors[job].tolist()
-        iteration_s = 1 / self._progress.speed_now(job)
+        iteration_s = self._progress.efficiency(job) / self._progress.speed_now(job)
         return [
             SubtasksMeasured(
                 job,

@@ -158,6 +158,8 @@ class RunningJobs:
             job in self._moving and self._rescales(action),
         )
         self._moving.discard(job)
+        if job in self._progress:
+            self._progress.trains(job, asynchronously=action.asynchronous)
         self._paces.came(job, action.placement)
         kind = Resized if isinstance(action, Migrate) else Started
         return kind(job, *self._begin(row, action.placement, rescales=rescales))
@@ -244,10 +246,12 @@ class RunningJobs:
         speed = self._progress.speed(number, *roles, *slowdown)
         if self._paces.touch(place):
             speed = self._paces.steps_per_s(self._progress, number, roles, slowdown, place)
-        alone_rate = self._progress.rate(number, speed)
+        efficiency = self._progress.efficiency(number)
+        alone_rate = self._progress.rate(number, speed * efficiency)
         if others := self._state.sharing.others(number):
             together = self._speed_of_group([number, *others], place)
             speed = together or speed * self._share(model, number, place)
+        speed *= efficiency
         finish_us = self._progress.begin(number, from_us, speed, *roles)
         self._completions.set(number, row, finish_us)
         self._failures.trains(number, partial(self._progress.has_left_us, number))

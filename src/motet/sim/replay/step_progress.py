@@ -49,7 +49,7 @@ class TrainedSteps:
 @dataclass
 class _Run:
     """`left`: units to the end at `begins_us`, when training starts at `pace` units per
-    microsecond.
+    microsecond. `is_async`: a policy lets it overlap COMM and COMP.
     """
 
     steps: int
@@ -59,6 +59,7 @@ class _Run:
     servers: int = 0
     begins_us: int = 0
     pace: int = 0
+    is_async: bool = False
 
     def left_at(self, now_us: int) -> int:
         return max(self.left - max(now_us - self.begins_us, 0) * self.pace, 0)
@@ -115,13 +116,29 @@ class StepProgress:
 
     def subtasks(self, job: int, workers: int) -> SubtaskTimes | None:
         """COMP and COMM seconds of an iteration with this many workers; None: unknown."""
+        if not workers or (times := self._usual_subtasks(job, workers)) is None:
+            return None
+        return times._replace(overlaps=True) if self._runs[job].is_async else times
+
+    def _usual_subtasks(self, job: int, workers: int) -> SubtaskTimes | None:
         measured = self._measured(job)
         if isinstance(measured, SubtaskProfile):
-            return measured.at(workers) if workers else None
+            return measured.at(workers)
         subtasks = None if self.work is None else self.work.subtasks
-        if subtasks is None or not workers or np.isnan(subtasks.comp_s[job]):
+        if subtasks is None or np.isnan(subtasks.comp_s[job]):
             return None
         return subtasks.times(job, workers)
+
+    def trains(self, job: int, *, asynchronously: bool) -> None:
+        """From its present start on, by the choice of a policy."""
+        self._runs[job].is_async = asynchronously
+
+    def efficiency(self, job: int) -> float:
+        """The part of a step that an iteration is worth: 1 unless a policy switched the job."""
+        subtasks = None if self.work is None else self.work.subtasks
+        if subtasks is None or not self._runs[job].is_async:
+            return 1.0
+        return float(subtasks.async_efficiency[job])
 
     def speed(
         self,

@@ -1,0 +1,52 @@
+"""Jobs that train asynchronously where their group has too few others to fill the gaps (Harmony).
+
+Source: W.-Y. Lee, dissertation, section 4.5, which names it and leaves it open. A group iteration
+that is longer than the sum of COMP and the sum of COMM has gaps on both resources, since its
+longest job alternates between them (the last term of eq. 4.1). Training asynchronously that job
+needs max(COMP, COMM) alone. But it makes less progress in an iteration: its efficiency, a part of
+that of another iteration, is given by the user of the policy. So the jobs of a group do the work
+
+    sum w_j e_j / T_group,    e_j = the efficiency of the jobs that are switched, 1 of the others,
+
+with the worth w_j of an iteration. Only the longest jobs bound the group, so those to be switched
+are the longest ones, as many as give most work per second: none where others fill the gaps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from motet.harmony.problem import GroupingProblem, JobGroup, work_of
+
+_LEAST_GAIN = 1e-9
+"""Relative: a smaller one is rounding."""
+
+
+def switched_jobs(
+    problem: GroupingProblem, group: JobGroup, may_switch: Collection[int], efficiency: float
+) -> frozenset[int]:
+    """The jobs of a group that train asynchronously from their start on.
+
+    `may_switch`: whose users permit it and whose training starts. `efficiency`: above 0 to 1. Jobs
+    that overlap in any case do so in `problem`.
+    """
+    times = {job: problem.times(job, group.machines) for job in group.jobs}
+    worth = {job: work_of(problem.costs, job) or times[job].iteration_s for job in group.jobs}
+    longest_first = sorted(group.jobs, key=lambda job: (-times[job].iteration_s, job))
+    longest_s = [*(times[job].iteration_s for job in longest_first), 0.0]
+    sums_s = max(
+        sum(each.cpu_s for each in times.values()), sum(each.comm_s for each in times.values())
+    )
+    work = sum(worth.values())
+    if work <= 0:
+        return frozenset()
+    best, chosen, switched_s = work / max(sums_s, longest_s[0]), 0, 0.0
+    for count, job in enumerate(longest_first, start=1):
+        if job not in may_switch or times[job].overlaps:
+            break  # It bounds the group, whatever becomes of shorter ones.
+        work -= worth[job] * (1 - efficiency)
+        switched_s = max(switched_s, times[job]._replace(overlaps=True).iteration_s)
+        rate = work / max(sums_s, switched_s, longest_s[count])
+        if rate > best * (1 + _LEAST_GAIN):
+            best, chosen = rate, count
+    return frozenset(longest_first[:chosen])
