@@ -25,6 +25,14 @@ def test_a_training_may_keep_input_on_disk(spill: float | str) -> None:
     assert job_spec(spec.model_dump(mode="json")) == spec
 
 
+def test_an_attempt_is_asynchronous_if_the_policy_lets_it() -> None:
+    spec = job_spec({**JOB, "machines": "any", "allow_async": True, "set": {"l2": 0.1}})
+    assert isinstance(spec, TrainingSpec)
+    assert training_flags(spec, ENVIRONMENT).settings == ("l2=0.1",)
+    chosen = {**ENVIRONMENT, "MOTET_CONSISTENCY": "async"}
+    assert training_flags(spec, chosen).settings == ("l2=0.1", "consistency=async")
+
+
 def test_without_the_keys_nothing_is_on_disk() -> None:
     spec = job_spec(JOB)
     assert isinstance(spec, TrainingSpec)

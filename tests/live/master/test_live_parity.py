@@ -18,6 +18,7 @@ from motet.domain.actions import Action
 from motet.domain.events import Event
 from motet.domain.units import SECOND_US
 from motet.engine.policy_loading.catalogue import find_policy, make_policy
+from motet.live.journal.recorded_step import actions_text
 from motet.live.journal.store import JournalStore
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.intake import ChoosePolicy
@@ -54,8 +55,8 @@ class Actions:
     ) -> None:
         """See Journal."""
         del snapshot, decision
-        shifted = [[type(action).__name__, action.job + 1, *action[1:]] for action in actions]
-        self.taken.append((now_us, json.loads(json.dumps(shifted))))
+        shifted = [action._replace(job=action.job + 1) for action in actions]
+        self.taken.append((now_us, json.loads(actions_text(shifted))))
 
 
 def taken_by_the_master(rows: TimedRows, policy: ChoosePolicy) -> Taken:

@@ -122,6 +122,26 @@ def test_profiles_are_in_the_journal(cluster: ScriptedCluster) -> None:
     assert subtasks_in_journal(cluster) == [SubtasksMeasured(job, 1, 0.5, 0.25)]
 
 
+@pytest.mark.parametrize("allows", [True, False])
+def test_an_attempt_is_asynchronous_where_gaps_remain_and_its_user_permits_it(
+    tmp_path: Path, allows: bool
+) -> None:
+    policy = ChoosePolicy("harmony", {"check_s": "1", "async_efficiency": "0.95"})
+    cluster = ScriptedCluster(tmp_path, policy, CLUSTER)
+    job = cluster.train(machines="any", epochs=100, allow_async=allows)
+    cluster.handle(cluster.launcher.started(f"{job}.1"))
+    cluster.handle(measured(job, 8, 4))
+    cluster.handle()
+    cluster.begin()  # The master is killed; the next one has the decision from the journal.
+    end_stops(cluster)
+    assert machines_of(cluster) == {f"{job}.2": ["m0", "m1"]}
+    second = cluster.launcher.running[f"{job}.2"].ranks
+    wanted = {"async"} if allows else {None}
+    assert {task.env.get("MOTET_CONSISTENCY") for task in second} == wanted
+    assert cluster.job(job).attempts[-1].is_asynchronous == allows
+    cluster.close()
+
+
 @pytest.mark.parametrize(
     ("keys", "overlap"),
     [

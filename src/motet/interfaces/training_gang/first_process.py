@@ -203,7 +203,7 @@ def training_flags(spec: TrainingSpec, environment: Mapping[str, str]) -> TrainF
         servers=int(environment["MOTET_SERVERS"]),
         epochs=spec.epochs,
         until=spec.until,
-        settings=spec.settings,
+        settings=(*spec.settings, *_chosen_settings(environment)),
         seed=spec.seed,
         checkpoint_every=spec.checkpoint_every,
         spill=None if spec.spill is None else str(spec.spill),
@@ -214,3 +214,9 @@ def training_flags(spec: TrainingSpec, environment: Mapping[str, str]) -> TrainF
         leaves_surplus=spec.is_elastic,
         auto=spec.auto,
     )
+
+
+def _chosen_settings(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """What the policy chose for this attempt."""
+    chosen = environment.get("MOTET_CONSISTENCY")
+    return () if chosen is None else (f"consistency={chosen}",)

@@ -70,7 +70,7 @@ class Attempt:
 
     `began`: the attempt whose processes it goes on with, after a resize that did not stop them;
     else its own number. `roster`: of a gang that can be resized in this way. `is_resizing`: some of
-    its processes have yet to join or to leave.
+    its processes have yet to join or to leave. `is_asynchronous`: the policy lets it train so.
     """
 
     number: int
@@ -97,6 +97,7 @@ class Attempt:
     began: int = 0
     roster: Roster | None = None
     is_resizing: bool = False
+    is_asynchronous: bool = False
 
     def __post_init__(self) -> None:
         self.began = self.began or self.number
@@ -150,6 +151,7 @@ class Attempt:
             began=self.began,
             roster=roster,
             is_resizing=True,
+            is_asynchronous=self.is_asynchronous,
         )
 
     def cause_of(self, action: Migrate) -> StopCause:

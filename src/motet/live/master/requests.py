@@ -186,6 +186,8 @@ def _program(
         "MOTET_WORKERS": str(roles[0]),
         "MOTET_SERVERS": str(roles[1]),
     }
+    if attempt.is_asynchronous:
+        variables["MOTET_CONSISTENCY"] = "async"
     argv = (*workplace.training.argv, spec.model_dump_json(exclude_defaults=True))
     return argv, {**workplace.training.env, **variables}
 

@@ -379,11 +379,11 @@ class LiveState:
             if any(of_machines)
             else ()
         )
-        roles = action.workers, action.servers
         job.reason = ""  # Why an earlier attempt ended is told with that attempt.
         can_resize = job.spec.resizes_running and not (devices or self.cluster.joins)
         roster = Roster.of(placement) if can_resize else None
-        attempt = Attempt(number, placement, at_us, *roles, devices, roster=roster)
+        attempt = Attempt(number, placement, at_us, *action[2:4], devices, roster=roster)
+        attempt.is_asynchronous = action.asynchronous
         self._append(job, attempt, partners)
         self.active[job.number] = job
 
