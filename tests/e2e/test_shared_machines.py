@@ -133,6 +133,32 @@ def test_neighbours_of_failures_on_shared_machines_train_on(
 
 @pytest.mark.soak
 @pytest.mark.timeout(900)
+def test_a_training_alone_is_asynchronous_after_its_next_start(tmp_path: Path) -> None:
+    more = ("--set", "check_s=3600", "--set", "async_efficiency=1")
+    server = LiveServer(tmp_path / "state", "--cluster", "2x1", "--policy", "harmony", *more)
+    client, go = server.start(), {name: tmp_path / name for name in ("one", "two")}
+    try:
+        asked = {"allow_async": True, "set": {"tol": 0, "solver": "saga", "batch_size": 300}}
+        one, two = (submit(client, path, **asked) for path in go.values())
+        wait_until(lambda: all(held_file(path).exists() for path in go.values()))
+        client.change(two, "cancel")
+        assert ended(client, two)["state"] == "CANCELLED"
+        wait_until(lambda: attempts(client, one)[-1]["phase"] == "stopping")
+        go["one"].touch()
+        assert record_of(ended(client, one))["epochs"] == EPOCHS
+        assert len(attempts(client, one)) == 2
+        server.end()
+        own = [event for event in measured(server) if str(event.job) == one]
+        assert [event.overlaps for event in own if event.machines == 1][-1] is None
+        assert {event.overlaps for event in own if event.machines == 2} == {True}
+    finally:
+        server.kill_everything()
+        for each in arbiters(server):
+            each.kill()
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
 def test_a_neighbour_that_exceeds_its_memory_is_killed_alone(tmp_path: Path) -> None:
     probe = make_memory_group(tmp_path, 10**9, group_parent())
     if probe is None:

@@ -180,9 +180,11 @@ class _Training:
 
 def _check_async(spec: TrainingSpec, training: TrainRequest) -> None:
     """Raises BadInput at the first attempt, not at the first asynchronous one."""
-    if spec.allow_async and training.app.needs_bsp:
-        name = training.app.name
-        raise BadInput(f"allow_async: {name} needs the sum over all workers; leave allow_async out")
+    app = training.app
+    if spec.allow_async and app.needs_bsp:
+        instead = f", or set {app.without_bsp}" if app.without_bsp else ""
+        text = f"allow_async: {app.name} needs the sum over all workers; leave it out{instead}"
+        raise BadInput(text)
 
 
 def training_flags(spec: TrainingSpec, environment: Mapping[str, str]) -> TrainFlags:
