@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 
 from motet.domain.cluster import ClusterSpec
+from motet.domain.estimates import Overlap
 from motet.domain.units import GIGA, SECOND_US
 from motet.sim.experiment import Experiment
 from motet.sim.generate import draw, parse_recipe
@@ -23,16 +24,31 @@ PROCESSES = 2
 
 @dataclass(frozen=True)
 class GroupScene:
-    """A workload that every seed draws anew. `arrivals`: None: all at once."""
+    """A workload that every seed draws anew. `arrivals`: None: all at once; `jobs`: None: those of
+    the mix; `async_efficiency`: all users permit asynchronous training, in which an iteration is
+    worth so much of another one; 0: none does."""
 
     name: str
     mix: str
     arrivals: str | None = None
+    jobs: int | None = None
+    machines: int = MACHINES
+    async_efficiency: float = 0.0
 
     def workload(self, seed: int) -> Workload:
         """The jobs of a seed."""
-        recipe = parse_recipe(self.mix, None, self.arrivals, None)
-        return draw(recipe, np.random.default_rng(seed))
+        recipe = parse_recipe(self.mix, self.jobs, self.arrivals, None)
+        found = draw(recipe, np.random.default_rng(seed))
+        work = found.work
+        if not self.async_efficiency or work is None or work.subtasks is None:
+            return found
+        every = np.ones(len(found))
+        permitted = replace(
+            work.subtasks,
+            overlap=every.astype(np.int64) * Overlap.PERMITTED,
+            async_efficiency=every * self.async_efficiency,
+        )
+        return replace(found, work=replace(work, subtasks=permitted))
 
 
 @dataclass(frozen=True)
@@ -59,12 +75,14 @@ class GroupRun:
     def figures(self) -> dict[str, float]:
         """Simulate it."""
         settings = dict(text.split("=", 1) for text in self.grouper.settings)
-        cluster = ClusterSpec.of(np.ones(MACHINES, dtype=np.int64), memory_bytes=32 * GIGA)
+        machines = np.ones(self.scene.machines, dtype=np.int64)
+        cluster = ClusterSpec.of(machines, memory_bytes=32 * GIGA)
         experiment = Experiment("harmony", settings, self.seed)
-        return figures_of(experiment.run(self.scene.workload(self.seed), cluster))
+        outcome = experiment.run(self.scene.workload(self.seed), cluster)
+        return figures_of(outcome, self.scene.machines)
 
 
-def figures_of(outcome: Outcome) -> dict[str, float]:
+def figures_of(outcome: Outcome, machines: int = MACHINES) -> dict[str, float]:
     """Seconds, parts of the time in which CPUs and networks are in use, mean numbers of jobs and
     groups that run, the part of machine time in restarts.
     """
@@ -75,7 +93,7 @@ def figures_of(outcome: Outcome) -> dict[str, float]:
     trained, holds = outcome.trained, outcome.holds
     steps = trained.last_step - trained.first_step
     makespan_s = float(outcome.columns["end_us"].max()) / SECOND_US
-    whole_s = MACHINES * makespan_s
+    whole_s = machines * makespan_s
     comp_s = float((steps * work.subtasks.comp_s[trained.job]).sum())
     comm_s = float((steps * work.subtasks.comm_s[trained.job] * trained.workers).sum())
     held_s = (holds.end_us - holds.start_us) / SECOND_US
