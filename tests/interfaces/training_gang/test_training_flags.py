@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from motet.interfaces.training_gang.first_process import training_flags
+from motet.apps.lda import LDA
+from motet.apps.mlr import MLR
+from motet.datasets.builtin.pydoc import load_pydoc
+from motet.datasets.builtin.toys import load_digits
+from motet.domain.errors import BadInput
+from motet.interfaces.training_gang.first_process import check_async, training_flags
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_spec import TrainingSpec
+from motet.runtime.core.application import Application
 
 JOB = {"name": "fit", "app": "mlr", "data": "digits", "workdir": "/work"}
 ENVIRONMENT = {"MOTET_WORLD_SIZE": "2", "MOTET_WORKERS": "1", "MOTET_SERVERS": "1"}
@@ -31,6 +38,28 @@ def test_an_attempt_is_asynchronous_if_the_policy_lets_it() -> None:
     assert training_flags(spec, ENVIRONMENT).settings == ("l2=0.1",)
     chosen = {**ENVIRONMENT, "MOTET_CONSISTENCY": "async"}
     assert training_flags(spec, chosen).settings == ("l2=0.1", "consistency=async")
+
+
+@pytest.mark.parametrize(
+    ("app", "load", "problem"),
+    [
+        (MLR(), load_digits, "needs the sum over all workers; leave it out, or set solver=saga"),
+        (LDA(), load_pydoc, "lda cannot pull while it computes; leave it out"),
+        (MLR(solver="saga"), load_digits, None),
+    ],
+)
+def test_only_what_can_be_asynchronous_may_permit_it(
+    app: Application, load: Callable[[], object], problem: str | None
+) -> None:
+    app.prepare(load(), 0)
+    spec = job_spec({**JOB, "machines": "any", "allow_async": True})
+    assert isinstance(spec, TrainingSpec)
+    check_async(spec.model_copy(update={"allow_async": False}), app)
+    if problem is None:
+        check_async(spec, app)
+    else:
+        with pytest.raises(BadInput, match=problem):
+            check_async(spec, app)
 
 
 def test_without_the_keys_nothing_is_on_disk() -> None:

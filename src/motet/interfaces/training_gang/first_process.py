@@ -40,6 +40,7 @@ from motet.runtime.backends.gang.member import run_member
 from motet.runtime.blas_threads import one_blas_thread
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.job_plan import plan_job
+from motet.runtime.core.application import Application
 from motet.runtime.core.reporting.reports import TrainResult
 
 
@@ -101,7 +102,7 @@ class _Training:
                 member = gang, 0, host, arbiter_of_machine(os.environ), job
                 threading.Thread(target=run_member, args=member, daemon=True).start()
                 training = check_request(self._flags, self._folder, progress)
-                _check_async(self._spec, training)
+                check_async(self._spec, training.app)
                 training = self._with_start(training, cluster)
                 try:
                     result, history = self._trained(training, cluster, progress)
@@ -178,13 +179,19 @@ class _Training:
         write_results(self._folder, training, result, document, record)
 
 
-def _check_async(spec: TrainingSpec, training: TrainRequest) -> None:
-    """Raises BadInput at the first attempt, not at the first asynchronous one."""
-    app = training.app
-    if spec.allow_async and app.needs_bsp:
+def check_async(spec: TrainingSpec, app: Application) -> None:
+    """Whether the policy may train it asynchronously. `app`: with its parameters and data.
+
+    Raises BadInput: at the first attempt, not at the first asynchronous one.
+    """
+    if not spec.allow_async:
+        return
+    if app.needs_bsp:
         instead = f", or set {app.without_bsp}" if app.without_bsp else ""
         text = f"allow_async: {app.name} needs the sum over all workers; leave it out{instead}"
         raise BadInput(text)
+    if app.model_table().exchanges_changes:
+        raise BadInput(f"allow_async: {app.name} cannot pull while it computes; leave it out")
 
 
 def training_flags(spec: TrainingSpec, environment: Mapping[str, str]) -> TrainFlags:
