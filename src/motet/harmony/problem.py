@@ -110,6 +110,9 @@ class GroupingProblem:
             raise BadInput(f"machines={self.machines}: groups need at least 1")
         if not 0.5 <= self.cpu_weight <= 1:
             raise BadInput(f"cpu_weight={self.cpu_weight}: must be from 0.5 to 1")
+        if not len(self.costs.overlaps):  # One test less in the inner loops of the searches.
+            costs = self.costs._replace(overlaps=np.zeros(len(self)))
+            object.__setattr__(self, "costs", costs)
 
     @classmethod
     def of(
@@ -213,13 +216,13 @@ def gap_of(costs: JobCosts, row: int) -> float:
     return float(costs.gap_s[row]) if len(costs.gap_s) else 0.0
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def overlap_of(costs: JobCosts, row: int) -> bool:
     """Whether COMM of a job runs beside its COMP."""
-    return costs.overlaps[row] > 0 if len(costs.overlaps) else False
+    return bool(costs.overlaps[row] > 0)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def alone_of(costs: JobCosts, row: int, comp_s: float, comm_s: float) -> float:
     """Seconds of an iteration of a job without others, with its gap."""
     return own_term_s(comp_s, comm_s, overlap_of(costs, row)) + gap_of(costs, row)
