@@ -26,6 +26,8 @@ ALL_SCENES = (
     replace(BASE, name="4 jobs on 100 machines", jobs=4),
     replace(BASE, name="8 jobs on 100 machines", jobs=8),
     replace(BASE, name="16 jobs on 50 machines", jobs=16, machines=50),
+    replace(LISTED["arrivals"], name="16 jobs that arrive on 50 machines", jobs=16, machines=50),
+    replace(BASE, name="32 jobs on 40 machines", jobs=32, machines=40),
     BASE,
     LISTED["arrivals"],
 )
