@@ -54,7 +54,7 @@ def test_a_mini_batch_has_its_part_of_the_evaluation(monkeypatch: pytest.MonkeyP
     log.epoch_done(replace(epoch(0, (1.0, 1.0), 0.8, 0.4), **evaluation))
     found = log.between(0.0, 6.0)
     assert found is not None
-    assert found.times == pytest.approx((0.7, 0.3, 0.0, 1.5 - 0.7 - 0.3 - 0.2))
+    assert found.times[:4] == pytest.approx((0.7, 0.3, 0.0, 1.5 - 0.7 - 0.3 - 0.2))
     assert found.iteration_s == pytest.approx(1.5)
 
 
