@@ -77,16 +77,8 @@ class Shepherd:
 
     def _claim(self) -> bool:
         """Whether this shepherd is the first one of its folder."""
-        identity = {"pid": os.getpid(), "start_ticks": start_ticks(os.getpid()), "boot": boot_id()}
-        temporary = self._path(f".shepherd.{os.getpid()}")
-        write_durably(temporary, identity)
-        try:
-            os.link(temporary, self._path("shepherd.json"))
-        except FileExistsError:
-            return False
-        finally:
-            os.unlink(temporary)
-        return True
+        own = {"pid": os.getpid(), "start_ticks": start_ticks(os.getpid()), "boot": boot_id()}
+        return claim_folder(self.folder, own)
 
     def _start(self) -> bool:
         """Start the process; a command that cannot be executed is recorded as an end."""
@@ -347,6 +339,19 @@ def stat_fields(pid: str) -> list[str] | None:
 def boot_id() -> str:
     """Identifies this boot of the machine."""
     return _read("/proc/sys/kernel/random/boot_id").strip()
+
+
+def claim_folder(folder: AnyPath, identity: object) -> bool:
+    """Whether this is the first identity that claims the folder of a process."""
+    temporary = os.path.join(folder, f".shepherd.{os.getpid()}")
+    write_durably(temporary, identity)
+    try:
+        os.link(temporary, os.path.join(folder, "shepherd.json"))
+    except FileExistsError:
+        return False
+    finally:
+        os.unlink(temporary)
+    return True
 
 
 def write_durably(path: AnyPath, value: object) -> None:

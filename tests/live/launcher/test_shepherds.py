@@ -16,10 +16,10 @@ import pytest
 
 from motet.live.launcher import shepherds
 from motet.live.launcher.messages import RankTask, StartAttempt
-from motet.live.launcher.node_messages import HoldRanks, RankEnded, RankReport
+from motet.live.launcher.node_messages import HoldRanks, RankEnded, RankHeld, RankReport
 from motet.live.launcher.rank_files import RankFiles
 from motet.live.launcher.rank_group import NodeContext, RankGroup
-from motet.live.launcher.shepherds import MOST_TRIES, ShepherdSpawner
+from motet.live.launcher.shepherds import MOST_TRIES, ShepherdSpawner, attach_to_shepherd
 from motet.live.spawner import NAME, SHEPHERD_NAME
 from waiting import wait_until
 
@@ -71,7 +71,10 @@ def command_of(pid: str) -> bytes:
         return b""
 
 
-def test_every_folder_has_one_shepherd_although_spawners_are_killed(home: Path) -> None:
+def test_every_folder_has_one_shepherd_although_spawners_are_killed(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shepherds, "MOST_TRIES", KILLS + 1)
     folders, draw = [Folder(home / str(number)) for number in range(FOLDERS)], random.Random(0)
     killed = set[int]()
 
@@ -150,7 +153,7 @@ def test_a_spawner_that_cannot_start_is_not_tried_for_ever(
     log = (home / "rank-0" / "log").read_text()
     assert log == (
         "motet: the process cannot be started: "
-        f"{MOST_TRIES} processes that fork shepherds have ended\n"
+        f"{MOST_TRIES} processes that fork shepherds have ended, the last with code 1\n"
     )
 
 
@@ -181,3 +184,51 @@ def test_the_requests_behind_one_that_fails_are_answered(home: Path) -> None:
         spawner.close()
 
     asyncio.run(run())
+
+
+class RepliesLost(ShepherdSpawner):
+    """Every request ends with an error, once its shepherd has claimed the folder."""
+
+    def spawn(self, files: RankFiles) -> asyncio.Future[int]:
+        return asyncio.ensure_future(self._spawn(files))
+
+    async def _spawn(self, files: RankFiles) -> int:
+        os.close(await super().spawn(files))
+        while files.identity() is None:
+            await asyncio.sleep(0.01)
+        raise OSError("the reply is lost")
+
+
+def test_a_shepherd_whose_reply_is_lost_is_followed(home: Path) -> None:
+    folder = Folder(home)
+
+    async def run() -> None:
+        context = NodeContext(1, home / "notices", None, RepliesLost())
+        group = RankGroup(folder.hold, context, folder.reports.append)
+        group.begin()
+        while not folder.reports:
+            await asyncio.sleep(0.01)
+        assert not group.has_ended
+        context.spawner.close()
+
+    asyncio.run(run())
+    (report,) = folder.reports
+    assert isinstance(report, RankHeld)
+    assert shepherds_below(home) == [folder.claimed_by()]
+
+
+def test_a_withdrawn_folder_gets_no_shepherd(home: Path) -> None:
+    files = Folder(home).files()
+    assert files.withdraw()
+    assert not files.withdraw()
+
+    async def run() -> None:
+        spawner = ShepherdSpawner()
+        os.close(await spawner.spawn(files))
+        spawner.close()
+
+    asyncio.run(run())
+    wait_until(lambda: shepherds_below(home) == [])
+    identity = files.identity()
+    assert identity is not None
+    assert attach_to_shepherd(files, identity) is None

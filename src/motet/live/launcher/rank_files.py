@@ -19,7 +19,7 @@ from motet.live.launcher.messages import (
     SubtaskReport,
 )
 from motet.live.launcher.node_messages import HoldRanks, MeetingPoint
-from motet.live.shepherd import write_durably
+from motet.live.shepherd import boot_id, claim_folder, write_durably
 from motet.live.slots.memory_groups import (
     group_parent,
     make_memory_group,
@@ -140,6 +140,11 @@ class RankFiles:
         """The shepherd of the folder; None: there has been none."""
         found = self._read("shepherd.json")
         return None if found is None else ShepherdIdentity(**found)
+
+    def withdraw(self) -> bool:
+        """Whether no shepherd has the folder; from now on none can claim it. Raises OSError."""
+        nobody = ShepherdIdentity(os.getpid(), start_ticks=-1, boot=boot_id())
+        return claim_folder(self.folder, nobody._asdict())
 
     def meeting_point(self) -> MeetingPoint | None:
         """As `write_task` was told."""

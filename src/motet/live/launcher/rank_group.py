@@ -186,9 +186,20 @@ class RankGroup:
     def _spawned(self, rank: int, spawning: asyncio.Future[int]) -> None:
         """Follow a shepherd that was spawned here. Another one may have claimed the folder."""
         if (error := spawning.exception()) is not None:
-            self._not_spawned(rank, error)
+            self._withdraw(rank, error)
         else:
             self._watch(spawning.result(), lambda: self._spawn_ended(rank))
+
+    def _withdraw(self, rank: int, error: BaseException) -> None:
+        """End a rank whose request has failed. A shepherd that was forked without a reply may have
+        its folder: that one is followed."""
+        try:
+            if self._files[rank].withdraw():
+                self._not_spawned(rank, error)
+            else:
+                self.changed(rank)
+        except OSError:  # There is no descriptor or no room on the disk at the moment.
+            asyncio.get_running_loop().call_later(_RETRY_KILL_S, self._withdraw, rank, error)
 
     def _spawn_ended(self, rank: int) -> None:
         if rank not in self._shepherds:

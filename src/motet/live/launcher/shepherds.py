@@ -138,13 +138,16 @@ class ShepherdSpawner:
 
     def _ended(self) -> None:
         """A shepherd that it may have forked has claimed the folder: the next one ends at once."""
+        assert self._process is not None
+        status = self._process.wait()
         self.close()
         if self._requests:
             request = self._requests[0]
             request.tries += 1
             if request.tries == MOST_TRIES:
-                error = OSError(f"{MOST_TRIES} processes that fork shepherds have ended")
-                self._requests.popleft().answer.set_exception(error)
+                how = f"code {status}" if status >= 0 else f"signal {-status}"
+                told = f"{MOST_TRIES} processes that fork shepherds have ended, the last with {how}"
+                self._requests.popleft().answer.set_exception(OSError(told))
 
 
 def start_spawner() -> tuple[subprocess.Popen[bytes], socket.socket]:
