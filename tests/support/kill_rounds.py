@@ -66,19 +66,20 @@ def training_of(name: str) -> dict[str, object]:
 
 
 def kill_one(server: LiveServer, kind: str, draw: random.Random) -> LiveClient | None:
-    """Kill a process of a kind; returns a new client if the server had to be started again."""
-    if kind == "server":
-        server.kill()
-        return server.start()
+    """Kill a process of a kind or, while there is none, of another one; returns a new client if the
+    server had to be started again."""
     processes = {
-        "launcher": server.launchers,
         "spawner": server.spawners,
         "shepherd": server.shepherds,
+        "launcher": server.launchers,
     }
-    if found := processes[kind]():
-        with suppress(ProcessLookupError):
-            os.kill(draw.choice(found), signal.SIGKILL)
-    return None
+    for other in () if kind == "server" else (kind, *processes):
+        if found := processes[other]():
+            with suppress(ProcessLookupError):
+                os.kill(draw.choice(found), signal.SIGKILL)
+            return None
+    server.kill()
+    return server.start()
 
 
 def check(

@@ -156,16 +156,17 @@ def _require_listener(home: Path, url: str | None, machine: str | None) -> None:
     host, port = ("", 0) if url is None else _host_and_port(url)
     if port and _listeners(port):
         return
+    if _is_locked(home / LOCK_FILE):  # By a process of this machine.
+        raise Unreachable(
+            f"the server of {home} does not answer yet: it starts, which takes up to a minute "
+            "where its policy has to be compiled, or ends; try again"
+        )
     if host in _LOOPBACK and machine not in (None, socket.gethostname()):
         raise ListensElsewhere(
             f"the server of {home} was started on {machine}, and listens to that machine alone: "
             "give the command there, or let the server listen to others (motet server --host "
-            "ADDRESS --tls-cert FILE), and give --server URL"
-        )
-    if _is_locked(home / LOCK_FILE):
-        raise Unreachable(
-            f"the server of {home} does not answer yet: it starts, which takes up to a minute "
-            "where its policy has to be compiled, or ends; try again"
+            "ADDRESS --tls-cert FILE), and give --server URL; if it has ended, start it again "
+            "with 'motet server'"
         )
 
 

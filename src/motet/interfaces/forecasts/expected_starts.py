@@ -85,13 +85,18 @@ class SimulatedFutures:
         return usual or (simulated if simulated >= self.fewest else 0)
 
     def least_us(self, choose: Choose) -> int | None:
-        """No chosen job starts before this in any future of the first extreme; if none is complete,
-        in the one that was cut. None: there is none in which it starts."""
-        complete = [*map(choose, self.starts[self.extremes[0]])]
-        if complete or self.cut is None:
-            return min((each for each in complete if each is not None), default=None)
-        start_us = choose(self.cut.starts_us)
-        return self.cut.reached_us if start_us is None else start_us
+        """No chosen job starts before this in what was simulated of the first extreme. None: there
+        is no future in which it starts."""
+        complete = self.starts[self.extremes[0]]
+        found = [*map(choose, [*complete, self.cut.starts_us] if self.cut else complete)]
+        if self.cut is not None and found == [None]:
+            return self.cut.reached_us
+        return min((each for each in found if each is not None), default=None)
+
+    def is_cut_after(self, at_us: int, choose: Choose) -> bool:
+        """Whether the chosen job has not started by then in the future that was cut."""
+        cut = self.cut
+        return cut is not None and choose(cut.starts_us) is None and cut.reached_us > at_us
 
 
 def simulated_futures(
@@ -173,9 +178,14 @@ def start_in_group(
     others = [each for each in futures.unknown if each not in group]
     because = "nothing is known of how long its jobs will run; give duration_s"
     is_own = not others and len(group) > 1 and bool(futures.unknown)
-    return _range(
+    found = _range(
         [*map(choose, first)], [*map(choose, last)], because if is_own else _told(futures, others)
     )
+    # Long futures are cut rather than others: without them a range would be too early.
+    is_partial = count < FEWEST_FUTURES and found.high_us is not None
+    if is_partial and simulated.is_cut_after(found.high_us or 0, choose):
+        return ExpectedStart(None, None, None, _TOO_MUCH, simulated.least_us(choose))
+    return found
 
 
 def _outer(extremes: Sequence[Extreme]) -> tuple[Extreme, Extreme]:

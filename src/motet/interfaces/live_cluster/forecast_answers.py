@@ -25,21 +25,24 @@ _DELAYED = ("id", "name", "user", "delay_s", "largest_delay_s")
 @dataclass(frozen=True)
 class StartRange:
     """When a job is expected to start, in seconds from the answer on: nine of ten starts are aimed
-    to lie from `low_s` to `high_s`. All None: unknown, `unknown_because` says why; `overdue_s`: for
-    how long a range has passed; None: there was none."""
+    to lie from `low_s` to `high_s` (of a dry run, see `SubmissionForecast.coverage`). All None:
+    unknown, `unknown_because` says why; `overdue_s`: for how long a range has passed; None: there
+    was none. `later_than_s`: it waits so long at least in what a dry run has simulated."""
 
     low_s: float | None
     median_s: float | None
     high_s: float | None
     unknown_because: str
     overdue_s: float | None = None
+    later_than_s: float | None = None
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
         """From its document."""
         low_s, median_s, high_s = (found[f"{name}_s"] for name in ("low", "median", "high"))
         because, overdue_s = found["unknown_because"] or "", found.get("overdue_s")
-        return cls(low_s, median_s, high_s, because, overdue_s)
+        later_than_s = found.get("later_than_s")
+        return cls(low_s, median_s, high_s, because, overdue_s, later_than_s)
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,8 @@ class SubmissionForecast:
     them, at most; None: they have none. `expected_start`: of the first, `last_start`
     of the last one. `run_time_s`: low, median and high; None: unknown. `delayed`: a row per job
     that would end later by a second or more, with `delay_s` (median) and `largest_delay_s`; None:
-    unknown, `delayed_unknown_because` says why.
+    unknown, `delayed_unknown_because` says why. `simulations`, `delay_simulations`: from how many
+    the starts and the delays are; None: of delays, from as many as are wanted.
     """
 
     name: str
@@ -127,6 +131,8 @@ class SubmissionForecast:
     most_processes: int | None = None
     proposes_size: bool = False
     coverage: float | None = None
+    simulations: int | None = None
+    delay_simulations: int | None = None
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
@@ -138,6 +144,8 @@ class SubmissionForecast:
             **{name: found[name] for name in same},
             trial_s=found.get("trial_s"),
             coverage=found.get("coverage"),
+            simulations=found.get("simulations"),
+            delay_simulations=found.get("delay_simulations"),
             proposes_size=found.get("proposes_size", False),
             **{name: found.get(name, found["processes"]) for name in size_names},
             expected_start=StartRange.of(found["expected_start"]),

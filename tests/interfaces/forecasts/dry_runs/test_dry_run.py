@@ -289,6 +289,17 @@ def test_starts_go_on_until_there_is_a_range_or_where_no_delays_are_simulated() 
     assert (short["simulations"], short["expected_start"]["unknown_because"]) == (3, "")
     whole = asked(BUSY, "fifo", 130, declares=False, budget=budget_of(10, 5000))
     assert (whole["coverage"], whole["delayed"]) == (0.9, [])
+    unknown = asked([(0, 100, 6)], "best-effort", 10, declares=False, budget=budget_of(4, 5000))
+    assert "give duration_s" in unknown["delayed_unknown_because"]
+    assert unknown["simulations"] == 19
+
+
+def test_delays_of_fewer_simulations_than_wanted_say_so() -> None:
+    cut = asked(BUSY, "best-effort", 130, declares=False, budget=budget_of(10, 90))
+    assert cut["delayed"] is not None
+    assert 3 <= cut["delay_simulations"] < 19
+    whole = asked(BUSY, "best-effort", 130, declares=False)
+    assert whole["delay_simulations"] is None
 
 
 @pytest.mark.parametrize(("decisions", "starts_at"), [(2, "cut"), (10, "complete")])

@@ -80,7 +80,9 @@ def _delayed_words(found: Mapping[str, Any]) -> str:
     delayed = found["delayed"]
     if delayed is None:
         return visible_text(f"unknown: {found['delayed_unknown_because']}")
-    return f"{counted(len(delayed), 'job')} by a second or more" if delayed else "no job"
+    jobs = f"{counted(len(delayed), 'job')} by a second or more" if delayed else "no job"
+    few = found.get("delay_simulations")
+    return f"{jobs}, from {counted(few, 'simulation')}, more take too long" if few else jobs
 
 
 def _delayed(jobs: Sequence[Mapping[str, Any]]) -> Table:

@@ -43,6 +43,10 @@ class TooMuch(Exception):
     cut: CutFuture | None = None
 
 
+class NeverDecided(TooMuch):
+    """The policy decides again and again at one time."""
+
+
 Check: TypeAlias = Callable[[int], None]
 """Gets the work of each decision: WORK_OF_DECISION, and 1 for each job that waits after it; raises
 TooMuch."""
@@ -123,7 +127,7 @@ def simulated_parts(
         try:
             outcome = simulation.run(until_us=until_us)
         except EndlessSimulation:
-            raise TooMuch from None
+            raise NeverDecided from None
         except TooMuch as error:
             error.cut = CutFuture(starts_us(), watch.now_us)
             raise

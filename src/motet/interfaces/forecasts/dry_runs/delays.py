@@ -13,7 +13,7 @@ import numpy as np
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.units import SECOND_US, seconds
 from motet.insight.wording import counted
-from motet.interfaces.forecasts.draws.future import Check, TooMuch
+from motet.interfaces.forecasts.draws.future import Check, NeverDecided, TooMuch
 from motet.interfaces.forecasts.futures import PossibleFutures
 from motet.live.jobs.job import LiveJob
 
@@ -27,10 +27,12 @@ _Pair: TypeAlias = tuple[Mapping[int, int], Mapping[int, int]]
 @dataclass(frozen=True, eq=False)
 class DelayedJobs:
     """`by_job`: of jobs that end in them, how much later, in each pair of futures; None: it cannot
-    be said, `because`: why."""
+    be said, `because`: why. `simulations`: pairs, where more were wanted; None: there are enough,
+    or none are needed."""
 
     by_job: Mapping[int, Sequence[int]] | None
     because: str = ""
+    simulations: int | None = None
 
     def rows(self, jobs: Mapping[int, LiveJob]) -> list[dict[str, Any]] | None:
         """Jobs that would end later by a second or more in half of the futures; the latest
@@ -47,11 +49,14 @@ def delayed_jobs(
     for number in range(wanted):
         try:
             without, with_it = (_ends_us(each, number, check) for each in (before, after))
+        except NeverDecided:
+            return DelayedJobs(None, "its policy decides without end in a simulation")
         except TooMuch:
             break
         found.append((without, with_it))
     if len(found) >= min(wanted, FEWEST_PAIRS):
-        return DelayedJobs(_delays(found))
+        few = None if len(found) == wanted else len(found)
+        return DelayedJobs(_delays(found), simulations=few)
     done = f"{len(found)} of {counted(min(wanted, FEWEST_PAIRS), 'simulation')}"
     return DelayedJobs(
         None,

@@ -60,7 +60,8 @@ def dry_run(
     `budget`: None: the usual one. `foresight`: of the starts; delays are those without later
     submissions. `simulations`: from how many the ranges of starts are, `coverage`: the part of such
     starts that should be in them; 0 and None: there are no ranges. `delayed`: None if it cannot be
-    said, `delayed_unknown_because`: why.
+    said, `delayed_unknown_because`: why; `delay_simulations`: from how many it is, if more were
+    wanted.
     """
     budget = budget or DryRunBudget()
     budget.tell("reading the journal")
@@ -74,8 +75,9 @@ def dry_run(
         PossibleFutures(live, now_us, journal.position, jobs, seen)
         for jobs, seen in ((None, present), (new, present), (new, foresight))
     )
-    starts = _starts(live.state, foreseen, new, budget)
-    delayed = _delayed(live.state, before, after, new, budget)
+    known = _known_delays(live.state, after, new)
+    starts = _starts(live.state, foreseen, new, budget, leaves_time=known is None)
+    delayed = known or _simulated_delays(before, after, budget)
     first = next(iter(new.jobs.values()))
     return {
         "now": iso_time(now_us),
@@ -98,6 +100,7 @@ def dry_run(
         else _run_time_s(first, after.run_times[first.number]),
         "delayed": delayed.rows(live.state.jobs),
         "delayed_unknown_because": delayed.because,
+        "delay_simulations": delayed.simulations,
     }
 
 
@@ -145,8 +148,14 @@ class _NewStarts:
 
 
 def _starts(
-    state: LiveState, after: PossibleFutures, new: NewJobs, budget: DryRunBudget
+    state: LiveState,
+    after: PossibleFutures,
+    new: NewJobs,
+    budget: DryRunBudget,
+    *,
+    leaves_time: bool,
 ) -> _NewStarts:
+    """`leaves_time`: whether delays are to be simulated, too."""
     group = frozenset(new.jobs)
     indices = {job.index: number for number, job in new.jobs.items() if job.array is not None}
     if because := new.obstacle(state):
@@ -156,7 +165,7 @@ def _starts(
     complete = [0]
 
     def has_range() -> bool:
-        return complete[-1] >= _FEWEST and not after.keep_order
+        return complete[-1] >= _FEWEST and leaves_time
 
     check = budget.starts(f"simulating the start beside {ahead}", has_range)
     simulated = simulated_futures(after, group, check, _FEWEST, complete.append)
@@ -195,19 +204,20 @@ def _document(start: ExpectedStart, now_us: int) -> dict[str, Any]:
     return {**told, "later_than_s": later_s}
 
 
-def _delayed(
-    state: LiveState,
-    before: PossibleFutures,
-    after: PossibleFutures,
-    new: NewJobs,
-    budget: DryRunBudget,
-) -> DelayedJobs:
+def _known_delays(state: LiveState, after: PossibleFutures, new: NewJobs) -> DelayedJobs | None:
+    """What needs no simulation; None: delays have to be simulated."""
     if obstacle := new.obstacle(state) or after.obstacle:
         return DelayedJobs(None, obstacle)
     if after.keep_order:
         return DelayedJobs({})
     if not all(map(after.is_known, new.jobs)):
         return DelayedJobs(None, "nothing is known of how long it will run; give duration_s")
+    return None
+
+
+def _simulated_delays(
+    before: PossibleFutures, after: PossibleFutures, budget: DryRunBudget
+) -> DelayedJobs:
     others = counted(len(before.jobs), "other job")
     check = budget.delays(f"simulating the ends of {others} with it and without it")
     return delayed_jobs(before, after, check, budget.all_s)
