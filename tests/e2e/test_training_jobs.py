@@ -131,6 +131,8 @@ def test_a_training_keeps_its_input_on_disk(client: LiveClient, server: LiveServ
     wait_until(lambda: spilled_bytes(server, job) > 0)
     client.change(job, "cancel")
     assert ended(client, job)["state"] == "CANCELLED"
+    record = record_of(ended(client, client.submit({**values, "epochs": 3})["id"]))
+    assert "share=1.0" in record["options"]["spill"]
 
 
 def spilled_bytes(server: LiveServer, job: str) -> int:
