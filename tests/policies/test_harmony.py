@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -77,6 +78,27 @@ class Watched(Policy):
         if decision.spill is not None and len(decision.spill):
             self.spilled = max(self.spilled, float(decision.spill.max()))
         return decision
+
+
+class ChangedLater(Watched):
+    """Other parameters after the first decision that lets a job train asynchronously, without the
+    memory until then: whether the jobs of later decisions do."""
+
+    def __init__(self, policy: Policy, later: Policy) -> None:
+        super().__init__(policy)
+        self._later = later
+        self.asynchronous: list[bool] = []
+
+    def decide(self, snapshot: Snapshot) -> Decision:
+        if snapshot.jobs.is_asynchronous.any():
+            size, self._policy = len(snapshot.jobs), self._later
+            columns = self._later.memory_columns.items()
+            blank = {name: np.full(size, value) for name, value in columns}
+            decision = super().decide(replace(snapshot, memory=blank))
+            assert decision.asynchronous is not None
+            self.asynchronous.append(bool(decision.asynchronous.any()))
+            return decision
+        return super().decide(snapshot)
 
 
 class StartsSeen(Watched):
@@ -257,6 +279,17 @@ def test_a_job_alone_overlaps_if_its_user_and_the_policy_do(
     policy = Harmony(async_efficiency=efficiency)
     outcome = run([row], policy, cluster=ClusterSpec.uniform(3, 1))
     assert outcome.columns["end_us"].max() / SECOND_US == pytest.approx(1000 * step_s, rel=0.02)
+
+
+@pytest.mark.parametrize("later", [{"async_efficiency": 0.8, "move_weight": 2.0}, {}])
+def test_a_job_is_asynchronous_until_its_next_start_whatever_parameters_change(
+    later: dict[str, float],
+) -> None:
+    policy = ChangedLater(Harmony(async_efficiency=0.8), Harmony(**later))  # type: ignore[arg-type]
+    own = [LONE, SubtaskRow(2_000, 1, None, 0.0)]
+    run(own, policy, cluster=ClusterSpec.of([1, 1, 1, 2]))
+    assert policy.asynchronous
+    assert all(policy.asynchronous)
 
 
 def test_jobs_that_fill_each_others_gaps_stay_synchronous() -> None:

@@ -42,7 +42,7 @@ class JobTable:
     GPUs over that time, divided by `sharers`), `waiting_us` (the other time since submission),
     `partner` (the lowest-numbered other job that shares its GPUs; UNKNOWN: none; jobs that share
     GPUs have the same minimum of `number` and `partner`), `sharers` (number of jobs on its GPUs; 1:
-    it is alone).
+    it is alone), `is_asynchronous` (1: a policy lets it train so since its last start).
 
     Estimates: `remaining_us` (remaining training time at its present speed; for a waiting job, on
     its full request; UNKNOWN without an oracle), `rate` (its present speed, 10,000 = that of
@@ -81,6 +81,7 @@ class JobTable:
     waiting_us: Ints
     partner: Ints
     sharers: Ints
+    is_asynchronous: Ints
     remaining_us: Ints
     rate: Ints
     alone_rate: Ints

@@ -35,7 +35,6 @@ from motet.harmony.problem import JobGroup
 from motet.harmony.schedule.apart import isolated_schedule, naive_schedule
 from motet.harmony.schedule.chosen_machines import MachineSet, chosen_machines
 from motet.harmony.schedule.from_snapshot import (
-    ASYNCHRONOUS,
     MEMORY_COLUMNS,
     DataRules,
     group_memory,
@@ -141,7 +140,7 @@ class Harmony(Policy):
         ratios = _spill_ratios(scene, schedule, subtasks, rows, rules)
         groups = [(group.jobs, group.machines) for group in schedule.groups]
         switched = self._switched(scene, schedule, places, snapshot, rows)
-        memory = group_memory(snapshot, rows, scene, groups, schedule.is_settled, switched)
+        memory = group_memory(snapshot, rows, scene, groups, schedule.is_settled)
         made.switch(switched)
         recheck_us = next_multiple(snapshot.now_us, microseconds(self.check_s))
         return made.decision(
@@ -162,10 +161,10 @@ class Harmony(Policy):
     ) -> Bools:
         """Jobs that train asynchronously by choice of the policy."""
         subtasks = snapshot.wanted_estimates.subtasks
-        if not self.async_efficiency or subtasks is None:
+        was_switched = snapshot.jobs.is_asynchronous[rows] == 1
+        if subtasks is None or not (self.async_efficiency or was_switched.any()):
             return np.zeros(len(rows), np.bool_)
         is_permitted = subtasks.overlap[rows] == Overlap.PERMITTED
-        was_switched = snapshot.memory[ASYNCHRONOUS][rows] == 1
         jobs = is_permitted, was_switched
         return asynchronous_jobs(scene, schedule.groups, places, *jobs, self.async_efficiency)
 

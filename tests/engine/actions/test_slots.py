@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from decisions import decision, on, state_with
@@ -71,6 +74,18 @@ def test_a_job_with_other_workers_is_counted_as_rescaled() -> None:
     assert carried_out(state, decision([3])) == [Migrate(10, on(0, 3), 3, 0)]
     assert state.table.column("migrations").tolist() == [0]
     assert state.table.column("rescales").tolist() == [1]
+
+
+def test_the_engine_knows_how_a_job_trains_since_its_last_start() -> None:
+    state = state_with({"gpus": 1}, {"gpus": 1}, cluster=CLUSTER, held={10: on(0, 1)})
+    switched = replace(decision([1, 1]), asynchronous=np.array([True, True]))
+    carried_out(state, switched)  # The first one keeps its slots.
+    assert state.snapshot().jobs.is_asynchronous.tolist() == [0, 1]
+    carried_out(state, replace(switched, places={0: on(1, 1)}))
+    state.change_memory({"of_another_policy": 0})
+    assert state.snapshot().jobs.is_asynchronous.tolist() == [1, 1]
+    carried_out(state, decision([1, 1], places={0: on(0, 1)}))
+    assert state.snapshot().jobs.is_asynchronous.tolist() == [0, 1]
 
 
 def test_a_place_of_the_policy_that_is_taken_is_a_problem_of_its_job() -> None:

@@ -76,10 +76,12 @@ class Slots:
         roles_before: Mapping[int, tuple[int, int]],
     ) -> None:
         """A job gets its slots. `roles_before`: of jobs that held slots."""
-        job, place, workers, servers, _ = action
+        job, place, workers, servers, is_asynchronous = action
         before = roles_before.get(job)
         host = self._host(others)
         self._state.started(job, place, workers, servers, host, runs=before is not None)
+        row = self._state.table.row_of(job)
+        self._state.jobs.is_asynchronous[row] = is_asynchronous
         self._requests.start(action, others)
         if before is not None:
             self._count("migrations" if before == (workers, servers) else "rescales", job)

@@ -24,7 +24,6 @@ from motet.harmony.spill_ratio import SpillableJob
 BLOCKS = 100
 """Blocks of a job's input: the ratio on disk is a multiple of 1 %."""
 _MICRO = 1e6
-ASYNCHRONOUS = "asynchronous"
 MEMORY_COLUMNS: Mapping[str, int] = {
     "settled": 0,
     "own_comp_us": 0,
@@ -34,13 +33,12 @@ MEMORY_COLUMNS: Mapping[str, int] = {
     "group_jobs": 0,
     "start_up_us": UNKNOWN,
     "usual_start_up_us": UNKNOWN,
-    ASYNCHRONOUS: 0,
 }
 """Of each job: whether it was profiled at the last decision; COMP and COMM of its own and of its
 group, and the number of the group's jobs, at that decision. What the members of a group do not
 account for belongs to jobs that have ended. `start_up_us`: the shortest from a start on machines to
 training; `usual_start_up_us`: the usual one of all jobs, which outlives those in which it was seen;
-UNKNOWN: none was seen. `asynchronous`: 1: the policy lets it train so since its last start."""
+UNKNOWN: none was seen."""
 
 
 @dataclass(frozen=True)
@@ -201,12 +199,10 @@ def group_memory(
     scene: Scene,
     groups: Sequence[tuple[tuple[int, ...], int]],
     is_settled: Bools,
-    is_asynchronous: Bools,
 ) -> dict[str, Ints]:
     """The memory columns after a decision for these groups (jobs, machines)."""
     found = {name: np.zeros(len(snapshot.jobs), dtype=np.int64) for name in MEMORY_COLUMNS}
     found["settled"][rows], found["start_up_us"] = is_settled, start_ups_us(snapshot)
-    found[ASYNCHRONOUS][rows] = is_asynchronous
     found["usual_start_up_us"][:] = usual_start_up_us(snapshot, found["start_up_us"])
     problem = scene.problem(max(len(scene.machines), 1))
     for jobs, machines in groups:

@@ -27,7 +27,8 @@ def asynchronous_jobs(
     efficiency: float,
 ) -> Bools:
     """`(jobs,)`: those that train asynchronously because of this. `places`: of the groups.
-    `is_permitted`: by the users; `was_switched`: at the decision before.
+    `is_permitted`: by the users; `was_switched`: at their last start. `efficiency`: 0: no other
+    job is switched.
     """
     held = {job: group.machines for group in scene.held for job in group.jobs}
     stays = {
@@ -38,6 +39,8 @@ def asynchronous_jobs(
     }
     found = np.zeros(len(scene), np.bool_)
     found[sorted(stays)] = (was_switched & is_permitted)[sorted(stays)]
+    if not efficiency:
+        return found
     problem = scene.overlapping(found).problem(max(len(scene.machines), 1))
     for group in groups:
         if all(scene.is_profiled[job] for job in group.jobs):
