@@ -47,8 +47,8 @@ class TimedTraining:
     iterations: int = 5
     proposals: Mapping[int, tuple[int, int, float]] = field(default_factory=dict)
 
-    def subtasks(self, machines: int) -> SubtaskTimes:
-        return SubtaskTimes(self.comp_s / machines, self.comm_s)
+    def subtasks(self, machines: int, *, overlaps: bool) -> SubtaskTimes:
+        return SubtaskTimes(self.comp_s / machines, self.comm_s, overlaps=overlaps)
 
 
 @dataclass
@@ -64,6 +64,10 @@ class _Attempt:
     def size(self) -> tuple[int, int]:
         env = self.request.ranks[0].env
         return int(env.get("MOTET_WORKERS", 1)), int(env.get("MOTET_SERVERS", 0))
+
+    @property
+    def overlaps(self) -> bool:
+        return self.request.ranks[0].env.get("MOTET_CONSISTENCY") == "async"
 
     @property
     def machines(self) -> frozenset[str]:
@@ -134,10 +138,11 @@ class TrainingProcesses:
         self, name: str, attempt: _Attempt, training: TimedTraining, epoch: int
     ) -> AttemptProgressed:
         machines = len(attempt.machines)
-        times = training.subtasks(machines)
-        subtasks = SubtaskReport(machines, *times) if training.comp_s else None
+        comp_s, comm_s = training.subtasks(machines, overlaps=attempt.overlaps)[:2]
+        subtasks = SubtaskReport(machines, comp_s, comm_s, overlaps=attempt.overlaps)
+        told = subtasks if training.comp_s else None
         speed = SECOND_US / self._epoch_us(attempt)
-        return AttemptProgressed(name, float(epoch), ((float(epoch), 1 / epoch),), speed, subtasks)
+        return AttemptProgressed(name, float(epoch), ((float(epoch), 1 / epoch),), speed, told)
 
     def _work_until(self, now_us: int) -> None:
         times_us = {name: self._epoch_us(each) for name, each in self._attempts.items()}
@@ -157,8 +162,12 @@ class TrainingProcesses:
         if not training.comp_s:
             return training.epoch_s(*attempt.size) * SECOND_US
         others = [each for each in self._attempts.values() if each.machines & attempt.machines]
-        numbers = {job_of(each.request.attempt) for each in others}
-        times = [self._trainings[it].subtasks(len(attempt.machines)) for it in sorted(numbers)]
+        modes = {job_of(each.request.attempt): each.overlaps for each in others}
+        machines = len(attempt.machines)
+        times = [
+            self._trainings[job].subtasks(machines, overlaps=overlaps)
+            for job, overlaps in sorted(modes.items())
+        ]
         return training.iterations * group_iteration_s(times) * SECOND_US
 
 

@@ -180,7 +180,8 @@ class SimulationStart:
     def _start(self, job: int, place_of: Mapping[int, int]) -> Start:
         row = self.rows[job]
         roles = row["held_workers"], row["held_servers"]
-        return Start(place_of[job], self.state.placements[job], *roles)
+        mode = bool(row["is_asynchronous"])
+        return Start(place_of[job], self.state.placements[job], *roles, mode)
 
     def _renumbered(
         self, place_of: Mapping[int, int], work_us: Mapping[int, int], absent: range

@@ -116,6 +116,9 @@ class RunningJobs:
         another driver let them."""
         table, jobs = self._state.table, self._state.jobs
         trains = (jobs.held_gpus > 0) & (table.column("finish_us") != NEVER_US)
+        for row in np.flatnonzero(trains).tolist():
+            if (number := int(jobs.number[row])) in self._progress:
+                self._progress.trains(number, asynchronously=bool(jobs.is_asynchronous[row]))
         return [
             SpeedChanged(number, *self._change_speed(table.row_of(number)))
             for number in jobs.number[trains].tolist()

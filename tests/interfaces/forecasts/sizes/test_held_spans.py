@@ -44,6 +44,19 @@ def test_spans_end_where_neighbours_come_and_go() -> None:
     assert found[2] == [HeldSpan(30, 60, 1, 1, (1,))]
 
 
+def test_a_span_tells_which_of_its_jobs_train_asynchronously() -> None:
+    one = training(1, attempt(1, (0,), 0, 50), attempt(2, (0,), 50, 90))
+    other = training(2, attempt(1, (0,), 30, 60))
+    one.attempts[0].is_asynchronous = other.attempts[0].is_asynchronous = True
+    found = held_spans([one, other], 0, 90, no_time)
+    assert [(span.from_us, {*span.asynchronous}) for span in found[1]] == [
+        (0, {1}),
+        (30, {1, 2}),
+        (50, {2}),
+        (60, set()),
+    ]
+
+
 def test_attempts_work_after_their_start_up() -> None:
     job = training(1, attempt(1, (0,), 10, 40), attempt(2, (0, 1), 40, None))
     found = held_spans([job], 0, 90, five_us)

@@ -67,3 +67,16 @@ def test_a_training_on_machines_has_its_profile_if_it_reported_one() -> None:
     assert is_measured(found, 2, 2)
     assert not is_measured(found, 1, 1)
     assert isinstance(known_speeds(job(machines="any"), []), SizeSpeeds)
+
+
+@pytest.mark.parametrize(
+    ("keys", "overlaps"),
+    [({"allow_async": True}, False), ({"set": {"consistency": "async"}}, True), ({}, True)],
+)
+def test_a_profile_has_no_mode_where_the_policy_chooses_it(
+    keys: dict[str, object], overlaps: bool
+) -> None:
+    reported = SubtasksMeasured(1, 2, 3.0, 1.0, overlaps=True)
+    found = known_speeds(job(machines="any", **keys), [(10, reported)])
+    assert isinstance(found, SubtaskProfile)
+    assert found.overlaps == overlaps

@@ -130,6 +130,38 @@ def test_another_policy_would_have_had_the_mean_that_it_has_on_the_live_cluster(
     assert would == pytest.approx(really, rel=0.05)
 
 
+PERMITTING = {**ON_MACHINES, "allow_async": True}
+LONE = [
+    TimedTraining(0, PERMITTING, 100, comp_s=0.9, comm_s=0.3),
+    TimedTraining(3, PERMITTING, 4, comp_s=0.3, comm_s=0.5),
+]
+"""The first one is alone, and asynchronous, after the end of the other."""
+
+
+@pytest.mark.parametrize("since_s", [None, 20, 100])  # At 20 s it is being moved.
+def test_a_job_that_was_asynchronous_is_so_in_a_replay_with_the_same_policy(
+    since_s: float | None,
+) -> None:
+    with tempfile.TemporaryDirectory() as home:
+        journal = played(home, {"check_s": "5", "async_efficiency": "0.95"})
+        since_us = None if since_s is None else at(since_s)
+        settings = {"check_s": "5"}
+        report = what_if(journal, WhatIfQuestion("harmony", settings, since_us))
+        journal.close()
+    assert report["replay_error"] == pytest.approx(0, abs=0.05)
+    same, other = mean_jct_s(report, 1), mean_jct_s(report, 2)
+    if since_s is None:  # Without the mode it takes longer; a job that stays keeps its own.
+        assert other > 1.2 * same
+    else:
+        assert other == pytest.approx(same, rel=0.05)
+
+
+def played(home: str, settings: dict[str, str]) -> FollowedJournal:
+    address = f"{home}/journal.db"
+    play_trainings(address, THREE_MACHINES, ChoosePolicy("harmony", settings), LONE, NOON_US)
+    return FollowedJournal(address)
+
+
 @pytest.mark.parametrize("wanted", others_in_soak(["fifo", "tetris", "yarn-cs"], ["fifo"]))
 def test_trainings_that_share_machines_at_the_start_part_under_another_policy(wanted: str) -> None:
     """Some of them wait, also under a policy that preempts no job."""

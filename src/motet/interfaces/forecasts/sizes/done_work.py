@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 
 from motet.domain.units import SECOND_US, seconds
-from motet.estimate.colocation.group_time import group_iteration_s
+from motet.estimate.colocation.group_time import SubtaskTimes, group_iteration_s
 from motet.estimate.colocation.subtask_profile import SubtaskProfile
 from motet.interfaces.forecasts.sizes.held_spans import HeldSpan
 from motet.sim.workload.measured_work import KnownSpeeds, steps_per_s
@@ -19,7 +20,7 @@ class DoneWork:
     def __init__(
         self, job: int, spans: Sequence[HeldSpan], speeds: Mapping[int, KnownSpeeds]
     ) -> None:
-        self._own = speeds[job]
+        self._job, self._own = job, speeds[job]
         self._spans = [(span, _speed(job, span, speeds)) for span in spans]
         self._begins_us = [span.from_us for span in spans]
         done = (seconds(span.to_us - span.from_us) * speed for span, speed in self._spans)
@@ -49,16 +50,26 @@ class DoneWork:
             return seconds(rest_us) * steps_per_s(self._own, roles["workers"], roles["servers"])
         last, speed = self._spans[-1]
         if last.to_us < until_us:
-            speed = steps_per_s(self._own, last.workers, last.servers)
+            speed = _speed(self._job, replace(last, partners=()), {self._job: self._own})
         return seconds(rest_us) * speed
 
 
 def _speed(job: int, span: HeldSpan, speeds: Mapping[int, KnownSpeeds]) -> float:
     """Steps per second, as the simulator has them."""
-    if not span.partners:
-        return steps_per_s(speeds[job], span.workers, span.servers)
-    known = [speeds.get(number) for number in (job, *span.partners)]
-    profiles = [each for each in known if isinstance(each, SubtaskProfile)]
-    if len(profiles) == len(known):
-        return 1 / group_iteration_s([profile.at(span.workers) for profile in profiles])
-    return steps_per_s(speeds[job], span.workers, span.servers) / len(known)
+    numbers = (job, *span.partners)
+    times = [_times(number, span, speeds.get(number)) for number in numbers]
+    known = [each for each in times if each is not None]
+    if len(known) == len(numbers):
+        return 1 / group_iteration_s(known)
+    alone = steps_per_s(speeds[job], span.workers, span.servers)
+    if times[0] is not None:
+        alone = 1 / group_iteration_s([times[0]])
+    return alone / len(numbers)
+
+
+def _times(job: int, span: HeldSpan, speeds: KnownSpeeds | None) -> SubtaskTimes | None:
+    """COMP and COMM of an iteration of one of the jobs of a span; None: it has no profile."""
+    if not isinstance(speeds, SubtaskProfile):
+        return None
+    times = speeds.at(span.workers)
+    return times._replace(overlaps=True) if job in span.asynchronous else times

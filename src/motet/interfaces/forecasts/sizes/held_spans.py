@@ -14,13 +14,15 @@ from motet.live.jobs.job import LiveJob
 @dataclass(frozen=True, slots=True)
 class HeldSpan:
     """A job held slots of one size, beside the same `partners`; start-ups are left out.
-    `partners`: numbers of the other trainings on its machines."""
+    `partners`: numbers of the other trainings on its machines. `asynchronous`: those of them, and
+    itself, that a policy let train so."""
 
     from_us: int
     to_us: int
     workers: int
     servers: int
     partners: tuple[int, ...]
+    asynchronous: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
@@ -97,4 +99,6 @@ class _Sweep:
         if from_us < at_us:
             partners = tuple(each for each in self._partners(job) if each != leaving_out)
             roles = held.attempt.workers, held.attempt.servers
-            self.found[job].append(HeldSpan(from_us, at_us, *roles, partners))
+            numbers = (job, *partners)
+            switched = frozenset(it for it in numbers if self._open[it].attempt.is_asynchronous)
+            self.found[job].append(HeldSpan(from_us, at_us, *roles, partners, switched))

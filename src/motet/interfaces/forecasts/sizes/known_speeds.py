@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
 
 from motet.domain.events import SizeProposed, SpeedMeasured, SubtasksMeasured
@@ -22,12 +23,14 @@ _FULL = float(SECOND_US)
 
 def known_speeds(job: LiveJob, reported: Sequence[TimedEvent]) -> KnownSpeeds:
     """The profile of a training on machines, where it has reported one; else its speeds by size.
+    Where a policy may choose, the profile is that without overlap: an attempt may be of either.
 
     A size that it proposed and never had is as fast as the training itself predicted. A training
     that has reported no speed is equally fast at every size.
     """
     if job.spec.is_by_machine and (profile := _profile(reported)) is not None:
-        return profile
+        may_change = isinstance(job.spec, TrainingSpec) and job.spec.allow_async
+        return replace(profile, overlaps=False) if may_change else profile
     measured: defaultdict[Size, list[float]] = defaultdict(list)
     predicted: dict[Size, float] = {}
     for at_us, event in reported:
