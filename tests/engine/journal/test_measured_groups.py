@@ -74,6 +74,23 @@ def test_what_was_measured_alone_on_fewer_machines_does_not_count_on_more() -> N
     assert (found.alone_s, found.is_alone_measured) == (5.0, False)
 
 
+def test_what_was_measured_alone_in_one_mode_does_not_count_in_the_other() -> None:
+    """Else the change of the mode would count as what sharing gained."""
+    groups = MeasuredGroups()
+    groups.add(took(1, 6.0, 5.0, 11.0), ONE, frozenset({1}))
+    found = groups.add(replace(took(1, 6.0, 5.0, 8.0), overlaps=True), OTHER, BOTH)
+    assert found is not None
+    assert (found.alone_s, found.is_alone_measured, found.work) == (6.0, False, 0.75)
+
+
+def test_a_restart_in_the_other_mode_begins_other_means() -> None:
+    groups = MeasuredGroups()
+    groups.add(took(1, 6.0, 5.0, 12.0), ONE, BOTH)
+    found = groups.add(replace(took(1, 6.0, 5.0, 8.0), overlaps=True), ONE, BOTH)
+    assert found is not None
+    assert (found.iteration_s, found.alone_s) == (8.0, 6.0)
+
+
 def test_means_are_told_after_one_two_four_and_eight_reports() -> None:
     groups = MeasuredGroups()
     found = [groups.add(took(1, 1.0, 1.0, float(n)), ONE, BOTH) for n in range(1, 10)]

@@ -27,19 +27,23 @@ class _Period:
 
     where: Placement
     together: frozenset[int]
+    overlaps: bool
     skips: bool
     reports: int = 0
     comp_s: float = 0.0
     comm_s: float = 0.0
     iteration_s: float = 0.0
-    overlaps: bool = False
 
-    def add(self, comp_s: float, comm_s: float, iteration_s: float, overlaps: bool) -> None:
+    def add(self, comp_s: float, comm_s: float, iteration_s: float) -> None:
         self.reports += 1
-        self.overlaps = overlaps
         self.comp_s += (comp_s - self.comp_s) / self.reports
         self.comm_s += (comm_s - self.comm_s) / self.reports
         self.iteration_s += (iteration_s - self.iteration_s) / self.reports
+
+    @property
+    def place(self) -> tuple[Placement, bool]:
+        """Where the job is, and in which mode: an attempt has one of each."""
+        return self.where, self.overlaps
 
     @property
     def alone(self) -> _Alone:
@@ -54,7 +58,8 @@ class _Period:
 
 
 class MeasuredGroups:
-    """Means since the jobs on a job's machines are the same.
+    """Means since the jobs on a job's machines are the same, and it trains in the same mode:
+    asynchronously (`overlaps`) or not.
 
     A measurement is told after 1, 2, 4, 8, ... reports, so the last one covers at least half of the
     time, and a log grows little.
@@ -62,7 +67,7 @@ class MeasuredGroups:
 
     def __init__(self) -> None:
         self._periods: dict[int, _Period] = {}
-        self._measured_alone: dict[tuple[int, int], _Alone] = {}
+        self._measured_alone: dict[tuple[int, int, bool], _Alone] = {}
 
     def left(self, job: int) -> None:
         """The job has ended."""
@@ -78,15 +83,16 @@ class MeasuredGroups:
         if event.iteration_s is None or event.machines != len(where.machines):
             return None
         period = self._periods.get(event.job)
-        if period is None or (period.where, period.together) != (where, together):
-            stayed = period is not None and period.where == where
-            period = self._periods[event.job] = _Period(where, together, stayed)
+        place = where, bool(event.overlaps)
+        if period is None or (period.place, period.together) != (place, together):
+            stayed = period is not None and period.place == place
+            period = self._periods[event.job] = _Period(where, together, place[1], stayed)
         if period.skips:
             period.skips = False
             return None
-        period.add(event.comp_s, event.comm_s, event.iteration_s, bool(event.overlaps))
+        period.add(event.comp_s, event.comm_s, event.iteration_s)
         if len(together) == 1:
-            self._measured_alone[event.job, event.machines] = period.alone
+            self._measured_alone[_key(event.job, period)] = period.alone
             return None
         return self._told(event.job, period) if _is_power_of_two(period.reports) else None
 
@@ -96,7 +102,7 @@ class MeasuredGroups:
         return GroupMeasurement(
             period.iteration_s,
             alone.iteration_s,
-            (job, len(period.where.machines)) in self._measured_alone,
+            _key(job, period) in self._measured_alone,
             sum(self._alone(one, each).iteration_s / each.iteration_s for one, each in members),
             sum(each.comp_s / each.iteration_s for _, each in members),
             sum(each.comm_s / each.iteration_s for _, each in members),
@@ -113,9 +119,12 @@ class MeasuredGroups:
                 yield job, known
 
     def _alone(self, job: int, period: _Period) -> _Alone:
-        """An iteration of the job alone on the same number of machines."""
-        key = job, len(period.where.machines)
-        return self._measured_alone.get(key, period.without_waits)
+        """An iteration of the job alone on the same number of machines, in the same mode."""
+        return self._measured_alone.get(_key(job, period), period.without_waits)
+
+
+def _key(job: int, period: _Period) -> tuple[int, int, bool]:
+    return job, len(period.where.machines), period.overlaps
 
 
 def _is_power_of_two(count: int) -> bool:
