@@ -23,15 +23,22 @@ _LEAST_GAIN = 1e-9
 
 
 def switched_jobs(
-    problem: GroupingProblem, group: JobGroup, may_switch: Collection[int], efficiency: float
+    problem: GroupingProblem,
+    group: JobGroup,
+    may_switch: Collection[int],
+    efficiency: float,
+    switched: Collection[int] = (),
 ) -> frozenset[int]:
     """The jobs of a group that train asynchronously from their start on.
 
     `may_switch`: whose users permit it and whose training starts. `efficiency`: above 0 to 1. Jobs
-    that overlap in any case do so in `problem`.
+    that overlap by choice of their users do so in `problem`. `switched`: jobs that keep their
+    machines and are asynchronous; their iterations are worth the less, too.
     """
-    times = {job: problem.times(job, group.machines) for job in group.jobs}
-    worth = {job: work_of(problem.costs, job) or times[job].iteration_s for job in group.jobs}
+    plain = {job: problem.times(job, group.machines) for job in group.jobs}
+    worth = {job: work_of(problem.costs, job) or plain[job].iteration_s for job in group.jobs}
+    worth |= {job: worth[job] * efficiency for job in switched}
+    times = plain | {job: plain[job]._replace(overlaps=True) for job in switched}
     longest_first = sorted(group.jobs, key=lambda job: (-times[job].iteration_s, job))
     longest_s = [*(times[job].iteration_s for job in longest_first), 0.0]
     sums_s = max(

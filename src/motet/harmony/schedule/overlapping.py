@@ -41,9 +41,10 @@ def asynchronous_jobs(
     found[sorted(stays)] = (was_switched & is_permitted)[sorted(stays)]
     if not efficiency:
         return found
-    problem = scene.overlapping(found).problem(max(len(scene.machines), 1))
+    problem = scene.problem(max(len(scene.machines), 1))
     for group in groups:
         if all(scene.is_profiled[job] for job in group.jobs):
             may = {job for job in group.jobs if is_permitted[job] and job not in stays}
-            found[sorted(switched_jobs(problem, group, may, efficiency))] = True
+            kept = [job for job in group.jobs if found[job]]
+            found[sorted(switched_jobs(problem, group, may, efficiency, kept))] = True
     return found
