@@ -73,7 +73,7 @@ def test_a_measured_iteration_changes_the_estimates() -> None:
     assert seen.is_measured.tolist() == [True]
 
 
-def test_a_job_overlaps_as_its_user_specified_until_it_is_seen_not_to() -> None:
+def test_a_job_overlaps_as_its_user_specified_until_its_reports_tell_it() -> None:
     """COMM of a table that exchanges changes does not run beside COMP, whatever its user wants."""
     book = Measurements()
     for number, overlap in enumerate((Overlap.NEVER, Overlap.PERMITTED, Overlap.ALWAYS), start=1):
@@ -91,3 +91,6 @@ def test_a_job_overlaps_as_its_user_specified_until_it_is_seen_not_to() -> None:
     book.took(2, 1, SubtaskTimes(3.0, 2.0))
     book.took(3, 1, SubtaskTimes(3.0, 2.0))
     assert seen() == [0, 1, 0]
+    # Submitted to a server that told the policy nothing of `consistency=async`.
+    book.took(1, 1, SubtaskTimes(3.0, 2.0, overlaps=True))
+    assert seen() == [2, 1, 0]

@@ -46,12 +46,11 @@ class MeasuredSubtasks:
 
     @property
     def overlap(self) -> Overlap:
-        """As specified; NEVER of a job that did not overlap though it always should: a table that
-        exchanges changes is not pulled ahead."""
-        wanted, profile = self.data.overlap, self.profile
-        if wanted is Overlap.ALWAYS and profile is not None and not profile.overlaps:
-            return Overlap.NEVER
-        return wanted
+        """As specified, until its own reports tell whether it does: a table that exchanges changes
+        is not pulled ahead, and journals from before specify NEVER of every job."""
+        if self.data.overlap is Overlap.PERMITTED or self.profile is None:
+            return self.data.overlap
+        return Overlap.ALWAYS if self.profile.overlaps else Overlap.NEVER
 
 
 _UNREPORTED = (_NAN, _NAN, 0.0, _NAN, _NAN, _NAN, _NAN)
