@@ -143,6 +143,10 @@ def test_a_job_with_an_application_is_a_training() -> None:
         ({"allow_async": True}, "allow_async: of trainings that share .*; give machines: any"),
         ({"allow_async": True, "machines": 2}, "allow_async: of trainings that share machines"),
         (
+            {"allow_async": True, "machines": {"min": 1, "max": 4}},
+            "allow_async: of trainings that share machines; give machines: any",
+        ),
+        (
             {"allow_async": True, "machines": "any", "set": {"consistency": "ssp"}},
             "allow_async: the policy chooses; leave set.consistency out",
         ),

@@ -205,7 +205,8 @@ class TrainingSpec(CommonKeys):
 
     @model_validator(mode="after")
     def _may_become_asynchronous(self) -> Self:
-        if self.allow_async and not (self.is_by_machine and self.is_elastic):
+        runs_on_any = self.is_by_machine and self.has_no_limit and self.least.workers == 1
+        if self.allow_async and not runs_on_any:  # Others never share machines.
             raise ValueError("allow_async: of trainings that share machines; give machines: any")
         for name in ("consistency", "staleness", "stragglers"):
             if self.allow_async and name in self.set:
@@ -257,8 +258,12 @@ class TrainingSpec(CommonKeys):
         """The most; the fewest where there is no limit."""
         if self.machines is None:
             return self.most.workers + self.most.servers
-        most = self.most.workers
-        return self.least.workers if most == MOST_PROCESSES else most
+        return self.least.workers if self.has_no_limit else self.most.workers
+
+    @property
+    def has_no_limit(self) -> bool:
+        """Whether it may have any number of workers."""
+        return self.most.workers == MOST_PROCESSES
 
     def most_within(self, slots: int) -> RoleCounts:
         """The most workers with as many servers as they leave room for, at least the fewest.
