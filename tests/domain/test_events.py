@@ -75,3 +75,21 @@ def test_journals_from_before_have_jobs_that_never_overlap() -> None:
     assert event_to_json(arrived)["data"] == [7, 3]
     took = events.SubtasksMeasured(3, 1, 2.0, 1.0)
     assert "overlaps" not in event_to_json(took)
+
+
+@pytest.mark.parametrize(
+    ("text", "event"),
+    [
+        (
+            '{"event":"Submitted","job":3,"columns":{"gpus":1},"goal":null,"data":[7,3]}',
+            events.Submitted(3, {"gpus": 1}, data=events.DataSizes(7, 3, Overlap.NEVER)),
+        ),
+        (
+            '{"event":"SubtasksMeasured","job":3,"machines":2,"comp_s":2.0,"comm_s":1.0,'
+            '"iteration_s":3.5}',
+            events.SubtasksMeasured(3, 2, 2.0, 1.0, 3.5, overlaps=None),
+        ),
+    ],
+)
+def test_events_of_journals_from_before_tell_no_overlap(text: str, event: Any) -> None:
+    assert event_from_json(json.loads(text)) == event

@@ -46,6 +46,11 @@ def test_actions_are_written_as_before_where_a_policy_switches_no_job() -> None:
     assert actions_text(ACTIONS[3:]) == '[["Start",10,[[0,3],[2,1]],3,0,true]]'
 
 
+def test_actions_of_journals_from_before_switch_no_job() -> None:
+    text = '[["Start",8,[[0,3],[2,1]],2,1],["Migrate",9,[[0,3],[2,1]],3,0]]'
+    assert actions_of(text) == [Start(8, PLACE, 2, 1), Migrate(9, PLACE, 3, 0)]
+
+
 def test_a_step_without_a_decision_is_null() -> None:
     assert decision_text(RecordedDecision(None, ()), []) == "null"
     assert decision_of("null", 5, []) == RecordedDecision(None, ())

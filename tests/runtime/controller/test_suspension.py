@@ -12,7 +12,7 @@ from motet.apps.lda import LDA
 from motet.domain.errors import BadInput, Interrupted
 from motet.runtime.controller.job import Job
 from motet.runtime.core.application import Application
-from motet.runtime.core.consistency import Async, Consistency, Ssp
+from motet.runtime.core.consistency import Async, Bsp, Consistency, Ssp
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.core.rows import Rows
@@ -95,6 +95,23 @@ def test_updates_of_a_suspended_asynchronous_job_are_in_its_checkpoint(tmp_path:
     options, app = replace(OPTIONS, consistency=Async()), CountingInstances()
     suspend_at(app, TOY_BATCHES + 3, tmp_path, options)
     assert set(resumed(app, tmp_path, options).app.coef_) == {EPOCHS * 203.0}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    others_in_soak(
+        [(Async(), Bsp()), (Bsp(), Async()), (Async(), Ssp(1)), (Ssp(1), Async())],
+        [(Async(), Bsp()), (Bsp(), Async())],
+    ),
+)
+def test_a_job_that_continues_in_another_mode_loses_and_repeats_no_update(
+    tmp_path: Path, before: Consistency, after: Consistency
+) -> None:
+    """As an attempt does that a policy runs asynchronously, and the next one not."""
+    app = CountingInstances()
+    suspend_at(app, TOY_BATCHES + 3, tmp_path, replace(OPTIONS, consistency=before))
+    again = resumed(app, tmp_path, replace(OPTIONS, consistency=after))
+    assert set(again.app.coef_) == {EPOCHS * 203.0}
 
 
 def test_state_and_model_continue_on_other_numbers_of_executors(tmp_path: Path) -> None:
