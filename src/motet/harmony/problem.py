@@ -35,7 +35,8 @@ class JobCosts(NamedTuple):
     `fixed_bytes`: on each of its machines in addition, however many there are. `outside_s`: see
     SubtaskTimes. `work_s`: what an iteration is worth, the same on all numbers of machines; empty:
     the use of CPU and network in eq. 4.3. `gap_s`, `overlaps` (1 or 0): see SubtaskTimes; empty: no
-    job has gaps, or overlaps.
+    job has gaps, or overlaps. Compiled functions take the costs of a `GroupingProblem` only: there
+    `overlaps` is never empty.
     """
 
     divided_s: Floats
