@@ -22,12 +22,12 @@ from motet.allocation.order import order_by
 from motet.domain.arrays import Bools, Floats, Ints
 from motet.domain.decision import Decision, GroupForecast, Reasons
 from motet.domain.errors import BadInput
-from motet.domain.estimates import Overlap, SubtaskEstimates
+from motet.domain.estimates import Overlap
 from motet.domain.policy import JobInput, Policy
 from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 from motet.domain.units import NEVER_US, SECOND_US, SHORTEST_S, check_seconds, microseconds
 from motet.domain.wait import Wait
-from motet.estimate.colocation.group_time import CPU_WEIGHT, group_iteration_s, utilisation_of
+from motet.estimate.colocation.group_time import CPU_WEIGHT
 from motet.harmony.preferences.even_ends import preferring_even_ends
 from motet.harmony.preferences.fewer_jobs import preferring_fewer_jobs
 from motet.harmony.prefixes import paper_grouping
@@ -39,19 +39,19 @@ from motet.harmony.schedule.from_snapshot import (
     DataRules,
     group_memory,
     groupable_rows,
+    machines_for_groups,
     scene_of,
     seconds_left,
-    spillable_jobs,
     start_ups_us,
     usual_slots,
     usual_start_up_us,
 )
+from motet.harmony.schedule.group_columns import group_forecasts, spill_ratios
 from motet.harmony.schedule.held_groups import GroupPlan, Scene
 from motet.harmony.schedule.interleaved import interleaved_schedule
 from motet.harmony.schedule.overlapping import asynchronous_jobs
 from motet.harmony.schedule.use_with_job import uses_with_jobs
 from motet.harmony.search import best_grouping, quick_grouping
-from motet.harmony.spill_ratio import first_disk_blocks
 
 _MEGA = 1e6
 
@@ -120,7 +120,7 @@ class Harmony(Policy):
         lone = _lone_jobs(snapshot, rows)
         if subtasks is None or not len(rows):
             return Decision(lone.gpus, lone.reasons)
-        machines = _machines_for_groups(snapshot, lone.gpus, rows, slots)
+        machines = machines_for_groups(snapshot, lone.gpus, rows, slots)
         rules = DataRules(self.reloading, self.disk_mb_rate * _MEGA)
         scene = scene_of(snapshot, rows, subtasks, machines, slots, rules, self.cpu_weight)
         if self.objective == "work" and self.search == "best":
@@ -137,7 +137,7 @@ class Harmony(Policy):
         made = _Made(snapshot, rows, lone)
         for group, place in zip(schedule.groups, places, strict=True):
             made.add(group, Placement(place, (slots,) * len(place)))
-        ratios = _spill_ratios(scene, schedule, subtasks, rows, rules)
+        ratios = spill_ratios(scene, schedule, subtasks, rows, rules)
         groups = [(group.jobs, group.machines) for group in schedule.groups]
         switched = self._switched(scene, schedule, places, snapshot, rows)
         memory = group_memory(snapshot, rows, scene, groups, schedule.is_settled)
@@ -148,7 +148,7 @@ class Harmony(Policy):
             memory,
             recheck_us if made.has_changes or _is_measuring(scene, schedule) else NEVER_US,
             ratios,
-            _forecasts(scene.overlapping(switched), schedule, rows),
+            group_forecasts(scene.overlapping(switched), schedule, rows),
         )
 
     def _switched(
@@ -294,69 +294,11 @@ def _lone_jobs(snapshot: Snapshot, rows: Ints) -> Filled:
     return fill(order, gpus, snapshot.gpu_count, may_overtake=True)
 
 
-def _machines_for_groups(
-    snapshot: Snapshot, lone_gpus: Ints, rows: Ints, slots: int
-) -> tuple[int, ...]:
-    """Machines that lone jobs neither hold nor need: of those without a group the last ones are
-    left to lone jobs that start, then those of the last groups.
-    """
-    jobs, cluster = snapshot.jobs, snapshot.cluster
-    held = np.zeros(cluster.size, dtype=np.int64)
-    in_group = np.zeros(cluster.size, dtype=np.bool_)
-    grouped = {*rows.tolist()}
-    for row in np.flatnonzero(jobs.held_gpus > 0).tolist():
-        place = snapshot.placements[int(jobs.number[row])]
-        if row in grouped:
-            in_group[list(place.machines)] = True
-        elif lone_gpus[row]:
-            held[list(place.machines)] += place.counts
-    can = (cluster.gpus == slots) & (held == 0)
-    starting = int(lone_gpus[jobs.held_gpus == 0].sum())
-    beside = int((cluster.gpus - held)[~can].sum())
-    missing = -(-max(starting - beside, 0) // slots)
-    machines = sorted(np.flatnonzero(can).tolist(), key=lambda each: (not in_group[each], each))
-    return tuple(sorted(machines[: max(len(machines) - missing, 0)]))
-
-
-def _forecasts(scene: Scene, schedule: GroupPlan, rows: Ints) -> dict[int, GroupForecast]:
-    """By row, of the groups of several jobs; of the profiled ones among them."""
-    found: dict[int, GroupForecast] = {}
-    for group in schedule.groups:
-        known = [job for job in group.jobs if scene.is_profiled[job]]
-        if len(group.jobs) < 2 or not known:
-            continue
-        problem = scene.problem(len(scene.machines))
-        times = [problem.times(job, group.machines) for job in known]
-        in_turn_s = sum(each.iteration_s for each in times)
-        use, group_s = utilisation_of(times), group_iteration_s(times)
-        forecast = GroupForecast(group_s, in_turn_s, use.cpu, use.network, len(known))
-        found |= dict.fromkeys(rows[list(group.jobs)].tolist(), forecast)
-    return found
-
-
 def _distinct_gpus(gpus: Ints, group: Ints) -> int:
     """Allocated GPUs; those of a group count once."""
     alone = int(gpus[group == UNKNOWN].sum())
     _, first = np.unique(group[group != UNKNOWN], return_index=True)
     return alone + int(gpus[group != UNKNOWN][first].sum())
-
-
-def _spill_ratios(
-    scene: Scene, schedule: GroupPlan, subtasks: SubtaskEstimates, rows: Ints, rules: DataRules
-) -> Floats | None:
-    """Part of each job's input on disk; None where memory has no limit or nothing is reloaded."""
-    if not rules.reloading or np.isinf(scene.machine_memory_bytes):
-        return None
-    ratios = np.zeros(len(subtasks.comm_s))
-    for group in schedule.groups:
-        members: Sequence[int] = rows[list(group.jobs)].tolist()
-        data = spillable_jobs(subtasks, members, rules)
-        fixed = float(scene.costs.fixed_bytes[list(group.jobs)].sum())
-        room = group.machines * (scene.machine_memory_bytes - fixed)
-        blocks = first_disk_blocks(data, room)
-        if blocks is not None:
-            ratios[members] = [n / job.blocks for n, job in zip(blocks, data, strict=True)]
-    return ratios
 
 
 POLICIES = {"harmony": Harmony}

@@ -72,6 +72,30 @@ def groupable_rows(snapshot: Snapshot, subtasks: SubtaskEstimates | None, slots:
     return rows[np.argsort(jobs.number[rows])]
 
 
+def machines_for_groups(
+    snapshot: Snapshot, lone_gpus: Ints, rows: Ints, slots: int
+) -> tuple[int, ...]:
+    """Machines that lone jobs neither hold nor need: of those without a group the last ones are
+    left to lone jobs that start, then those of the last groups.
+    """
+    jobs, cluster = snapshot.jobs, snapshot.cluster
+    held = np.zeros(cluster.size, dtype=np.int64)
+    in_group = np.zeros(cluster.size, dtype=np.bool_)
+    grouped = {*rows.tolist()}
+    for row in np.flatnonzero(jobs.held_gpus > 0).tolist():
+        place = snapshot.placements[int(jobs.number[row])]
+        if row in grouped:
+            in_group[list(place.machines)] = True
+        elif lone_gpus[row]:
+            held[list(place.machines)] += place.counts
+    can = (cluster.gpus == slots) & (held == 0)
+    starting = int(lone_gpus[jobs.held_gpus == 0].sum())
+    beside = int((cluster.gpus - held)[~can].sum())
+    missing = -(-max(starting - beside, 0) // slots)
+    machines = sorted(np.flatnonzero(can).tolist(), key=lambda each: (not in_group[each], each))
+    return tuple(sorted(machines[: max(len(machines) - missing, 0)]))
+
+
 def scene_of(
     snapshot: Snapshot,
     rows: Ints,
