@@ -196,7 +196,16 @@ def test_a_process_that_was_lost_while_no_launcher_ran_is_found(launchers: Launc
     assert marked_processes(request.folder) == []
 
 
-def test_the_spawner_of_shepherds_ends_with_the_launcher(launchers: Launchers) -> None:
+@pytest.fixture
+def local_launchers(tmp_path: Path) -> Iterator[Launchers]:
+    """On Ray the launcher of a machine, and its spawner, outlive the one that is killed here."""
+    found = local(tmp_path)
+    yield found
+    found.end()
+
+
+def test_the_spawner_of_shepherds_ends_with_its_launcher(local_launchers: Launchers) -> None:
+    launchers = local_launchers
     request = launchers.gang("exec sleep 1000")
     launchers.send(request)
     launchers.report()
