@@ -43,7 +43,7 @@ def local(folder: Path) -> Launchers:
 def on_ray(no_shared_ray: None) -> Iterator[Make]:
     """Launchers of a Ray cluster of one node."""
     del no_shared_ray
-    with ray_nodes(m1=4) as nodes:
+    with ray_nodes(m1=8) as nodes:
         yield lambda folder: Launchers(folder, ray_launcher(nodes.address, folder, 600.0), "m1")
 
 
