@@ -35,7 +35,8 @@ def test_names_are_kept_and_checked(model: Estimator, tmp_path: Path) -> None:
 def test_fitting_again_on_an_array_forgets_the_names() -> None:
     model = motet.MLR(epochs=1).fit(FRAME, TARGET).fit(FRAME.to_numpy(), TARGET)
     assert "feature_names_in_" not in vars(model)
-    model.predict(FRAME[["c", "b", "a"]])
+    with pytest.warns(UserWarning, match="X has feature names, but MLR was fitted without"):
+        model.predict(FRAME[["c", "b", "a"]])
 
 
 def test_numbers_of_columns_are_no_names() -> None:

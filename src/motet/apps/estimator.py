@@ -17,6 +17,7 @@ import numpy as np
 from motet.apps.inputs.arrays import as_dataset
 from motet.apps.model_file import read_model, write_model
 from motet.apps.user_warnings.convergence_warning import warn_unless_converged
+from motet.apps.user_warnings.unnamed_features import warn_of_unnamed_features
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
 from motet.domain.errors import BadArgument
@@ -285,13 +286,16 @@ def check_columns(found: int, expected: int, what: str = "features") -> None:
 def features_for(model: Estimator, X: Any) -> Any:
     """Return the features for a prediction.
 
-    Raises BadInput for another number of them than in training, other names or another order.
+    Raises BadInput for another number of them than in training, other names or another order;
+    warns of names if training had none.
     """
     model.check_fitted()
     dataset = as_dataset("unlabelled", X)
     trained_on = vars(model).get("feature_names_in_")
     if trained_on is not None and dataset.has_column_names:
         check_names(dataset.feature_names, trained_on.tolist())
+    elif dataset.has_column_names:
+        warn_of_unnamed_features(type(model).__name__)
     check_columns(dataset.features.shape[1], vars(model)["n_features_in_"])
     return dataset.features
 
