@@ -94,7 +94,7 @@ class Spawner:
                 self._become_shepherd(folder, errors)
             try:
                 return pid, os.pidfd_open(pid)
-            except OSError:  # Nobody would follow it.
+            except OSError:  # Without a pidfd the launcher cannot follow it.
                 os.kill(pid, signal.SIGKILL)
                 raise
         finally:

@@ -143,8 +143,8 @@ class RankFiles:
 
     def withdraw(self) -> bool:
         """Whether no shepherd has the folder; from now on none can claim it. Raises OSError."""
-        nobody = ShepherdIdentity(os.getpid(), start_ticks=-1, boot=boot_id())
-        return claim_folder(self.folder, nobody._asdict())
+        no_process = ShepherdIdentity(os.getpid(), start_ticks=-1, boot=boot_id())
+        return claim_folder(self.folder, no_process._asdict())
 
     def meeting_point(self) -> MeetingPoint | None:
         """As `write_task` was told."""

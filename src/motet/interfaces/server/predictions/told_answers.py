@@ -19,7 +19,7 @@ Asked: TypeAlias = Callable[[Callable[[str], None]], Awaitable[bytes]]
 
 
 async def told_answer(ask: Asked) -> AsyncGenerator[bytes, None]:
-    """The lines. What is being done ends when nobody reads them any more."""
+    """The lines. The work ends when the client has closed the connection."""
     phases: asyncio.Queue[str | None] = asyncio.Queue()
     task = asyncio.ensure_future(ask(phases.put_nowait))
     task.add_done_callback(lambda _: phases.put_nowait(None))
