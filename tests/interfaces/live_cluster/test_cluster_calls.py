@@ -108,7 +108,13 @@ def test_a_dry_run_submits_nothing_and_tells_the_start(cluster: motet.Client) ->
     assert told.delayed is not None
     assert told.delayed.empty
     assert len(cluster.jobs()) == before + 1
+    last_in_line = cluster.dry_run(run="sleep 60")
+    assert last_in_line.run_time_s is None
+    assert last_in_line.delayed is not None
+    assert last_in_line.delayed.empty
+    cluster.set_policy("tiresias-las")
     unknown = cluster.dry_run(run="sleep 60")
+    cluster.set_policy("fifo")
     assert (unknown.run_time_s, unknown.delayed) == (None, None)
     assert "nothing is known" in unknown.delayed_unknown_because
     cluster.cancel(running)
