@@ -16,19 +16,10 @@ CASES = 200
 
 
 def small_problem(
-    seed: int,
-    most_jobs: int = 8,
-    most_machines: int = 8,
-    *,
-    with_outside: bool = False,
-    with_local: bool = False,
-    with_gaps: bool = False,
-    with_overlaps: bool = False,
+    seed: int, most_jobs: int = 8, most_machines: int = 8, **with_times: bool
 ) -> GroupingProblem:
     shape = random_shape(seed, most_jobs, most_machines)
-    chosen = {"with_constant": seed % 2 == 1, "with_memory": seed % 4 == 3}
-    chosen |= {"with_outside": with_outside, "with_local": with_local, "with_gaps": with_gaps}
-    chosen |= {"with_overlaps": with_overlaps}
+    chosen = {"with_constant": seed % 2 == 1, "with_memory": seed % 4 == 3, **with_times}
     return random_problem(seed, *shape, **chosen)
 
 
@@ -71,24 +62,10 @@ def test_the_search_for_many_jobs_is_near_the_best_for_few_ones(
     assert np.quantile(off, 0.95) <= 0.01
 
 
-def test_cpu_time_outside_of_comp_counts_in_both_searches() -> None:
-    drawn = [small_problem(seed, with_outside=True) for seed in range(0, CASES, 10)]
-    for search in (best_grouping, heuristic_grouping):
-        off = gaps([search(problem) for problem in drawn], drawn)
-        assert off.min() > -1e-9
-        assert np.quantile(off, 0.9) <= 0.01
-
-
-def test_comm_that_grows_with_machines_counts_in_both_searches() -> None:
-    drawn = [small_problem(seed, with_local=True) for seed in range(0, CASES, 10)]
-    for search in (best_grouping, heuristic_grouping):
-        off = gaps([search(problem) for problem in drawn], drawn)
-        assert off.min() > -1e-9
-        assert np.quantile(off, 0.9) <= 0.01
-
-
-def test_gaps_count_in_both_searches() -> None:
-    drawn = [small_problem(seed, with_gaps=True) for seed in range(0, CASES, 10)]
+@pytest.mark.parametrize("with_times", ["with_outside", "with_local", "with_gaps", "with_overlaps"])
+def test_all_times_of_jobs_count_in_both_searches(with_times: str) -> None:
+    """CPU time outside of COMP, COMM that grows with machines, gaps, COMM beside COMP."""
+    drawn = [small_problem(seed, **{with_times: True}) for seed in range(0, CASES, 10)]
     for search in (best_grouping, heuristic_grouping):
         off = gaps([search(problem) for problem in drawn], drawn)
         assert off.min() > -1e-9
@@ -96,24 +73,11 @@ def test_gaps_count_in_both_searches() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_best_grouping_with_gaps_is_found_among_all(seed: int) -> None:
-    problem = small_problem(seed, most_jobs=5, most_machines=5, with_gaps=True)
-    if seed % 2:
-        problem = counting_work(problem)
-    assert problem.score(exact_grouping(problem)) == pytest.approx(best_score(problem))
-
-
-def test_jobs_that_overlap_count_in_both_searches() -> None:
-    drawn = [small_problem(seed, with_overlaps=True) for seed in range(0, CASES, 10)]
-    for search in (best_grouping, heuristic_grouping):
-        off = gaps([search(problem) for problem in drawn], drawn)
-        assert off.min() > -1e-9
-        assert np.quantile(off, 0.9) <= 0.01
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_the_best_grouping_of_jobs_that_overlap_is_found_among_all(seed: int) -> None:
-    problem = small_problem(seed, most_jobs=5, most_machines=5, with_overlaps=True)
+@pytest.mark.parametrize("with_times", ["with_gaps", "with_overlaps"])
+def test_the_best_grouping_of_jobs_with_such_times_is_found_among_all(
+    with_times: str, seed: int
+) -> None:
+    problem = small_problem(seed, most_jobs=5, most_machines=5, **{with_times: True})
     if seed % 2:
         problem = counting_work(problem)
     assert problem.score(exact_grouping(problem)) == pytest.approx(best_score(problem))
