@@ -174,10 +174,9 @@ def most_worth(problem: GroupingProblem, jobs: Sequence[int], machines: int) -> 
     comp_s = costs.divided_s / machines + costs.constant_s
     # On fewer machines COMP is longer, but COMM may be shorter: its least is that on one.
     least_comm_s = comms_on(costs, np.ones(len(jobs)))
-    shortest_s = comp_s + np.maximum(least_comm_s, costs.outside_s)
-    if len(costs.overlaps):
-        both_s = np.maximum(comp_s + costs.outside_s, least_comm_s)
-        shortest_s = np.where(costs.overlaps > 0, both_s, shortest_s)
+    apart_s = comp_s + np.maximum(least_comm_s, costs.outside_s)
+    beside_s = np.maximum(comp_s + costs.outside_s, least_comm_s)
+    shortest_s = np.where(costs.overlaps > 0, beside_s, apart_s)
     rates = np.divide(1.0, shortest_s, out=np.zeros(len(jobs)), where=shortest_s > 0)
     return min(float(costs.work_s @ rates), float(machines))
 
