@@ -14,19 +14,19 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from motet.domain.arrays import Array
 from motet.runtime.controller.job import Job
-from motet.runtime.core.application import Application, Batch, Evaluation, ModelTable, Step, Update
+from motet.runtime.core.application import Batch, Step, Update
 from motet.runtime.core.consistency import Async, Consistency, Ssp
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.rows import Rows
 from support.figures import Figure, parser, report
 from support.host_cluster import HostMachines, host_machines
 from support.hosts import hosts_up, unwind_when_terminated
+from support.traffic_app import Traffic
 
 NAME, BANDWIDTH = "asyncoverlap", "50mbit"
 KEYS, BATCHES, EPOCHS = 1 << 15, 24, 3
@@ -34,42 +34,20 @@ WITHOUT, WITH = Ssp(1 << 30), Async()
 RATIOS = (0.5, 1.0, 2.0)
 
 
-class Busy(Application):
+class Busy(Traffic):
     """Pulls and pushes 262 KB; multiplies matrices for `comp_s`."""
 
     name: ClassVar[str] = "busy"
-    batch_size = 100
 
     def __init__(self, comp_s: float = 0.0) -> None:
+        super().__init__(KEYS, BATCHES * self.batch_size)
         self.comp_s = comp_s
-
-    def prepare(self, dataset: Any, seed: int) -> Rows:
-        count = BATCHES * self.batch_size
-        return Rows(np.arange(count), {"x": np.zeros(count)})
-
-    def model_table(self) -> ModelTable:
-        return ModelTable(KEYS, (1,), np.dtype(np.float64))
-
-    def initial_model(self, rows: Rows, seed: int) -> Array:
-        return np.zeros((KEYS, 1))
 
     def compute(self, batch: Batch, model: Array, step: Step) -> Update:
         until_s, matrix = time.perf_counter() + self.comp_s, np.ones((128, 128))
         while time.perf_counter() < until_s:
             matrix @ matrix
-        return Update(np.zeros((KEYS, 1)))
-
-    def apply(self, values: Array, delta: Array, step: Step) -> None:
-        values += delta
-
-    def evaluate(self, rows: Rows, model: Array) -> Array:
-        return np.zeros(1)
-
-    def summarise(self, model: Array, sums: Array, rows_count: int) -> Evaluation:
-        return Evaluation(0.0)
-
-    def adopt(self, model: Array, rows: Rows) -> None:
-        self.model_ = model
+        return super().compute(batch, model, step)
 
 
 @dataclass(frozen=True)

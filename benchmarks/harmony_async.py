@@ -12,11 +12,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from motet.report.simulation.group_estimates import Estimate
-from support.contests import plus_minus
 from support.figures import RESULTS, Figure, parser, report
 from support.harmony_page import BASE, DISK, SCENES
-from support.harmony_runs import Grouper, GroupRun, GroupScene, figures_in, measure_runs
+from support.harmony_runs import (
+    Grouper,
+    GroupRun,
+    GroupScene,
+    figures_in,
+    measure_runs,
+    ratio_figures,
+)
 
 SEEDS = 5
 EFFICIENCIES = ((0.95, 0.95), (1.0, 1.0), (0.9, 0.9), (1.0, 0.9))
@@ -55,10 +60,7 @@ def ratios(scenes: Sequence[GroupScene], seeds: int) -> list[Figure]:
         for counted, true in EFFICIENCIES:
             after = figures_in(folder, runs_of(scene, counted, true, seeds))
             told = f"{true:g}" if counted == true else f"{true:g}, the policy counts on {counted:g}"
-            for key, name in RATIOS.items():
-                pairs = zip(before, after, strict=True)
-                found = Estimate.of([one[key] / other[key] for one, other in pairs])
-                figures.append(Figure(f"{scene.name}: {told}: {name}", plus_minus(found)))
+            figures += ratio_figures(f"{scene.name}: {told}", RATIOS, before, after)
     return figures
 
 

@@ -6,11 +6,9 @@ it (above 1: it wins), with Student's 95 % interval of the mean over seeds.
 
 from __future__ import annotations
 
-from motet.report.simulation.group_estimates import Estimate
-from support.contests import plus_minus
 from support.figures import Figure, parser, report
 from support.harmony_page import BASE, DISK, SCENES
-from support.harmony_runs import Grouper, GroupRun, GroupScene
+from support.harmony_runs import Grouper, GroupRun, GroupScene, ratio_figures
 
 SEEDS, PARTS = 5, (0.02, 0.05)
 ARRIVALS = next(scene for scene in SCENES if scene.name == "arrivals")
@@ -24,10 +22,7 @@ def ratios(scene: GroupScene, seeds: int) -> list[Figure]:
     for part in PARTS:
         settings = DISK, f"even_ends={part}"
         evened = [GroupRun(scene, Grouper("", settings), n).figures() for n in range(seeds)]
-        for key, name in RATIOS.items():
-            pairs = zip(without, evened, strict=True)
-            found = Estimate.of([one[key] / other[key] for one, other in pairs])
-            figures.append(Figure(f"{scene.name}, even_ends={part}: {name}", plus_minus(found)))
+        figures += ratio_figures(f"{scene.name}, even_ends={part}", RATIOS, without, evened)
     return figures
 
 

@@ -6,55 +6,20 @@ Target: at most 3 ms median with 4 workers and 1 server on 2 cores.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 import numpy as np
 
-from motet.domain.arrays import Array
 from motet.runtime.controller.job import Job
-from motet.runtime.core.application import Application, Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.options import TrainOptions
-from motet.runtime.core.rows import Rows
 from support.figures import Figure, parser, report
 from support.process_cluster import ProcessCluster
+from support.traffic_app import Traffic
 
-KEYS = 512
-
-
-class Empty(Application):
-    """Pulls and pushes 4 KB and computes nothing."""
-
-    name: ClassVar[str] = "empty"
-    batch_size = 100
-
-    def prepare(self, dataset: Any, seed: int) -> Rows:
-        return Rows(np.arange(100_000), {"x": np.zeros(100_000)})
-
-    def model_table(self) -> ModelTable:
-        return ModelTable(KEYS, (1,), np.dtype(np.float64))
-
-    def initial_model(self, rows: Rows, seed: int) -> Array:
-        return np.zeros((KEYS, 1))
-
-    def compute(self, batch: Batch, model: Array, step: Step) -> Update:
-        return Update(np.zeros((KEYS, 1)))
-
-    def apply(self, values: Array, delta: Array, step: Step) -> None:
-        values += delta
-
-    def evaluate(self, rows: Rows, model: Array) -> Array:
-        return np.zeros(1)
-
-    def summarise(self, model: Array, sums: Array, rows_count: int) -> Evaluation:
-        return Evaluation(0.0)
-
-    def adopt(self, model: Array, rows: Rows) -> None:
-        self.model_ = model
+KEYS, INSTANCES = 512, 100_000
 
 
 def measure(workers: int, servers: int, epochs: int) -> tuple[float, float]:
     """Median and 95th percentile of a mini-batch in milliseconds, over all but the first epoch."""
-    app = Empty()
+    app = Traffic(KEYS, INSTANCES)
     options = TrainOptions(
         machines=workers + servers,
         workers=workers,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -13,10 +13,13 @@ import numpy as np
 from motet.domain.cluster import ClusterSpec
 from motet.domain.estimates import Overlap
 from motet.domain.units import GIGA, SECOND_US
+from motet.report.simulation.group_estimates import Estimate
 from motet.sim.experiment import Experiment
 from motet.sim.generate import draw, parse_recipe
 from motet.sim.replay.outcome import Outcome
 from motet.sim.workload.workload import Workload
+from support.contests import plus_minus
+from support.figures import Figure
 
 MACHINES = 100
 PROCESSES = 2
@@ -124,6 +127,21 @@ def measure_runs(runs: Sequence[GroupRun], folder: Path, *, again: bool) -> None
 def figures_in(folder: Path, runs: Iterable[GroupRun]) -> list[dict[str, float]]:
     """Of what was measured. Raises FileNotFoundError where something was not."""
     return [json.loads(run.file(folder).read_text(encoding="utf-8")) for run in runs]
+
+
+def ratio_figures(
+    title: str,
+    names: Mapping[str, str],
+    before: Sequence[Mapping[str, float]],
+    after: Sequence[Mapping[str, float]],
+) -> list[Figure]:
+    """How many times as much it was before, over seeds; `names`: of keys of the figures."""
+    figures = []
+    for key, name in names.items():
+        pairs = zip(before, after, strict=True)
+        found = Estimate.of([one[key] / other[key] for one, other in pairs])
+        figures.append(Figure(f"{title}: {name}", plus_minus(found)))
+    return figures
 
 
 def _measured(run: GroupRun) -> tuple[GroupRun, dict[str, float]]:
