@@ -54,7 +54,7 @@ def answered(journal: str, question: dict[str, Any], tell: Tell) -> dict[str, An
     try:
         if kind == "dry_run":
             gc.freeze()  # A twentieth of the time goes into looking for garbage in the modules.
-            return dry_run(followed, DryRunQuestion(**values), DryRunBudget(tell=tell))
+            return dry_run(followed, DryRunQuestion(**values), DryRunBudget(report_progress=tell))
         if kind == "decision":
             return decided_again(followed, DecisionQuestion(**values))
         report = what_if(followed, WhatIfQuestion(**values), tell)

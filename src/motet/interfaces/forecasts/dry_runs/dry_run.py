@@ -64,7 +64,7 @@ def dry_run(
     wanted.
     """
     budget = budget or DryRunBudget()
-    budget.tell("reading the journal")
+    budget.report_progress("reading the journal")
     journal.read()
     budget.begin()
     live = journal.cluster
