@@ -90,6 +90,16 @@ def test_a_token_can_be_written_to_a_file_of_its_own(server: LiveServer, tmp_pat
     assert run(server, "token revoke", number) == f"{number}  prometheus  revoked\n"
 
 
+def test_a_dash_prints_a_token(
+    server: LiveServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(server, "user create", "reader", "--role", "viewer")
+    text = run(server, "token create", "reader", "--to", "-").strip()
+    assert run(server, "machine list", token=text)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_audit_log_is_printed_with_the_latest_request_last(server: LiveServer) -> None:
     for name in ("one", "two"):
         run(server, "user create", name)

@@ -57,6 +57,19 @@ def test_a_file_is_replaced_only_if_asked_for(wine: Path, tmp_path: Path) -> Non
     assert out.read_text().startswith("prediction\n")
 
 
+def test_a_dash_is_standard_output(
+    wine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-").write_text("mine")
+    given = ("predict", wine, "--data", "wine")
+    to_dash = run_motet(*given, "--out", "-")
+    assert to_dash == run_motet(*given)
+    assert to_dash.err == ""
+    assert len(rows_of(to_dash)) == 1 + len(open_dataset("wine").features)
+    assert (tmp_path / "-").read_text() == "mine"
+
+
 def test_probabilities_of_classes_are_columns_of_their_own(wine: Path, tmp_path: Path) -> None:
     (tmp_path / "model.npz").write_bytes(wine.read_bytes())
     header, *rows = rows_of(run_motet("predict", tmp_path, "--data", "wine", "--proba"))

@@ -15,6 +15,7 @@ from motet.interfaces.cli.live.connection import with_client
 from motet.interfaces.cli.live.server_names import token_argument
 from motet.interfaces.cli.shell.group import HelpfulGroup
 from motet.interfaces.cli.shell.row_formats import rows_option, show_rows
+from motet.interfaces.cli.shell.streams.terminal_output import is_stdout
 
 if TYPE_CHECKING:
     from motet.interfaces.client import LiveClient
@@ -46,7 +47,7 @@ def token_group() -> None:
     "path",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write it to a new file that only you can read. Default: print it.",
+    help="Write it to a new file that only you can read; '-' is stdout. Default: print it.",
 )
 @with_client
 def create_token(
@@ -59,7 +60,7 @@ def create_token(
 ) -> None:
     """Create a token for USER, who sets it as MOTET_TOKEN. It is shown once."""
     wanted = user, role, label, days or None
-    if path is None:
+    if path is None or is_stdout(path):
         click.echo(client.create_token(*wanted)["text"])
         return
     with _new_private_file(path) as file:

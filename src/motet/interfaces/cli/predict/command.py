@@ -48,7 +48,7 @@ from motet.interfaces.cli.shell.option_groups import json_option
     "--out",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="File to write, a new one.  [default: standard output]",
+    help="File to write, a new one; '-' is stdout.  [default: stdout]",
 )
 @click.option("--overwrite", is_flag=True, help="Replace the file of --out.")
 @json_option()

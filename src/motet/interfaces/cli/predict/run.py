@@ -21,7 +21,7 @@ from motet.datasets import Corpus, Dataset, LabelledMatrix, open_dataset
 from motet.datasets.formats.tables.ratings import PAIR
 from motet.datasets.kinds import Ratings
 from motet.domain.errors import BadInput
-from motet.interfaces.cli.shell.streams.terminal_output import Writer, data_output
+from motet.interfaces.cli.shell.streams.terminal_output import Writer, data_output, is_stdout
 from motet.report.rendering.csv_cells import inert_cell
 from motet.report.rendering.json_text import to_json_table
 from motet.report.rendering.quantities import count_text
@@ -79,7 +79,7 @@ def run_prediction(flags: PredictFlags) -> None:
     if isinstance(dataset, LabelledMatrix) and dataset.kept is not None:
         table = _in_line(table, dataset.kept)
     text = _json_parts(model.name, dataset.source, table) if flags.as_json else _csv_parts(table)
-    if flags.out is None:
+    if flags.out is None or is_stdout(flags.out):
         _write(text, data_output())
         return
     try:
@@ -141,7 +141,8 @@ def _require_new_file(flags: PredictFlags) -> None:
     if flags.overwrite and flags.out is None:
         raise BadInput("--overwrite needs --out FILE, the file to replace")
     # Devices and pipes, such as /dev/null, hold nothing that could be lost.
-    if flags.out is not None and flags.out.is_file() and not flags.overwrite:
+    is_kept = flags.out is not None and not is_stdout(flags.out) and flags.out.is_file()
+    if is_kept and not flags.overwrite:
         raise BadInput(f"--out {flags.out}: exists; name another file, or add --overwrite")
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -10,6 +13,7 @@ import click
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.live.connection import state_option
 from motet.interfaces.cli.shell.server_extra import require_server_extra
+from motet.interfaces.cli.shell.streams.terminal_output import is_stdout
 from motet.interfaces.cli.shell.streams.visible import echo_note
 
 _JOURNAL = "journal.db"
@@ -51,6 +55,7 @@ _database_option = click.option(
 @state_option
 def backup_command(file: Path, database: Path | None, state_folder: Path | None) -> None:
     """Copy the journal, with users and the audit log, into the new FILE; the server may run.
+    FILE - is stdout.
 
     Logs, checkpoints and results are files of their own in the state folder.
     """
@@ -59,8 +64,28 @@ def backup_command(file: Path, database: Path | None, state_folder: Path | None)
     from motet.live.upkeep.backup import back_up
 
     folder = state_folder or default_server_folder()
-    count = back_up(database or folder / _JOURNAL, file)
+    journal = database or folder / _JOURNAL
+    if is_stdout(file):
+        _print_backup(journal)
+        return
+    count = back_up(journal, file)
     click.echo(f"{file}  {count:,} records, {file.stat().st_size:,} bytes")
+
+
+def _print_backup(journal: Path) -> None:
+    """Write the backup to stdout: SQLite makes it in a file, which has to be whole before."""
+    from motet.live.upkeep.backup import back_up
+    from motet.report.rendering.quantities import count_text
+
+    if sys.stdout.isatty():
+        raise BadInput("FILE -: a backup is binary; pipe it into another program, or name a file")
+    with TemporaryDirectory(prefix="motet-backup-") as folder:
+        copy = Path(folder) / _JOURNAL
+        count = back_up(journal, copy)
+        with copy.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        records = count_text(count, "record")
+        echo_note(f"{records}, {copy.stat().st_size:,} bytes written to stdout")
 
 
 @click.command("restore", short_help="Put a backup of the journal in force.")

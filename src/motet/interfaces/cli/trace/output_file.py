@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from motet.interfaces.cli.shell.streams.terminal_output import data_output
+from motet.interfaces.cli.shell.streams.terminal_output import data_output, is_stdout
 from motet.interfaces.cli.shell.streams.visible import echo_note
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ def require_free_file(target: Path, *, overwrite: bool, source: Path | None = No
     """Raises BadInput if a file would be lost; devices, pipes and "-" (stdout) are allowed."""
     from motet.domain.errors import BadInput
 
-    if not target.is_file() or str(target) == "-":
+    if is_stdout(target) or not target.is_file():
         return
     if source is not None and source.exists() and source.samefile(target):
         raise BadInput(f"{target}: is the file that is read; name another one to write")
@@ -28,7 +28,7 @@ def write_trace_csv(target: Path, text: str, jobs: int) -> None:
     """Write the text to a file or, for "-", to stdout. `jobs`: number of jobs in it."""
     from motet.sim.traces.writing import write_text
 
-    if str(target) == "-":
+    if is_stdout(target):
         data_output().write(text)
         return
     write_text(target, text)

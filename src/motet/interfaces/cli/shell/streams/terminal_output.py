@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 import sys
+from pathlib import Path
 from typing import Protocol
 
 from motet.interfaces.cli.shell.streams.visible import visible_text
@@ -25,6 +26,12 @@ class Writer(Protocol):
 class _VisibleOutput:
     def write(self, text: str, /) -> object:
         return sys.stdout.write(visible_text(text))
+
+
+def is_stdout(path: Path | None) -> bool:
+    """Whether an option names standard output: it is not given, or `-`. The file with that name in
+    the working folder is `$PWD/-`."""
+    return path is None or str(path) == "-"
 
 
 def data_output() -> Writer:
