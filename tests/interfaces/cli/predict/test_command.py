@@ -158,6 +158,21 @@ def test_columns_are_found_by_their_names(wine: Path, tmp_path: Path) -> None:
     assert [float(row[0]) for row in rows] == expected.tolist()
 
 
+def test_names_that_training_did_not_have_are_noted_once(tmp_path: Path) -> None:
+    X, y = [[1.0, 2.0], [3.0, 4.0], [5.0, 5.0], [7.0, 9.0]], [1.0, 2.0, 3.0, 5.0]
+    motet.LinearRegression().fit(X, y).save(tmp_path / "model.npz")
+    named, unnamed = tmp_path / "named.csv", tmp_path / "unnamed.csv"
+    named.write_text("b,a\n1,2\n3,4\n")
+    unnamed.write_text("1,2\n3,4\n")
+    noted, silent = (run_motet("predict", tmp_path, "--data", it) for it in (named, unnamed))
+    assert noted.err == (
+        f"{named} has column names, but linear_regression was fitted without; its columns are "
+        "taken in their order, which nothing can check\n"
+    )
+    assert rows_of(silent) == rows_of(noted)
+    assert silent.err == ""
+
+
 def test_columns_that_the_model_does_not_use_are_not_read(tmp_path: Path) -> None:
     data = tmp_path / "new.csv"
     data.write_text("name,b,a,kind\nann,2,1,x\nbob,4,3,y\ncid,6,5,\n")

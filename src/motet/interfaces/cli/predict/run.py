@@ -22,6 +22,7 @@ from motet.datasets.formats.tables.ratings import PAIR
 from motet.datasets.kinds import Ratings
 from motet.domain.errors import BadInput
 from motet.interfaces.cli.shell.streams.terminal_output import Writer, data_output, is_stdout
+from motet.interfaces.cli.shell.streams.visible import echo_note
 from motet.report.rendering.csv_cells import inert_cell
 from motet.report.rendering.json_text import to_json_table
 from motet.report.rendering.quantities import count_text
@@ -71,6 +72,7 @@ def run_prediction(flags: PredictFlags) -> None:
     if flags.with_probabilities:
         _require_probabilities(model)
     dataset = _dataset(flags, model)
+    _note_unchecked_names(model, dataset)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         table = predictions_of(model, dataset, with_probabilities=flags.with_probabilities)
@@ -173,6 +175,17 @@ def _dataset(flags: PredictFlags, model: Estimator) -> Dataset:
         columns=flags.columns,
         only=PAIR if kind == "ratings" else _named_words(model) or _named_columns(model),
     )
+
+
+def _note_unchecked_names(model: Estimator, dataset: Dataset) -> None:
+    """The note for which Python has a warning: training had no names to compare those with."""
+    if not isinstance(dataset, LabelledMatrix) or not dataset.has_column_names:
+        return
+    if vars(model).get("feature_names_in_") is None:
+        echo_note(
+            f"{dataset.source} has column names, but {model.name} was fitted without; its columns "
+            "are taken in their order, which nothing can check"
+        )
 
 
 def _named_words(model: Estimator) -> tuple[str, ...]:
