@@ -12,8 +12,17 @@ from motet.sim.traces.trace import Jobs
 T = TypeVar("T")
 
 
-def without(jobs: Jobs, problems: Problems, rows: Collection[int], because: str) -> Jobs:
-    """Return `jobs` without these rows, with a notice such as "12 jobs BECAUSE: left out"."""
+def without(
+    jobs: Jobs,
+    problems: Problems,
+    rows: Collection[int],
+    because: str,
+    counts: Sequence[int] | None = None,
+) -> Jobs:
+    """Return `jobs` without these rows, with a notice such as "12 jobs BECAUSE: left out".
+
+    `counts`: the number of jobs that each row stands for. None: one.
+    """
     gone = {row for row in rows if row not in problems}
     if not gone:
         return jobs
@@ -23,7 +32,10 @@ def without(jobs: Jobs, problems: Problems, rows: Collection[int], because: str)
     def only(cells: Sequence[T]) -> list[T]:
         return [cells[row] for row in kept]
 
-    notice = f"{len(gone):,} of {len(jobs):,} jobs {because}: left out"
+    lost, total = len(gone), len(jobs)
+    if counts is not None:
+        lost, total = sum(counts[row] for row in gone), sum(counts)
+    notice = f"{lost:,} of {total:,} jobs {because}: left out"
     return replace(
         jobs,
         lines=only(jobs.lines),

@@ -22,7 +22,8 @@ class LoggedJob:
 
     `row`: of its first record. `start_us`, `end_us`: None if unknown. `ran_us`: time on its
     resources; None if it never started. `is_cut`: it had not ended. `runs`, `components`: number of
-    runs that were added up, and of jobs that are one here.
+    runs that were added up, and of jobs that are one here. `tasks`: number of jobs of an array that
+    have this record.
     """
 
     id: str
@@ -39,6 +40,7 @@ class LoggedJob:
     is_cut: bool = False
     runs: int = 1
     components: int = 1
+    tasks: int = 1
 
 
 _NO_JOB = LoggedJob("", -1, "", 0, None, None, 0, 1, 0, 0, 0)
@@ -77,7 +79,7 @@ class JobLog:
         hint = "" if kept else self.count_others
         why = _reasons([found[place] for place in sorted(idle)], len(slotless), hint)
         jobs = self._columns(rows, found, bad, (*notices, *_assumptions(kept)))
-        return without(jobs, problems, idle | slotless, why), kept
+        return without(jobs, problems, idle | slotless, why, [job.tasks for job in found]), kept
 
     def _columns(
         self,
@@ -139,8 +141,10 @@ def _assumptions(kept: Sequence[LoggedJob]) -> list[str]:
 
 
 def _by_state(jobs: Sequence[LoggedJob]) -> str:
-    counts = Counter(job.state or "no state" for job in jobs).most_common()
-    return ", ".join(f"{state} {count:,}" for state, count in counts)
+    counts = Counter[str]()
+    for job in jobs:
+        counts[job.state or "no state"] += job.tasks
+    return ", ".join(f"{state} {count:,}" for state, count in counts.most_common())
 
 
 def _clock(time_us: int | None, first_us: int) -> str:

@@ -97,7 +97,60 @@ def test_jobs_that_never_started_or_need_no_gpu_are_left_out(file_of: FileOf) ->
 
     assert trace.workload.ids == ("1",)
     assert trace.notices == (
-        "4 of 5 jobs never started (CANCELLED 2, PENDING 1) or ask for no GPU (1): left out",
+        "8 of 9 jobs never started (PENDING 5, CANCELLED 2) or ask for no GPU (1): left out",
+    )
+
+
+def waiting(job: str, state: str = "PENDING") -> str:
+    return record(job, state, start="Unknown", end="Unknown", elapsed="00:00:00", alloc="")
+
+
+@pytest.mark.parametrize(
+    ("tasks", "count"),
+    [
+        ("0-9%4", 10),
+        ("1,3,5-7", 5),
+        ("5", 1),
+        ("1-9:2", 5),
+        ("0-4000000", 4_000_001),
+        ("7-3", 0),
+    ],
+)
+def test_a_record_of_an_array_counts_the_jobs_that_have_not_started(
+    file_of: FileOf, tasks: str, count: int
+) -> None:
+    trace = read(file_of, record("1"), waiting(f"2_[{tasks}]"), waiting("3", "CANCELLED"))
+    states = f"PENDING {count:,}, CANCELLED 1" if count else "CANCELLED 1"
+    if count == 1:
+        states = "PENDING 1, CANCELLED 1"
+    notice = f"{count + 1:,} of {count + 2:,} jobs never started ({states}): left out"
+    assert trace.notices[-1] == notice
+
+
+def test_a_job_of_an_array_that_a_later_dump_shows_has_started(file_of: FileOf) -> None:
+    trace = read(
+        file_of,
+        waiting("2_[4-9%2]"),
+        waiting("3_[0-1]"),
+        HEADER,
+        *(record(f"2_{task}") for task in range(2, 6)),
+        waiting("2_[6-9%2]"),
+        *(record(f"3_{task}") for task in range(2)),
+    )
+    assert list(trace.workload.ids) == ["2_2", "2_3", "2_4", "2_5", "3_0", "3_1"]
+    assert trace.notices == (
+        "2 records of runs that others show later: not read",
+        "4 of 10 jobs never started (PENDING 4): left out",
+    )
+
+
+@pytest.mark.parametrize("listed", ["1,3,...", "1,3,5...%4", "1,3,1-..."])
+def test_a_list_of_jobs_that_sacct_has_cut_is_announced(file_of: FileOf, listed: str) -> None:
+    notices = read(file_of, record("1"), waiting(f"2_[{listed}]")).notices
+    assert notices == (
+        "1 record of arrays with a list of jobs that sacct has cut: those that are not in it do "
+        "not count; with SLURM_BITSTR_LEN=0 in its environment, sacct prints the whole list",
+        "2 of 3 jobs never started (PENDING 2): left out",
     )
 
 

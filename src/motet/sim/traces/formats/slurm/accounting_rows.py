@@ -94,7 +94,7 @@ def _job_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
         job_id = cells[place] if place < len(cells) else ""
         if is_header or job_id.strip().lower() == header[place]:
             is_header = False
-        elif "." not in job_id:
+        elif "." not in job_id.partition("[")[0]:  # A cut list of an array ends with dots.
             yield line, cells
 
 

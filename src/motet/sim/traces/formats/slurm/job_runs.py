@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from motet.sim.traces.formats.logged_jobs import LoggedJob, count_noun
+from motet.sim.traces.formats.slurm.waiting_arrays import CountedArrays, counted_arrays
 
 _RUNS_AGAIN = frozenset(
     (
@@ -30,9 +31,10 @@ class RunsOfLog:
     jobs: tuple[LoggedJob, ...]
     repeated: int
     reused: int
+    arrays: CountedArrays
 
     def notices(self) -> list[str]:
-        """What was assumed about records with the same number."""
+        """What was assumed about records with the same number, and about arrays."""
         found = []
         if self.repeated:
             many = count_noun(self.repeated, "record")
@@ -44,23 +46,25 @@ class RunsOfLog:
             components = sum(job.components for job in parts)
             whole = count_noun(len(parts), "heterogeneous job")
             found.append(f"{components:,} components of {whole}: read as one job with all GPUs")
-        return found
+        return [*found, *self.arrays.notices()]
 
 
 def joined_runs(records: Sequence[LoggedJob]) -> RunsOfLog:
-    """Jobs from all records: requeued runs are added up, components are one job."""
+    """Jobs from all records: requeued runs are added up, components are one job. Jobs of an array
+    that have not started stay together."""
+    arrays = counted_arrays(records)
     groups: dict[str, list[LoggedJob]] = {}
-    for record in records:
+    for record in arrays.records:
         groups.setdefault(record.id, []).append(record)
     jobs: list[LoggedJob] = []
-    repeated = reused = 0
+    repeated, reused = arrays.repeated, 0
     for group in groups.values():
         runs = _latest_views(group)
         repeated += len(group) - len(runs)
         found = _separate_jobs(runs)
         reused += len(found) - 1
         jobs += found
-    return RunsOfLog(tuple(_with_components(jobs)), repeated, reused)
+    return RunsOfLog(tuple(_with_components(jobs)), repeated, reused, arrays)
 
 
 def _latest_views(group: Sequence[LoggedJob]) -> list[LoggedJob]:

@@ -1,0 +1,93 @@
+"""Jobs of arrays that have not started: sacct prints one record for all of them, `123_[4-9%2]`.
+
+The list has ranges and steps (`1-9:2`), and the most jobs that may run at a time after a `%`. It is
+cut after 64 bytes (`[1,3,5,...]`) unless SLURM_BITSTR_LEN permits more; see JobID in sacct(1).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from motet.sim.traces.formats.logged_jobs import LoggedJob, count_noun
+
+_RECORD = re.compile(r"(?P<array>\d+)_\[(?P<tasks>[^\]%]+)(?:%\d+)?\]")
+_TASK = re.compile(r"(?P<array>\d+)_(?P<task>\d{1,7})")
+_RANGE = re.compile(r"(?P<first>\d{1,7})(?:-(?P<last>\d{1,7})(?::(?P<step>[1-9]\d{0,6}))?)?")
+
+
+@dataclass(frozen=True)
+class CountedArrays:
+    """`records`: with the number of jobs that each stands for, without those all of whose jobs
+    others show. `repeated`: how many these are. `cut`: records whose list is not whole."""
+
+    records: tuple[LoggedJob, ...]
+    repeated: int
+    cut: int
+
+    def notices(self) -> list[str]:
+        """What is not known about the number of jobs."""
+        if not self.cut:
+            return []
+        many = count_noun(self.cut, "record")
+        return [
+            f"{many} of arrays with a list of jobs that sacct has cut: those that are not in it do "
+            "not count; with SLURM_BITSTR_LEN=0 in its environment, sacct prints the whole list"
+        ]
+
+
+def counted_arrays(records: Sequence[LoggedJob]) -> CountedArrays:
+    """Count the jobs of arrays that have not started, each in its last record.
+
+    A job with a record of its own, as in a later dump, no longer belongs to that of its array.
+    """
+    lists = _lists(records)
+    known = _known_tasks(records, lists)
+    counts: dict[int, int] = {}
+    cut = 0
+    for array, texts in lists.items():
+        seen = known.get(array, set())
+        for place, text in reversed(texts):
+            tasks, is_whole = _listed(text)
+            counts[place] = len(tasks - seen) or int(not is_whole)
+            seen |= tasks
+            cut += not is_whole
+    kept = tuple(
+        replace(record, tasks=counts[place]) if place in counts else record
+        for place, record in enumerate(records)
+        if counts.get(place, 1)
+    )
+    return CountedArrays(kept, len(records) - len(kept), cut)
+
+
+def _lists(records: Sequence[LoggedJob]) -> dict[str, list[tuple[int, str]]]:
+    """For every array the places of its records, and their lists of jobs."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    for place, record in enumerate(records):
+        parts = _RECORD.fullmatch(record.id)
+        if parts is not None and record.ran_us is None:
+            found.setdefault(parts["array"], []).append((place, parts["tasks"]))
+    return found
+
+
+def _known_tasks(records: Sequence[LoggedJob], arrays: Mapping[str, object]) -> dict[str, set[int]]:
+    """For these arrays the indices of the jobs that have records of their own."""
+    found: dict[str, set[int]] = {}
+    for record in records if arrays else ():
+        parts = _TASK.fullmatch(record.id)
+        if parts is not None and parts["array"] in arrays:
+            found.setdefault(parts["array"], set()).add(int(parts["task"]))
+    return found
+
+
+def _listed(text: str) -> tuple[set[int], bool]:
+    """The indices in a list, and whether it has all of them."""
+    found: set[int] = set()
+    for item in text.split(","):
+        parts = _RANGE.fullmatch(item)
+        if parts is None:  # `...`, perhaps after the beginning of a number
+            return found, False
+        first = int(parts["first"])
+        found.update(range(first, int(parts["last"] or first) + 1, int(parts["step"] or 1)))
+    return found, True
