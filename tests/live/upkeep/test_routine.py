@@ -99,20 +99,45 @@ def test_the_log_of_a_running_process_is_limited(
     assert client.log_part(job, rank=0, attempt=0, offset=20_000_000)[0] == b"end\n"
 
 
-def test_the_log_of_a_process_that_ended_since_the_last_look_is_limited(
+LIMITED = Retention(log_limit_bytes=4_000_000)
+LONG = "head -c 20000000 /dev/zero | tr '\\0' x; echo end"
+
+
+def taken_bytes(server: LiveServer, job: str) -> int:
+    return (server.folder / "attempts" / job / "1" / "rank-0" / "log").stat().st_blocks * 512
+
+
+def test_the_log_of_a_process_that_ended_before_the_first_look_is_limited(
     server: LiveServer, client: LiveClient, audit: AuditLog
 ) -> None:
-    run = "head -c 20000000 /dev/zero | tr '\\0' x; echo end"
-    job = client.submit({"name": "job", "run": run, "workdir": "/"})["id"]
+    job = client.submit({"name": "job", "run": LONG, "workdir": "/"})["id"]
     ended(client, job)
-    log = server.folder / "attempts" / job / "1" / "rank-0" / "log"
-    now_us = time.time_ns() // 1000
-    found = upkeep(server, audit, Retention(log_limit_bytes=4_000_000))
-    found.once(now_us + 9 * DAY_US)
-    assert log.stat().st_blocks * 512 > 4_000_000
-    upkeep(server, audit, Retention(log_limit_bytes=4_000_000)).once(now_us)
-    assert log.stat().st_blocks * 512 <= 4_000_000
+    upkeep(server, audit, LIMITED).once(time.time_ns() // 1000 + 9 * DAY_US)
+    assert taken_bytes(server, job) <= 4_000_000
     assert client.log_part(job, rank=0, attempt=0, offset=20_000_000)[0] == b"end\n"
+
+
+@pytest.mark.parametrize("is_another_server", [False, True])
+def test_the_log_of_a_process_whose_end_is_heard_of_late_is_limited_once(
+    server: LiveServer, client: LiveClient, audit: AuditLog, tmp_path: Path, is_another_server: bool
+) -> None:
+    """The looks are later than the end by days, as of a server that was down."""
+    run = f"while ! [ -e {tmp_path}/go ]; do sleep 0.05; done; {LONG}"
+    job = client.submit({"name": "job", "run": run, "workdir": "/"})["id"]
+    wait_until(lambda: client.job(job)["state"] == "RUNNING")
+    now_us = time.time_ns() // 1000
+    found = upkeep(server, audit, LIMITED)
+    found.once(now_us + 9 * DAY_US)
+    (tmp_path / "go").touch()
+    ended(client, job)
+    if is_another_server:
+        found = upkeep(server, audit, LIMITED)
+    found.once(now_us + 10 * DAY_US)
+    assert taken_bytes(server, job) <= 4_000_000
+    log = server.folder / "attempts" / job / "1" / "rank-0" / "log"
+    log.write_bytes(b"x" * 8_000_000)
+    found.once(now_us + 11 * DAY_US)
+    assert taken_bytes(server, job) >= 8_000_000
 
 
 def test_a_disk_that_is_almost_full_is_told_once(

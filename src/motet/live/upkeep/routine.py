@@ -17,12 +17,13 @@ from motet.live.master.loop import MasterStopped
 from motet.live.master.requests import Workplace
 from motet.live.read_tables.read_tables import ReadTables
 from motet.live.upkeep.log_limit import HolesUnsupported, limit_log
+from motet.live.upkeep.log_look import LogLook
 from motet.live.upkeep.old_jobs import DAY_US, forget_files
 
 EVERY_S = 60.0
 LEAST_FREE_BYTES = 2_000_000_000
-_HEARD_LATE_US = 600 * SECOND_US
-"""How long after an end the server may hear of it: the default lease."""
+_CLOCKS_DIFFER_US = 600 * SECOND_US
+"""By so much at most the clock of a machine, which tells when a process ended, is slow."""
 _LOG = logging.getLogger("motet.upkeep")
 
 
@@ -54,7 +55,7 @@ class Upkeep:
         self._end = threading.Event()
         self._watched = {workplace.folder, journal_folder or workplace.folder}
         self._low, self._has_holes = set[Path](), True
-        self._looked_us = 0
+        self._log_look: LogLook | None = None
         self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
 
     def start(self) -> None:
@@ -103,9 +104,12 @@ class Upkeep:
             self._low.add(folder)
 
     def _limit_logs(self, now_us: int) -> None:
-        """Of processes that run, or have ended since the last round."""
-        looked_us = self._looked_us or now_us - DAY_US
-        for job, attempt in self._tables.attempts_since(looked_us - _HEARD_LATE_US):
+        """Of processes that run, or have ended since the last round, also that of an earlier
+        server; of all if there was none."""
+        last = self._log_look or LogLook.read(self._workplace.folder)
+        running = frozenset(self._tables.open_attempts())
+        ended = self._tables.attempts_since(last.at_us - _CLOCKS_DIFFER_US)
+        for job, attempt in sorted({*last.running, *running, *ended}):
             folder = self._workplace.attempt_folder(job, attempt)
             for path in folder.glob("rank-*/log"):
                 try:
@@ -116,7 +120,8 @@ class Upkeep:
                     return
                 if freed:
                     _LOG.info("log_shortened", extra=_extra(job=job, attempt=attempt, freed=freed))
-        self._looked_us = now_us
+        self._log_look = LogLook(now_us, running)
+        self._log_look.write(self._workplace.folder)
 
 
 def _extra(**values: Any) -> dict[str, Any]:
