@@ -29,3 +29,35 @@ def test_it_ends_without_a_traceback_when_nobody_reads_its_reports(tmp_path: Pat
         assert program.stderr is not None
         said = program.stderr.read()
         assert (program.wait(60), said) == (0, b"")
+
+
+_BLOCKED_LOOKUP = """
+import sys
+from motet.interfaces.ray_nodes import node_process
+
+node_process.remedy_of_ended_head = lambda *_: open(sys.argv.pop()).read()
+from motet.interfaces.ray_launcher.__main__ import run_ray_launcher
+
+run_ray_launcher()
+"""
+
+
+def test_it_ends_with_its_input_while_the_host_of_the_head_is_looked_up(tmp_path: Path) -> None:
+    """A name server that does not answer is a pipe that nobody writes to."""
+    pipe, nothing_listens = tmp_path / "pipe", "127.0.0.1:1"
+    os.mkfifo(pipe)
+    arguments = [nothing_listens, str(tmp_path), "10", "1", str(pipe)]
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", _BLOCKED_LOOKUP, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+        ) as program,
+        pipe.open("w"),
+    ):  # It is opened when the lookup has begun.
+        assert program.stdin is not None
+        program.stdin.close()
+        try:
+            assert program.wait(60) == 0
+        finally:
+            program.kill()

@@ -68,7 +68,7 @@ class RayLauncherProgram:
                 self._launcher.received(request)
             await self._launcher.run()
         except (MotetError, ClusterLost) as error:
-            self._refused(str(error))
+            await self._refused(str(error))
             await asyncio.sleep(_RETRY_S)
 
     def _received(self, line: str) -> None:
@@ -78,8 +78,9 @@ class RayLauncherProgram:
         else:
             self._launcher.received(request)
 
-    def _refused(self, reason: str) -> None:
-        if remedy := remedy_of_ended_head(self._folder, self._address):
+    async def _refused(self, reason: str) -> None:
+        # On a thread: a name server that does not answer holds up the lookup of the head's host.
+        if remedy := await asyncio.to_thread(remedy_of_ended_head, self._folder, self._address):
             reason = f"{reason}; {remedy}"
         if reason != self._refusal:
             self._refusal = reason

@@ -7,7 +7,7 @@ import motet.runtime.backends.ray.environment  # noqa: F401
 # isort: split
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -37,14 +37,16 @@ class RayConnection:
         return await asyncio.to_thread(self.head.call, request)
 
 
-async def connected(address: str, namespace: str, refused: Callable[[str], None]) -> RayConnection:
+async def connected(
+    address: str, namespace: str, refused: Callable[[str], Awaitable[None]]
+) -> RayConnection:
     """Join the cluster as soon as something listens at its address. Raises Unreachable.
 
-    `refused`: called with the reason while nothing listens.
+    `refused`: awaited with the reason while nothing listens.
     """
     host, _, port = address.rpartition(":")
     while not await asyncio.to_thread(listens, host, int(port)):
-        refused(f"nothing listens at {address}")
+        await refused(f"nothing listens at {address}")
         await asyncio.sleep(_RETRY_S)
     joining = asyncio.wrap_future(begun(lambda: _join(address, namespace)))
     try:
