@@ -58,7 +58,9 @@ def test_the_decision_log_has_an_entry_per_event(tmp_path: Path) -> None:
 
 
 def test_a_log_that_cannot_be_written_names_its_file(tmp_path: Path) -> None:
-    with pytest.raises(JobFailed, match=r"the decision log cannot be written .*TMPDIR"):
+    with pytest.raises(
+        JobFailed, match=r"the decision log cannot be written .*; remove the cause, or .*TMPDIR"
+    ):
         run_one(FIFO, scenario_of(QUEUE_OF_THREE, 2), log=tmp_path / "missing" / "log")
 
 

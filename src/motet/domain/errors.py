@@ -18,14 +18,23 @@ A message states the error, its place (`file:line`), the value, the limit, and t
 
 from __future__ import annotations
 
+import errno
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from enum import IntEnum
 from typing import ClassVar
 
 _SHORTEST_BEGINNING = 3
 _SIGNAL_BASE = 128
+_REMEDIES_OF_WRITES: Mapping[int, str] = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.EFBIG: "raise the limit on the size of files (ulimit -f)",
+    errno.EACCES: "make it writable",
+    errno.EPERM: "make it writable",
+    errno.EROFS: "make it writable",
+}
 
 
 def signal_exit_code(number: int) -> int:
@@ -127,6 +136,11 @@ class Interrupted(MotetError):
     """The user stopped the command."""
 
     exit_code = ExitCode.INTERRUPTED
+
+
+def remedy_of_write(error: OSError) -> str:
+    """What makes a file or folder writable again, for a message that names it and the error."""
+    return _REMEDIES_OF_WRITES.get(error.errno or 0, "remove the cause")
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:

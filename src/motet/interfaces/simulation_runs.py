@@ -13,7 +13,7 @@ from typing import Any
 from numba.core import event
 
 from motet.domain.cluster import ClusterSpec
-from motet.domain.errors import JobFailed
+from motet.domain.errors import JobFailed, remedy_of_write
 from motet.engine.journal.decision_log import DecisionLog
 from motet.engine.ports import Journal
 from motet.report.cluster_run.decision_writer import DecisionWriter, in_batches
@@ -122,6 +122,6 @@ def _journal(log: Path | None, scenario: Scenario) -> Iterator[Journal | None]:
                 yield DecisionLog(write)
     except OSError as error:
         raise JobFailed(
-            f"{log}: the decision log cannot be written ({error.strerror or error}); free some "
-            "space, or name another folder for temporary files in TMPDIR"
+            f"{log}: the decision log cannot be written ({error.strerror or error}); "
+            f"{remedy_of_write(error)}, or name another folder for temporary files in TMPDIR"
         ) from error

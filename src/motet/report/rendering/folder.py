@@ -9,14 +9,15 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from motet.domain.errors import BadInput, JobFailed
+from motet.domain.errors import BadInput, JobFailed, remedy_of_write
 from motet.report.rendering.json_text import to_json
 
 
 class Folder:
     """The folder of `--out DIR`."""
 
-    full_disk_remedy = "free some space and run again"
+    after_remedy = "run again"
+    """What to do once files can be written again."""
 
     def __init__(self, path: Path) -> None:
         """Create the folder if it is missing. Raises BadInput if files cannot be created in it."""
@@ -48,7 +49,7 @@ class Folder:
         except OSError as error:
             raise JobFailed(
                 f"{self.path / name}: cannot be written ({error.strerror or error}); "
-                f"{self.full_disk_remedy}"
+                f"{remedy_of_write(error)} and {self.after_remedy}"
             ) from error
         finally:
             partial.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from typing import IO
 
 from motet.apps.estimator import Estimator
 from motet.apps.model_file import MODEL_NAME
-from motet.domain.errors import JobFailed
+from motet.domain.errors import JobFailed, remedy_of_write
 from motet.report.rendering.csv_cells import inert_cell
 from motet.report.rendering.folder import Folder
 from motet.report.training.auto_document import (
@@ -50,7 +50,7 @@ LOSS_COLUMNS = (
 class RunFolder(Folder):
     """`--out DIR` of a training run."""
 
-    full_disk_remedy = "free some space and go on with --resume"
+    after_remedy = "go on with --resume"
 
     @property
     def log_file(self) -> Path:
@@ -83,7 +83,7 @@ class RunFolder(Folder):
         except OSError as error:
             raise JobFailed(
                 f"{self.path / LOSSES}: cannot be written ({error.strerror or error}); "
-                f"{self.full_disk_remedy}"
+                f"{remedy_of_write(error)} and {self.after_remedy}"
             ) from error
 
     def write_plot(self, curves: Sequence[PlottedLoss], name: str = PLOT) -> None:

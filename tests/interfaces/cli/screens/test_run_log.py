@@ -61,7 +61,9 @@ def test_a_full_disk_names_the_file_and_does_not_replace_the_error_of_the_run() 
     full = Path("/dev/full")
     log = RunLog(full)
     log.begin()
-    with pytest.raises(JobFailed, match=r"/dev/full: cannot be written \(No space left on device"):
+    with pytest.raises(
+        JobFailed, match=r"/dev/full: cannot be written \(No space left on device\); free "
+    ):
         log.line("a step")
     with pytest.raises(ValueError, match="broken"):
         fail_during_a_run(full)

@@ -54,6 +54,12 @@ def raising(error: BaseException) -> object:
             1,
             "o/model.npz: cannot be written (No space left on device); free some space",
         ),
+        (
+            OSError(errno.EFBIG, "File too large", "o/model.npz"),
+            1,
+            "o/model.npz: cannot be written (File too large); raise the limit on the size of files "
+            "(ulimit -f)",
+        ),
     ],
     ids=lambda value: type(value).__name__,
 )

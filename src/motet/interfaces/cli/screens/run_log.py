@@ -11,7 +11,7 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Self, TextIO
 
-from motet.domain.errors import JobFailed
+from motet.domain.errors import JobFailed, remedy_of_write
 
 Echo = Callable[[str], None]
 
@@ -77,5 +77,5 @@ class RunLog:
         except OSError as error:
             raise JobFailed(
                 f"{self._path}: cannot be written ({error.strerror or error}); "
-                "free some space and go on with --resume"
+                f"{remedy_of_write(error)} and go on with --resume"
             ) from error

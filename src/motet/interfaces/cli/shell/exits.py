@@ -14,7 +14,7 @@ from typing import TextIO
 
 import click
 
-from motet.domain.errors import ExitCode, MotetError
+from motet.domain.errors import ExitCode, MotetError, remedy_of_write
 from motet.interfaces.cli.shell.streams.standard_streams import FULL, is_stdout_closed
 from motet.interfaces.cli.shell.streams.visible import echo_note, visible_text
 
@@ -112,7 +112,8 @@ def _is_of_closed_stdout(error: OSError) -> bool:
 def _full_message(error: OSError) -> str:
     """Errors without a file name come from standard output."""
     if error.filename:
-        return f"{error.filename}: cannot be written ({error.strerror}); free some space"
+        remedy = remedy_of_write(error)
+        return f"{error.filename}: cannot be written ({error.strerror}); {remedy}"
     _silence(sys.stdout)
     return f"cannot write to standard output ({error.strerror}); the result is not complete"
 

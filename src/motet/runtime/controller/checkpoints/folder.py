@@ -8,7 +8,6 @@ of the number of executors.
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import re
 import shutil
@@ -18,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from motet.domain.errors import BadInput, JobFailed
+from motet.domain.errors import BadInput, JobFailed, remedy_of_write
 from motet.runtime.controller.checkpoints.checkpoint import Checkpoint, KeptCheckpoint
 from motet.runtime.controller.checkpoints.checks import folder_name, implausible
 from motet.runtime.controller.checkpoints.files import (
@@ -31,7 +30,6 @@ from motet.runtime.controller.checkpoints.identity import JobIdentity, differenc
 from motet.runtime.core.reporting.reports import EpochReport
 
 _KEPT = 2
-_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _START_OVER = "give --overwrite instead of --resume to train from the beginning"
 _NAME = re.compile(r"epoch-(\d{6,})(?:-batch-(\d{6,}))?")
 
@@ -80,10 +78,9 @@ class CheckpointFolder:
         try:
             return self._write(checkpoint)
         except OSError as error:
-            remedy = "make it writable" if error.errno in _REFUSED else "free some space"
             raise JobFailed(
                 f"{self._path}: cannot write a checkpoint ({error.strerror or error}); "
-                f"{remedy} and go on with --resume"
+                f"{remedy_of_write(error)} and go on with --resume"
             ) from error
 
     def clear(self) -> None:
