@@ -3,6 +3,7 @@ and every answer is as the document says."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ import httpx
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
+from jsonschema_rs import validator_for
 from schemathesis.checks import CHECKS, load_all_checks
 
 from live_server import LiveServer, running_server
@@ -24,6 +26,7 @@ SIMULATING = ("/api/v1/whatif", "/api/v1/dry-run")
 """A process of some seconds for each request."""
 EVENTS = "/api/v1/events"
 """A stream that does not end."""
+LINES = "application/x-ndjson"
 WANTED = (
     "not_a_server_error",
     "status_code_conformance",
@@ -99,3 +102,29 @@ def test_the_document_needs_a_token_as_all_else(server: LiveServer) -> None:
 def test_the_stream_of_events_is_described(described: schemathesis.BaseSchema) -> None:
     answers = described.raw_schema["paths"][EVENTS]["get"]["responses"]
     assert [*answers["200"]["content"]] == ["text/event-stream"]
+
+
+def test_the_lines_of_a_dry_run_are_as_described(
+    server: LiveServer, described: schemathesis.BaseSchema
+) -> None:
+    content = described.raw_schema["paths"]["/api/v1/dry-run"]["post"]["responses"]["200"][
+        "content"
+    ]
+    assert sorted(content) == ["application/json", LINES]
+    address = ServerAddress.find(folder=server.folder)
+    lines = []
+    for job in ({"name": "job", "run": "true", "workdir": "/"}, {"name": "job"}):
+        answer = httpx.post(
+            f"{address.url}/api/v1/dry-run",
+            headers={"Authorization": f"Bearer {address.token}", "Accept": LINES},
+            json=job,
+            timeout=200,
+            verify=NO_TLS,
+        )
+        assert (answer.status_code, answer.headers["content-type"]) == (200, LINES)
+        lines.append([json.loads(line) for line in answer.text.splitlines()])
+    schema = validator_for(content[LINES]["schema"])
+    for line in (*lines[0], *lines[1]):
+        schema.validate(line)
+    assert ["answer" in lines[0][-1], lines[1][-1]["status"]] == [True, 422]
+    assert {*lines[0][0], *lines[1][0]} == {"phase"}

@@ -28,6 +28,23 @@ EVENT_STREAM: dict[int | str, dict[str, Any]] = {
 """Of a route that answers with a stream of events."""
 
 
+def told_lines(media_type: str) -> dict[int | str, dict[str, Any]]:
+    """Of a route that also answers with lines of JSON, as `media_type`, to who accepts that."""
+    line = {
+        "description": "The schema of each line: phases, then the answer or a problem.",
+        "oneOf": [
+            _line_with("phase", {"type": "string"}),
+            _line_with("answer", {"type": "object"}),
+            _PROBLEM,
+        ],
+    }
+    return {200: {"content": {media_type: {"schema": line}}}}
+
+
+def _line_with(name: str, schema: dict[str, str]) -> dict[str, Any]:
+    return {"type": "object", "required": [name], "properties": {name: schema}}
+
+
 def describe_token(app: FastAPI) -> None:
     """Let the document say that every request needs a token. Called after the last route."""
     document = get_openapi(title=app.title, version=app.version, routes=app.routes)

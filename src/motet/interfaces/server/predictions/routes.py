@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from motet.interfaces.server.accounts.caller_of_request import RequestCaller
+from motet.interfaces.server.api_contract.api_description import told_lines
 from motet.interfaces.server.predictions.program import ForecastProgram
 from motet.interfaces.server.predictions.start_predictions import StartPredictions
 from motet.interfaces.server.predictions.told_answers import TOLD_LINES, told_answer
@@ -65,7 +66,9 @@ def add_forecast_routes(
         return Response(await program.ask("dry_run", values), media_type="application/json")
 
     app.add_api_route("/api/v1/predictions", coverage)
-    app.add_api_route("/api/v1/dry-run", dry_run, methods=["POST"])
+    app.add_api_route(
+        "/api/v1/dry-run", dry_run, methods=["POST"], responses=told_lines(TOLD_LINES)
+    )
     app.add_api_route("/api/v1/whatif", what_if, methods=["POST"])
 
 
