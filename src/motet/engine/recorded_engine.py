@@ -66,7 +66,7 @@ class RecordedEngine(Engine):
         *,
         may_ask: bool = True,
     ) -> None:
-        """Repeat a recorded step; no policy is asked, and the engine's journal hears nothing.
+        """Repeat a recorded step; no policy is asked, and the engine's journal gets no entry.
 
         `effects`: of its decision; None: it made none. `actions`: those that it returned.
         `may_ask`: as in `step`; False also if the policy failed in this step. Raises BadInput for

@@ -87,7 +87,7 @@ class LiveClient(AccountRequests):
         self, spec: Mapping[str, Any], tell: Callable[[str], None] | None = None
     ) -> dict[str, Any]:
         """When the job would start, and which jobs would end later; nothing is submitted. `tell`:
-        hears what is being simulated."""
+        is called with what is being simulated."""
         content, timeout = _body(spec), patience(_SIMULATION_S)
         arguments = {"content": content, "headers": _JSON_BODY, "timeout": timeout}
         if tell is None:

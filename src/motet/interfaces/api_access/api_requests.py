@@ -101,8 +101,8 @@ class ApiRequests:
     def ask_telling(
         self, method: str, path: str, tell: Callable[[str], None], **arguments: Any
     ) -> dict[str, Any]:
-        """As `ask`, of an answer that takes a while. `tell`: hears what the server is doing; one of
-        an earlier version does not tell."""
+        """As `ask`, of an answer that takes a while. `tell`: called with what the server is
+        doing; one of an earlier version does not tell."""
         headers = {**arguments.pop("headers", {}), "Accept": f"{_TOLD_LINES}, application/json"}
         try:
             with self._http.stream(method, path, headers=headers, **arguments) as answer:

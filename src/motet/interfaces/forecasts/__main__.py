@@ -48,7 +48,7 @@ def answer_question() -> int:
 
 
 def answered(journal: str, question: dict[str, Any], tell: Tell) -> dict[str, Any]:
-    """`journal`: a database URL or a path. `tell`: hears the phases. Raises MotetError."""
+    """`journal`: a database URL or a path. `tell`: called with each phase. Raises MotetError."""
     kind, values = question["kind"], question["values"]
     followed = FollowedJournal(journal)
     try:

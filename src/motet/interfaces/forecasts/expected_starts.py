@@ -107,7 +107,7 @@ def simulated_futures(
     complete: Callable[[int], None] | None = None,
 ) -> SimulatedFutures:
     """`check`: raises TooMuch; what is known by then counts. `fewest`: that make a range.
-    `complete`: hears how many there are, after each."""
+    `complete`: called with their number, after each."""
     extremes: tuple[Extreme, ...] = ("at once", "never") if futures.unknown else ("never",)
     starts: dict[Extreme, list[dict[int, int]]] = {each: [] for each in extremes}
     ends_us: dict[Extreme, list[Ints]] = {each: [] for each in extremes}

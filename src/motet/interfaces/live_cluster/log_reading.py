@@ -34,8 +34,8 @@ class ProcessLog:
         rank: int,
         tell: AbsenceListener | None = None,
     ) -> None:
-        """`tell`: hears why a log that is followed does not go on for now. None: without a server
-        it ends."""
+        """`tell`: called with why a log that is followed does not go on for now. None: without a
+        server it ends."""
         self._client, self._job, self._rank, self._tell = client, job, rank, tell
 
     def until_now(self, attempt: int = 0) -> Iterator[LogChunk]:

@@ -61,8 +61,8 @@ def unlimited(work: int) -> None:
 class StartWatch:
     """A journal that notes when jobs start for the first time. `started`: Unix time by place.
 
-    `check`: gets the work; `work`: until now. `now_us`: of the last decision. `releases`: hears of
-    jobs that have ended.
+    `check`: gets the work; `work`: until now. `now_us`: of the last decision. `releases`: called
+    with jobs that have ended.
     """
 
     check: Check

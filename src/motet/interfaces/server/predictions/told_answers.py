@@ -15,7 +15,7 @@ TOLD_LINES = "application/x-ndjson"
 _STATUS: Mapping[type[MotetError], int] = {BadInput: 422, NotFound: 404}
 
 Asked: TypeAlias = Callable[[Callable[[str], None]], Awaitable[bytes]]
-"""Gets whom to tell; its result is a JSON document."""
+"""Gets the receiver of phases; its result is a JSON document."""
 
 
 async def told_answer(ask: Asked) -> AsyncGenerator[bytes, None]:
