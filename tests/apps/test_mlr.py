@@ -30,6 +30,7 @@ from motet.runtime.core.options import TrainOptions
 from motet.runtime.worker.local_training import LocalTraining
 from placement import train_placed
 from real_data import a9a, mnist
+from soak_cases import others_in_soak
 
 
 @pytest.fixture(scope="module")
@@ -307,7 +308,9 @@ def test_gate_mnist(shared_data: Path, solver: MlrSolver, epochs: int) -> None:
     assert placed.app.test_metrics(mnist(shared_data, "t10k"))["test_accuracy"] >= 0.9066
 
 
-@pytest.mark.parametrize(("solver", "epochs"), [("lbfgs", 30), ("saga", 4)])
+@pytest.mark.parametrize(
+    ("solver", "epochs"), others_in_soak([("lbfgs", 30), ("saga", 4)], [("saga", 4)])
+)
 def test_gate_a9a(shared_data: Path, solver: MlrSolver, epochs: int) -> None:
     """L-BFGS: test log-loss 0.32384, accuracy 0.8498; wanted: within 1 % and half a point."""
     app = MLR(l2=1e-4, solver=solver)

@@ -124,7 +124,7 @@ def test_a_compressed_archive_is_read(tmp_path) -> None:
     assert open_dataset(tmp_path / "a.npz.gz").features.shape == (3, 3)
 
 
-@pytest.mark.parametrize("suffix", COMPRESS)
+@pytest.mark.parametrize("suffix", others_in_soak(COMPRESS, ["gz"]))
 def test_a_bomb_is_refused_before_its_text_is_parsed(tmp_path: Path, suffix: str) -> None:
     """The parser would complain about the second line."""
     path, compress = tmp_path / f"table.csv.{suffix}", COMPRESS[suffix]

@@ -11,6 +11,7 @@ from motet.harmony.exact import exact_grouping
 from motet.harmony.prefixes import paper_grouping
 from motet.harmony.problem import Grouping, GroupingProblem
 from motet.harmony.search import TOLERANCE, best_grouping, heuristic_grouping
+from soak_cases import others_in_soak
 
 CASES = 200
 
@@ -111,7 +112,9 @@ def test_of_groupings_that_count_as_equal_the_one_with_fewest_jobs_is_taken() ->
     assert problem.score(fewest) >= 0.5 * problem.score(best)
 
 
-@pytest.mark.parametrize(("jobs", "machines"), [(80, 100), (400, 500)])
+@pytest.mark.parametrize(
+    ("jobs", "machines"), others_in_soak([(80, 100), (400, 500)], [(400, 500)])
+)
 def test_with_many_jobs_nearly_all_of_both_resources_is_used(jobs: int, machines: int) -> None:
     problem = random_problem(1, jobs, machines, balanced_machines=8.0)
     found = best_grouping(problem)

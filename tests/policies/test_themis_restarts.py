@@ -19,6 +19,7 @@ from motet.sim.replay.outcome import Outcome
 from motet.sim.replay.simulation import Simulation
 from motet.sim.speeds.speed_model import SameEverywhere
 from motet.sim.workload.workload import Workload
+from soak_cases import others_in_soak
 
 LEASE_S = 10.0
 
@@ -49,7 +50,7 @@ def run(rows: list[tuple[int, int, int]], cost_s: int, policy: Themis) -> Outcom
     return Simulation(jobs, ClusterSpec.of([2, 2]), policy, ConsolidatingPlanner(), speeds).run()
 
 
-@pytest.mark.parametrize("cost_s", [5, 10, 30])
+@pytest.mark.parametrize("cost_s", others_in_soak([5, 10, 30], [10]))
 @pytest.mark.parametrize("fairness", [0.0, 0.8])
 def test_no_more_time_is_spent_on_restoring_than_on_training(cost_s: int, fairness: float) -> None:
     outcome = run([(0, 500, 2)] * 6, cost_s, Themis(fairness=fairness, lease_s=LEASE_S))

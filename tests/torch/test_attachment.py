@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import torch_cases
+from soak_cases import others_in_soak
 from torch_training import differences
 from torch_workers import WorkerProcesses
 
@@ -51,7 +52,7 @@ def test_a_step_with_a_closure_returns_the_loss(pair: WorkerProcesses, how: str)
     assert _differences(pair, torch_cases.with_closure, how) == []
 
 
-@pytest.mark.parametrize("how", MODES)
+@pytest.mark.parametrize("how", others_in_soak(MODES, ["auto"]))
 def test_averages_of_weights_begin_with_a_copy_of_the_model(
     pair: WorkerProcesses, how: str
 ) -> None:
@@ -60,14 +61,22 @@ def test_averages_of_weights_begin_with_a_copy_of_the_model(
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [("aggregators", "ddp"), ("ddp", "aggregators"), ("auto", "auto"), ("averaged", "averaged")],
+    others_in_soak(
+        [
+            ("aggregators", "ddp"),
+            ("ddp", "aggregators"),
+            ("auto", "auto"),
+            ("averaged", "averaged"),
+        ],
+        [("ddp", "aggregators"), ("averaged", "averaged")],
+    ),
 )
 def test_checkpoints_are_those_of_pytorch(pair: WorkerProcesses, before: str, after: str) -> None:
     expected = pair.run(torch_cases.continued, "ddp", "ddp")
     assert differences(expected, pair.run(torch_cases.continued, before, after)) == []
 
 
-@pytest.mark.parametrize("how", MODES)
+@pytest.mark.parametrize("how", others_in_soak(MODES, ["auto"]))
 def test_a_program_goes_on_alone_after_close(pair: WorkerProcesses, how: str) -> None:
     assert _differences(pair, torch_cases.closed, how) == []
 

@@ -77,9 +77,7 @@ def by_time(taken: Taken) -> dict[int, list[Any]]:
     return {now_us: sorted(actions, key=lambda each: each[1]) for now_us, actions in found.items()}
 
 
-@pytest.mark.parametrize(
-    "name", others_in_soak(POLICIES, ["best-effort", "tiresias-las", "gandiva", "drf"])
-)
+@pytest.mark.parametrize("name", others_in_soak(POLICIES, ["tiresias-las", "gandiva", "drf"]))
 @settings(max_examples=examples(10))
 @given(drawn=st.lists(jobs, min_size=1, max_size=8).map(sorted))
 def test_the_master_takes_the_actions_of_the_other_drivers(name: str, drawn: TimedRows) -> None:

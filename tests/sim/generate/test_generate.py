@@ -20,6 +20,7 @@ from motet.sim.generate.demands import parse_demands
 from motet.sim.generate.mix import whole_shares
 from motet.sim.traces.writing import motet_csv
 from motet.sim.workload.workload import Workload
+from soak_cases import others_in_soak
 
 
 def drawn(seed: int = 0, **recipe: object) -> Workload:
@@ -57,7 +58,11 @@ def test_the_arrival_process_does_not_change_sizes_and_durations() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "variation"), [("poisson:20", 1.0), ("bursty:20", 4.0), ("bursty:20,8", 8.0)]
+    ("text", "variation"),
+    others_in_soak(
+        [("poisson:20", 1.0), ("bursty:20", 4.0), ("bursty:20,8", 8.0)],
+        [("poisson:20", 1.0), ("bursty:20,8", 8.0)],
+    ),
 )
 def test_gaps_have_the_requested_mean_and_variation(text: str, variation: float) -> None:
     gaps_s = np.diff(drawn(jobs=200_000, arrivals=parse_arrivals(text)).submit_us) / 1e6

@@ -70,6 +70,7 @@ def test_the_text_says_when_and_whom(server: LiveServer) -> None:
         submit(server, "--processes", "4", "--", "true")
 
 
+@pytest.mark.soak
 @pytest.mark.cluster
 def test_who_waits_is_told_what_is_simulated(server: LiveServer) -> None:
     job = {"name": "job", "run": "true", "workdir": "/", "duration_s": 60}

@@ -13,6 +13,7 @@ import pytest
 
 from motet.domain.errors import BadInput, JobFailed, Unreachable
 from motet.interfaces.cli.shell.exits import exit_code_of
+from soak_cases import others_in_soak
 
 SUBMIT = click.Context(
     click.Command("submit", params=[click.Option(["--processes"])]), info_name="submit"
@@ -87,7 +88,10 @@ def test_a_command_that_returns_is_a_success() -> None:
     assert exit_code_of(lambda: None) == 0
 
 
-@pytest.mark.parametrize("command", [["app", "list"], ["app", "list", "--json"], ["--help"]])
+@pytest.mark.parametrize(
+    "command",
+    others_in_soak([["app", "list"], ["app", "list", "--json"], ["--help"]], [["app", "list"]]),
+)
 def test_a_full_standard_output_is_one_line(command: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(

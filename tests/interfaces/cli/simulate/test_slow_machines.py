@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from marked_process import Ended, run_motet
+from soak_cases import others_in_soak
 
 JOBS = "job_id,submit_time,num_gpus,duration\na,0,2,4000\nb,0,2,4000\n"
 SLOW = "machine,start,end,times_as_long\nm0,10,100000,4\n"
@@ -75,7 +76,10 @@ def test_a_machine_that_is_not_there_is_one_line(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("memory", "policy", "is_told"),
-    [("8", "optimus", True), ("", "optimus", False), ("8", "fifo", False)],
+    others_in_soak(
+        [("8", "optimus", True), ("", "optimus", False), ("8", "fifo", False)],
+        [("8", "optimus", True), ("8", "fifo", False)],
+    ),
 )
 def test_a_notice_states_that_the_planner_avoids_no_slow_machines(
     folder: Path, memory: str, policy: str, is_told: bool

@@ -132,6 +132,7 @@ def test_pages_and_jobs_go_on_while_a_replay_runs(
     wait_until(lambda: browser.shows(place, "DONE"))
 
 
+@pytest.mark.soak
 def test_two_replays_are_compared(browser: Browser) -> None:
     first = browser.replay(policy="best-effort")
     wait_until(lambda: browser.shows(first, "DONE"))
@@ -191,6 +192,7 @@ def test_a_page_of_another_site_starts_nothing(browser: Browser) -> None:
     assert answer.status_code == 403
 
 
+@pytest.mark.soak
 def test_results_outlive_the_server(tmp_path: Path, held: tuple[str, Path]) -> None:
     with running_server(tmp_path / "state", "--cluster", "1x1", "--policy", "fifo") as server:
         with LiveClient(ServerAddress.find(folder=server.folder)) as client:

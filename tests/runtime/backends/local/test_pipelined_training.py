@@ -11,13 +11,14 @@ from motet.runtime.backends.local.cluster import LocalCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.core.consistency import Async
 from motet.runtime.core.options import TrainOptions
+from soak_cases import others_in_soak
 from toy_app import CountingInstances, KilledOnce
 
 pytestmark = pytest.mark.cluster
 EPOCHS, BATCHES, INSTANCES = 6, 11, 203
 
 
-@pytest.mark.parametrize("servers", [1, 3])
+@pytest.mark.parametrize("servers", others_in_soak([1, 3], [3]))
 def test_the_kill_of_a_worker_loses_and_repeats_no_update(
     local_cluster: LocalCluster, tmp_path: Path, servers: int
 ) -> None:

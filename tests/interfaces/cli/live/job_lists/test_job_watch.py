@@ -158,6 +158,7 @@ def test_a_filter_shows_only_jobs_in_these_states(client: LiveClient) -> None:
     assert {row["state"] for row in watched.rows} == {"CANCELLED"}
 
 
+@pytest.mark.soak
 def test_a_watch_goes_on_when_the_server_is_started_again(tmp_path: Path) -> None:
     with running_server(tmp_path / "state", "--cluster", "1x1") as server:
         processes = [watch(server), watch(server)]
