@@ -9,13 +9,13 @@ import pytest
 
 from motet.apps.lda import LDA
 from motet.apps.mlr import MLR
-from motet.datasets.builtin.pydoc import load_pydoc
 from motet.datasets.builtin.toys import load_digits
 from motet.domain.errors import BadInput
 from motet.interfaces.training_gang.first_process import check_async, training_flags
 from motet.live.jobs.job_file import job_spec
 from motet.live.jobs.job_spec import TrainingSpec
 from motet.runtime.core.application import Application
+from small_data import corpus
 
 JOB = {"name": "fit", "app": "mlr", "data": "digits", "workdir": "/work"}
 ENVIRONMENT = {"MOTET_WORLD_SIZE": "2", "MOTET_WORKERS": "1", "MOTET_SERVERS": "1"}
@@ -44,7 +44,7 @@ def test_an_attempt_is_asynchronous_if_the_policy_lets_it() -> None:
     ("app", "load", "problem"),
     [
         (MLR(), load_digits, "needs the sum over all workers; leave it out, or set solver=saga"),
-        (LDA(), load_pydoc, "lda cannot pull while it computes; leave it out"),
+        (LDA(), corpus, "lda cannot pull while it computes; leave it out"),
         (MLR(solver="saga"), load_digits, None),
     ],
 )

@@ -222,13 +222,13 @@ def test_training_is_the_same_every_time_and_leaves_no_process(
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=SOAK), pytest.param(2, marks=SOAK)])
 def test_executors_killed_at_random_moments_do_not_change_the_model(
-    cluster: Cluster, undisturbed: Undisturbed, seed: int
+    often_local_cluster: Cluster, undisturbed: Undisturbed, seed: int
 ) -> None:
     options = TrainOptions(
         machines=3, workers=2, servers=2, epochs=6, checkpoint_every=2, max_recoveries=10
     )
     expected = undisturbed(options, 5)
-    result = train(cluster, options, Assassin(seed, times=2), batch_size=5)
+    result = train(often_local_cluster, options, Assassin(seed, times=2), batch_size=5)
     assert len(result.recoveries) >= 1
     assert result.model_sha256 == expected.model_sha256
     assert result.losses == expected.losses

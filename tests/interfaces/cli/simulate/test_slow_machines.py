@@ -28,6 +28,7 @@ def simulated(folder: Path, slow_machines: object, *flags: object, policy: str =
     )
 
 
+@pytest.mark.soak
 def test_explain_shows_moves_off_slow_machines(folder: Path) -> None:
     out = folder / "out"
     slow = folder / "slow.csv"

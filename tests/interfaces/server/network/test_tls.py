@@ -220,6 +220,7 @@ def test_pages_below_a_root_path_link_to_each_other(proxied: LiveServer, prefix:
         assert (done.status_code, done.headers["location"]) == (303, "/motet/jobs?page=1")
 
 
+@pytest.mark.soak
 def test_forms_and_arrays_lead_to_pages_below_the_root_path(proxied: LiveServer) -> None:
     address = ServerAddress.find(folder=proxied.folder)
     host = {"Host": "head.example", "Origin": "https://head.example"}

@@ -92,6 +92,7 @@ def test_a_replay_is_shown_at_an_address_of_its_own(browser: Browser) -> None:
     assert f'<a href="{place}">best-effort (min_runtime=5)</a>' in browser.get("/whatif").text
 
 
+@pytest.mark.soak
 def test_a_replay_without_ended_jobs_shows_a_sentence_in_place_of_figures(browser: Browser) -> None:
     place = browser.replay(policy="best-effort", moment=datetime.now(UTC).isoformat())
     wait_until(lambda: browser.shows(place, "DONE"))

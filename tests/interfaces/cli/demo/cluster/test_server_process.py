@@ -9,6 +9,7 @@ import pytest
 from motet.interfaces.cli.demo.cluster.server_process import demo_server
 
 
+@pytest.mark.soak
 @pytest.mark.cluster
 def test_the_token_of_another_server_does_not_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
