@@ -8,6 +8,7 @@ import os
 import psutil
 
 from marked_process import run_motet
+from motet.interfaces.cli.shell.process.scratch import PREFIX
 from motet_forks import TEMPLATE_FOLDER
 
 
@@ -26,3 +27,8 @@ def test_they_are_below_no_process_of_the_tests() -> None:
     for each in of_template:  # The template and commands that run now.
         with contextlib.suppress(psutil.NoSuchProcess):
             assert of_tests.isdisjoint(parent.pid for parent in each.parents())
+
+
+def test_commands_do_not_take_its_address_for_a_folder_of_a_killed_command() -> None:
+    """Each process of the tests would start another template."""
+    assert not TEMPLATE_FOLDER.name.startswith(PREFIX)

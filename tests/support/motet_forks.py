@@ -25,7 +25,8 @@ from motet_template import LOCK, MAX_MESSAGE_BYTES, SOCKET, Command
 # What a module reads when it is imported must not depend on the test that comes first.
 _ENVIRONMENT = dict(os.environ)
 _RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)
-TEMPLATE_FOLDER = Path(tempfile.gettempdir()) / f"motet-template-{_RUN}"
+# Commands remove folders `motet-*` of commands that were killed.
+TEMPLATE_FOLDER = Path(tempfile.gettempdir()) / f"forks-of-motet-{_RUN}"
 
 
 class ForkedMotet:
