@@ -63,10 +63,18 @@ def load(loader: Callable[..., Any]) -> Callable[[], Data]:
     return lambda: loader(return_X_y=True)
 
 
+def digits_with_rare_columns() -> Data:
+    """Raw pixels, separable, and columns that a few rows have, like the outer pixels of MNIST."""
+    X, y = load_digits(return_X_y=True)
+    is_set = np.random.default_rng(0).random((len(X), 300)) < 0.002
+    return np.hstack([X * 16.0, is_set * 255.0]), y
+
+
 CLASSES: dict[str, Callable[[], Data]] = {
     "breast_cancer": load(load_breast_cancer),
     "wine": load(load_wine),
     "digits": load(load_digits),
+    "rare columns": digits_with_rare_columns,
     "iris": load(load_iris),
     "two classes": from_classification(1, 20, 2),
     "four classes": from_classification(2, 30, 4),

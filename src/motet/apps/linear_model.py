@@ -102,7 +102,7 @@ class LinearModel(Estimator):
             self.solver == "auto" and self.n_features_in_ <= _NEWTON_COLUMNS
         )
         self.statistics = _NEWTON_STATISTICS if self._uses_newton else LBFGS_STATISTICS
-        self._lbfgs = LBFGS(self.n_features_in_ + 1, 1)
+        self._lbfgs = LBFGS(self.n_features_in_ + 1, 1, has_intercept=True)
         self._require_memory(dataset)
         features = training_features(dataset)
         target = self.learn_target(dataset)

@@ -261,7 +261,7 @@ class MLR(Estimator):
             raise BadArgument(f"mlr: solver={self.solver!r} must be auto, lbfgs or saga")
 
     def _choose_solver(self) -> None:
-        self._lbfgs = LBFGS(self.n_features_in_ + 1, len(self.classes_))
+        self._lbfgs = LBFGS(self.n_features_in_ + 1, len(self.classes_), has_intercept=True)
         fits = self._lbfgs.table.nbytes <= _LBFGS_BYTES
         self._uses_lbfgs = self.solver == "lbfgs" or (self.solver == "auto" and fits)
         self.needs_bsp = self._uses_lbfgs
