@@ -105,6 +105,13 @@ def test_a_missing_column_is_named_with_the_one_that_may_hold_it() -> None:
         ends(JOBS.iloc[:0])
 
 
+def test_columns_of_a_frame_without_jobs_are_listed_by_whole_names() -> None:
+    names = [f"measured property {number}" for number in range(30)]
+    with pytest.raises(BadInput) as raised:
+        ends(pd.DataFrame(0.0, index=range(2), columns=names))
+    assert "property 10, measured property 11, ... (30 in all); add it" in str(raised.value)
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

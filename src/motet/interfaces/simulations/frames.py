@@ -15,7 +15,7 @@ from motet.domain.errors import BadInput
 from motet.domain.units import exact_seconds
 from motet.sim.traces.formats.motet_columns.any_table import TIME_COLUMNS
 from motet.sim.traces.formats.motet_columns.motet_csv import NEEDED
-from motet.sim.traces.formats.motet_columns.usual_names import usual_column
+from motet.sim.traces.formats.motet_columns.usual_names import listed_columns, usual_column
 from motet.sim.traces.reading import read_source
 from motet.sim.traces.source import Source
 from motet.sim.traces.times.durations import duration_us
@@ -64,7 +64,7 @@ def _require_columns(names: list[str]) -> None:
     remedy = f"rename columns: jobs.rename(columns={renamed})" if renamed else "add it"
     raise BadInput(
         f"trace: no column {', '.join(map(repr, missing))}; the DataFrame has "
-        f"{', '.join(names[:20])[:160]}; {remedy}"
+        f"{listed_columns(names)}; {remedy}"
     )
 
 
