@@ -17,7 +17,7 @@ from live_trainings import PROGRAM, ended, record_of, undisturbed
 from motet.domain.errors import BadInput
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
-from motet.live.shepherd import descendants
+from motet.live.process_table import descendants
 from trained_here import trained_here
 from waiting import wait_until
 

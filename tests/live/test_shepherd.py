@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from motet.live import shepherd
-from motet.live.shepherd import descendants, start_ticks
+from motet.live.process_table import descendants, start_ticks
 from spawner_process import ForkedShepherd, SpawnerProcess
 from waiting import wait_until
 

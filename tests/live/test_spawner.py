@@ -17,7 +17,8 @@ import pytest
 
 from motet.live.launcher.rank_files import RankFiles
 from motet.live.launcher.shepherds import read_reply, request_shepherd
-from motet.live.shepherd import SIGNALS, start_ticks, stat_fields, write_durably
+from motet.live.process_table import start_ticks, stat_fields
+from motet.live.shepherd import SIGNALS, write_durably
 from motet.live.spawner import NAME, SHEPHERD_NAME
 from spawner_process import ForkedShepherd, SpawnerProcess
 from waiting import wait_until

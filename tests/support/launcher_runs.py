@@ -20,7 +20,7 @@ from motet.live.launcher.messages import (
     StartAttempt,
     parse_message,
 )
-from motet.live.shepherd import stat_fields
+from motet.live.process_table import stat_fields
 from motet.live.spawner import SHEPHERD_NAME
 
 

@@ -14,7 +14,7 @@ from marked_process import MARKER
 from motet.interfaces.client import LiveClient
 from motet.interfaces.server_address import ServerAddress
 from motet.live.launcher.leftovers import MARK
-from motet.live.shepherd import stat_fields
+from motet.live.process_table import stat_fields
 from motet.live.spawner import NAME, SHEPHERD_NAME
 from motet_forks import ForkedMotet, fork_motet
 from waiting import wait_until

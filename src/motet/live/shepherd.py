@@ -31,6 +31,14 @@ import socket
 import subprocess
 import time
 
+from motet.live.process_table import (
+    boot_id,
+    descendants,
+    ended_child,
+    has_children,
+    start_ticks,
+)
+
 AnyPath = str | os.PathLike[str]
 SIGNALS = {signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM}
 _PARENT_DEATH_SIGNAL, _CHILD_SUBREAPER = 1, 36
@@ -167,7 +175,7 @@ class Shepherd:
     def _reap(self) -> bool:
         """Collect ended processes; returns whether the process itself has ended."""
         assert self.child is not None
-        while (pid := _ended_child()) is not None:
+        while (pid := ended_child()) is not None:
             if pid == self.child.pid:
                 self.child.poll()
             else:
@@ -176,7 +184,7 @@ class Shepherd:
 
     def _kill_descendants(self) -> None:
         """Kill all processes below the shepherd and wait for their ends."""
-        while _has_children() and (pids := descendants(os.getpid())):
+        while has_children() and (pids := descendants(os.getpid())):
             for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
@@ -281,64 +289,6 @@ def send_datagram(address: AnyPath, message: bytes) -> None:
             sender.sendto(message, f"/proc/self/fd/{directory}/{name}")
     finally:
         os.close(directory)
-
-
-def _ended_child() -> int | None:
-    """A child that has ended and was not collected yet."""
-    try:
-        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return None
-    return None if ended is None else ended.si_pid
-
-
-def _has_children() -> bool:
-    """A shepherd without children has no descendants: it adopts those whose parents end."""
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True
-
-
-def descendants(root: int) -> list[int]:
-    """Processes below `root`, parents before children; zombies included."""
-    children: dict[int, list[int]] = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit() and (parent := _parent_of(entry)) is not None:
-            children.setdefault(parent, []).append(int(entry))
-    found: list[int] = []
-    waiting = [root]
-    while waiting:
-        below = children.get(waiting.pop(), [])
-        found += below
-        waiting += below
-    return found
-
-
-def _parent_of(pid: str) -> int | None:
-    fields = stat_fields(pid)
-    return None if fields is None else int(fields[1])
-
-
-def start_ticks(pid: int) -> int | None:
-    """Start time of a process in clock ticks after boot; None: there is no such process."""
-    fields = stat_fields(str(pid))
-    return None if fields is None else int(fields[19])
-
-
-def stat_fields(pid: str) -> list[str] | None:
-    """Fields of /proc/PID/stat after the name, which may contain spaces."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-
-
-def boot_id() -> str:
-    """Identifies this boot of the machine."""
-    return _read("/proc/sys/kernel/random/boot_id").strip()
 
 
 def claim_folder(folder: AnyPath, identity: object) -> bool:

@@ -21,7 +21,8 @@ import socket
 import sys
 from contextlib import suppress
 
-from motet.live.shepherd import SIGNALS, run_shepherd, stat_fields
+from motet.live.process_table import stat_fields
+from motet.live.shepherd import SIGNALS, run_shepherd
 
 NAME, SHEPHERD_NAME = "motet-spawner", "motet-shepherd"
 LONGEST_REQUEST_BYTES = 8192

@@ -28,7 +28,8 @@ from motet.live.launcher.messages import (
 )
 from motet.live.launcher.rank_files import progress_line
 from motet.live.master.launcher_process import local_launcher
-from motet.live.shepherd import send_datagram, start_ticks
+from motet.live.process_table import start_ticks
+from motet.live.shepherd import send_datagram
 from ray_nodes import ray_nodes
 from waiting import wait_until
 

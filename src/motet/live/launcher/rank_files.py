@@ -19,7 +19,8 @@ from motet.live.launcher.messages import (
     SubtaskReport,
 )
 from motet.live.launcher.node_messages import HoldRanks, MeetingPoint
-from motet.live.shepherd import boot_id, claim_folder, write_durably
+from motet.live.process_table import boot_id
+from motet.live.shepherd import claim_folder, write_durably
 from motet.live.slots.memory_groups import (
     group_parent,
     make_memory_group,

@@ -29,7 +29,7 @@ from motet.live.launcher.shepherds import (
     ShepherdSpawner,
     attach_to_shepherd,
 )
-from motet.live.shepherd import boot_id
+from motet.live.process_table import boot_id
 from motet.live.workdirs.job_copy import make_copy
 
 _LOOPBACK = "127.0.0.1"

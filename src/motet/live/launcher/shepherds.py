@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import motet
-from motet.live import shepherd
 from motet.live.launcher.rank_files import Control, RankFiles, ShepherdIdentity
+from motet.live.process_table import boot_id, start_ticks
 
 MOST_TRIES = 5
 """So many spawners may end over one request."""
@@ -199,13 +199,13 @@ def read_reply(spawner: socket.socket) -> tuple[int, list[int]]:
 
 def attach_to_shepherd(files: RankFiles, identity: ShepherdIdentity) -> ShepherdProcess | None:
     """The living shepherd of a folder; None: it has ended."""
-    if identity.boot != shepherd.boot_id():
+    if identity.boot != boot_id():
         return None
     try:
         descriptor = os.pidfd_open(identity.pid)
     except ProcessLookupError:
         return None
-    if shepherd.start_ticks(identity.pid) != identity.start_ticks:
+    if start_ticks(identity.pid) != identity.start_ticks:
         os.close(descriptor)
         return None
     return ShepherdProcess(files, descriptor)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NoReturn
 from motet.domain.errors import ExitCode, signal_exit_code
 from motet.interfaces.cli.shell.process.interruption import carry_out_interruption
 from motet.interfaces.cli.shell.process.scratch import make_scratch
+from motet.live.process_table import has_children
 
 if TYPE_CHECKING:
     import psutil
@@ -147,7 +148,7 @@ def _kill_descendants() -> None:
     Resource trackers of multiprocessing are killed last: once the others have ended, they remove
     the semaphores of those from /dev/shm and end by themselves.
     """
-    if sys.platform == "linux" and not _has_children():
+    if sys.platform == "linux" and not has_children():
         return  # A descendant whose parent has ended would be a child, see run_supervised.
     import psutil
 
@@ -178,14 +179,6 @@ def _kill_all(is_chosen: Callable[[psutil.Process], bool]) -> None:
             except psutil.NoSuchProcess:
                 continue
         psutil.wait_procs(descendants, timeout=KILL_ROUND_S)
-
-
-def _has_children() -> bool:
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True
 
 
 def _prctl(option: int, value: int) -> None:
