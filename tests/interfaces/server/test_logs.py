@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from motet.domain.errors import BadInput, NotFound
-from motet.interfaces.server.logs import log_place
+from motet.interfaces.server.logs import log_path, log_place, read_log
 from motet.live.jobs.job import LiveJob
 from motet.live.launcher.messages import AttemptProposed, SizeWish
 from motet.live.master.facts import ClusterDeclared
+from motet.live.master.requests import Workplace
+from motet.live.upkeep.old_jobs import forget_files
 from scripted_cluster import ScriptedCluster
 
 BOUNDS = {"workers": {"min": 1, "max": 6}, "servers": {"min": 1, "max": 2}}
@@ -67,3 +69,30 @@ def test_an_attempt_that_a_job_has_not_had_is_refused(cluster: ScriptedCluster) 
     job = cluster.submit()
     with pytest.raises(NotFound, match=r"has had 1 attempt$"):
         log_place(cluster.master.state, job, 2, 0)
+
+
+def test_a_log_that_retention_has_deleted_is_not_taken_for_an_empty_one(
+    cluster: ScriptedCluster, tmp_path: Path
+) -> None:
+    job = cluster.submit()
+    cluster.ask(cluster.launcher.started(f"{job}.1"))
+    cluster.ask(cluster.launcher.ended(f"{job}.1"))
+    workplace, place = Workplace(tmp_path, {}), log_place(cluster.master.state, job, 0, 0)
+    log = log_path(workplace, place)
+    log.parent.mkdir(parents=True)
+    log.touch()
+    assert read_log(workplace, place, 0).data == b""
+    forget_files(tmp_path, {job})
+    part = read_log(workplace, place, 0)
+    assert part.data == b"[this log was deleted: --keep-days]\n"
+    assert part.is_complete
+    assert part.is_note
+
+
+def test_an_attempt_that_never_ran_has_no_log_to_delete(
+    cluster: ScriptedCluster, tmp_path: Path
+) -> None:
+    job = cluster.submit()
+    cluster.ask(cluster.launcher.ended(f"{job}.1"))
+    place = log_place(cluster.master.state, job, 1, 0)
+    assert read_log(Workplace(tmp_path, {}), place, 0).data == b""

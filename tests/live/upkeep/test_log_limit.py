@@ -43,7 +43,7 @@ def punched(log: Path) -> int:
 def read_all(folder: Path, size: int) -> bytes:
     """As a client that follows the log."""
     workplace = Workplace(folder, {}, TrainingProgram((), {}), 1.0)
-    place, parts, offset = LogPlace(1, 1, 0, has_ended=True, ranks=1, began=1), [], 0
+    place, parts, offset = LogPlace(1, 1, 0, has_ended=True, ranks=1, began=1, has_run=True), [], 0
     while True:
         part = read_log(workplace, place, offset)
         parts.append(part.data)

@@ -14,12 +14,14 @@ from motet.live.master.state import LiveState
 from motet.live.upkeep.log_limit import hole_at
 
 LARGEST_PART_BYTES = 1 << 20
+_DELETED = b"[this log was deleted: --keep-days]\n"
 
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
     """The log of one process. `has_ended`: whether its last byte was written before. `ranks`: how
-    many processes the attempt has. `began`: the attempt whose processes it goes on with."""
+    many processes the attempt has. `began`: the attempt whose processes it goes on with. `has_run`:
+    whether all of them have been started."""
 
     job: int
     attempt: int
@@ -27,6 +29,7 @@ class LogPlace:
     has_ended: bool
     ranks: int
     began: int
+    has_run: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class LogPart:
     """`next_offset`: where the next part begins. `is_complete`: nothing more will be written.
 
     `size`: of the log when it was read. `is_note`: the data are not of the log, but tell what was
-    removed from it.
+    removed from it, or that it was deleted.
     """
 
     data: bytes
@@ -59,7 +62,10 @@ def log_place(state: LiveState, number: int, attempt: int, rank: int) -> LogPlac
         raise BadInput(_no_such_process(job, chosen, ranks))
     began = job.attempts[chosen - 1].began if chosen else 0
     has_ended = not chosen or job.latest_of(began).has_ended
-    return LogPlace(job.number, chosen, rank, has_ended and not others_follow, ranks, began)
+    has_run = bool(chosen) and job.attempts[chosen - 1].running_us is not None
+    return LogPlace(
+        job.number, chosen, rank, has_ended and not others_follow, ranks, began, has_run
+    )
 
 
 def _no_such_process(job: LiveJob, attempt: int, ranks: int) -> str:
@@ -84,6 +90,7 @@ def log_path(workplace: Workplace, place: LogPlace) -> Path:
 
 def read_log(workplace: Workplace, place: LogPlace, offset: int) -> LogPart:
     """At most LARGEST_PART_BYTES of a log. `offset`: a negative one is counted from its end."""
+    folder = workplace.attempt_folder(place.job, place.began)
     try:
         with open(log_path(workplace, place), "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -95,6 +102,7 @@ def read_log(workplace: Workplace, place: LogPlace, offset: int) -> LogPart:
             file.seek(offset)
             data = file.read(min(LARGEST_PART_BYTES, max(hole - offset, 0)))
     except FileNotFoundError:
-        return LogPart(b"", max(offset, 0), place.has_ended)
+        note = _DELETED if place.has_run and not folder.is_dir() else b""
+        return LogPart(note, max(offset, 0), place.has_ended, is_note=bool(note))
     end = offset + len(data)
     return LogPart(data, end, place.has_ended and end >= size, size)
