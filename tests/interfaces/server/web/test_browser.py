@@ -570,3 +570,15 @@ def test_what_is_scrolled_to_in_a_log_stays_in_view(window: Window, client: Live
     has_lines(window.tab, 2000)
     assert window.tab.evaluate("document.querySelector('pre.log').scrollTop") == 100
     client.change(job, "cancel")
+
+
+def test_an_empty_log_says_whether_more_may_come(window: Window, client: LiveClient) -> None:
+    """What a style sheet adds is not part of the text of an element."""
+    told = "getComputedStyle(document.querySelector('pre.log > span'), '::before').content"
+    job = submit(client, "silent")
+    wait_until(lambda: client.job(job)["state"] == "RUNNING")
+    window.tab.goto(f"/jobs/{job}")
+    assert window.tab.evaluate(told) == '"(nothing yet)"'
+    client.change(job, "cancel")
+    window.tab.wait_for_selector("pre.log[data-ended]", state="attached")
+    assert window.tab.evaluate(told) == '"(nothing was written)"'
