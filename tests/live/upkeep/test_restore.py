@@ -4,7 +4,9 @@ for that of new ones."""
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -116,8 +118,17 @@ def test_what_is_no_backup_changes_nothing(server: LiveServer, tmp_path: Path) -
     server.end()
     before = (server.folder / "journal.db").read_bytes()
     (tmp_path / "text").write_text("not a journal" * 100)
-    with pytest.raises(JournalDamaged):
-        run(server, "restore", str(tmp_path / "text"))
+    (tmp_path / "empty").touch()
+    with closing(sqlite3.connect(tmp_path / "other")) as other, other:
+        other.execute("CREATE TABLE records (sequence)")
+    for name in ("text", "empty", "other"):
+        with pytest.raises(BadInput, match=rf"{name}: not a journal of Motet; name a file of"):
+            run(server, "restore", str(tmp_path / name))
+    run(server, "backup", str(tmp_path / "whole"))
+    whole = (tmp_path / "whole").read_bytes()
+    (tmp_path / "damaged").write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+    with pytest.raises(JournalDamaged, match=r"cannot be read \(database disk image is malformed"):
+        run(server, "restore", str(tmp_path / "damaged"))
     with pytest.raises(BadInput, match="there is no such file"):
         run(server, "restore", str(tmp_path / "nothing"))
     assert (server.folder / "journal.db").read_bytes() == before

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Integer, MetaData, String, Table, Text
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, NoSuchTableError, SQLAlchemyError
 
 from motet.domain.errors import MotetError
 
@@ -41,6 +41,13 @@ class JournalDamaged(MotetError):
 
     def __init__(self, part: str, reason: object) -> None:
         super().__init__(
-            f"{part} cannot be read ({reason!s:.120}); restore a copy of the journal, or start the "
-            "server with another --state-dir"
+            f"{part} cannot be read ({_told(reason):.120}); restore a copy of the journal, or "
+            "start the server with another --state-dir"
         )
+
+
+def _told(reason: object) -> str:
+    """Without the query, and the address of an explanation, that SQLAlchemy adds."""
+    if isinstance(reason, NoSuchTableError):
+        return f"it has no table {reason}"
+    return " ".join(str(reason.orig if isinstance(reason, DBAPIError) else reason).split())

@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
 
 from sqlalchemy import update
 
@@ -21,7 +22,7 @@ from motet.domain.errors import BadInput
 from motet.live.journal.database import JournalDatabase
 from motet.live.journal.reading import JournalReader
 from motet.live.journal.record import Record
-from motet.live.journal.tables import META
+from motet.live.journal.tables import META, RECORDS
 from motet.live.journal.unknown_folders import numbered_folders, unknown_folders
 from motet.live.launcher.leftovers import marked_processes
 from motet.live.master.facts import ClusterDeclared
@@ -57,6 +58,7 @@ def restore(backup: Path, folder: Path, journal: Path | None = None) -> Restored
     """
     if not backup.is_file():
         raise BadInput(f"{backup}: there is no such file")
+    _require_journal(backup)
     state = _replayed(str(backup))
     journal = folder / _NAME if journal is None else journal
     with _moving_later_folders(JournalDatabase(str(journal)), folder, state) as later:
@@ -123,6 +125,19 @@ def _raise_epoch(database: JournalDatabase) -> None:
             connection.execute(update(META).values(epoch=META.c.epoch + _EPOCHS_BETWEEN))
     finally:
         engine.dispose()
+
+
+def _require_journal(backup: Path) -> None:
+    """A file of another kind is a wrong argument, not a damaged journal. Raises BadInput."""
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(backup))}?mode=ro", uri=True)) as reading:
+            found = {name for (name,) in reading.execute("SELECT name FROM sqlite_master")}
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+            return  # What is damaged, reading the journal tells.
+        found = set()
+    if not {META.name, RECORDS.name} <= found:
+        raise BadInput(f"{backup}: not a journal of Motet; name a file of 'motet server backup'")
 
 
 def _replayed(address: str) -> LiveState:
