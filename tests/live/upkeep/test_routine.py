@@ -68,7 +68,8 @@ def test_files_of_old_jobs_go_and_all_others_stay(
     found.once(now_us + 29 * DAY_US)
     assert client.log_part(over, rank=0, attempt=0, offset=0)[0] == b"done\n"
     found.once(now_us + 31 * DAY_US)
-    assert client.log_part(over, rank=0, attempt=0, offset=0)[:3] == (b"", 0, True)
+    deleted = b"[this log was deleted: --keep-days]\n"
+    assert client.log_part(over, rank=0, attempt=0, offset=0)[:3] == (deleted, 0, True)
     kept = {
         kind: [each.name for each in (server.folder / kind).iterdir()]
         for kind in ("attempts", "checkpoints", "results")
