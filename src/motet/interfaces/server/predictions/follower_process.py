@@ -61,7 +61,11 @@ class FollowerProcess:
         if self._process is None or self._process.poll() is not None:
             pipe, self._counted_s = subprocess.PIPE, 0.0
             self._process = subprocess.Popen(
-                [*self._command, str(os.getpid())], stdin=pipe, stdout=pipe, encoding="utf-8"
+                [*self._command, str(os.getpid())],
+                stdin=pipe,
+                stdout=pipe,
+                encoding="utf-8",
+                process_group=0,  # Ctrl-C is for the server, which ends it.
             )
         if self._is_closed:  # `close` may have looked for the process before it started.
             self._process.kill()

@@ -58,7 +58,12 @@ class ForecastProgram:
 async def _run(asked: bytes, tell: Callable[[str], None] | None) -> tuple[int, bytes]:
     """Exit status and output; the process ends with this task."""
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(*_COMMAND, stdin=pipe, stdout=pipe)
+    process = await asyncio.create_subprocess_exec(
+        *_COMMAND,
+        stdin=pipe,
+        stdout=pipe,
+        process_group=0,  # Ctrl-C is for the server, which ends it.
+    )
     try:
         async with asyncio.timeout(LONGEST_S):
             answer = await _answer(process, asked, tell)
