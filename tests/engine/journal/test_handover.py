@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from motet.domain.actions import Migrate, Preempt, Start
-from motet.domain.log_entry import NO_JOBS, OtherJobs, Team
+from motet.domain.log_entry import NO_JOBS, OtherJobs
 from motet.domain.snapshot import Placement
 from motet.engine.journal.handover import Handover
 
@@ -12,8 +12,12 @@ def on(gpus: int) -> Placement:
     return Placement((0,), (gpus,))
 
 
+def began(job: int, workers: int, servers: int = 0) -> Start:
+    return Start(job, on(workers + servers), workers, servers)
+
+
 def test_gpus_go_from_those_that_have_fewer_to_those_that_have_more() -> None:
-    before = {1: Team(4, 0, 4), 2: Team(3, 0, 3), 3: Team(1, 0, 1), 4: Team(1, 1, 2)}
+    before = {1: began(1, 4), 2: began(2, 3), 3: began(3, 1), 4: began(4, 1, 1)}
     shrinks, grows = Migrate(1, on(2), 2, 0), Migrate(3, on(6), 6, 0)
     divides, starts = Migrate(4, on(2), 2, 0), Start(5, on(1), 1, 0)
     handover = Handover([Preempt(2), shrinks, grows, divides, starts], before, [(9, 2)])
@@ -24,7 +28,7 @@ def test_gpus_go_from_those_that_have_fewer_to_those_that_have_more() -> None:
 
 
 def test_who_has_fewer_than_before_took_nothing_from_a_preempted_job() -> None:
-    before = {1: Team(4, 0, 4), 2: Team(3, 0, 3), 3: Team(1, 0, 1), 4: Team(2, 0, 2)}
+    before = {1: began(1, 4), 2: began(2, 3), 3: began(3, 1), 4: began(4, 2)}
     shrinks, grows = Migrate(1, on(2), 2, 0), Migrate(3, on(6), 6, 0)
     moves = Migrate(4, Placement((1,), (2,)), 2, 0)
     handover = Handover([Preempt(2), shrinks, grows, moves], before, [])

@@ -143,13 +143,13 @@ def test_entries_that_name_the_same_jobs_and_time_have_their_own_text() -> None:
     assert [line["blockers"][0]["job"] for line in lines] == [JOBS[1], JOBS[2], JOBS[1]]
 
 
-@pytest.mark.parametrize("count", [0, 1, 1024, 2500])
+@pytest.mark.parametrize("count", [0, 1, 128, 300])
 def test_entries_in_batches_are_written_in_their_order(count: int) -> None:
     written: list[int] = []
     with in_batches(lambda entry: written.append(entry.job)) as write:
         for job in range(count):
             write(LogEntry(0, job, "start"))
-        assert written == list(range(count - count % 1024))
+        assert written == list(range(count - count % 128))
     assert written == list(range(count))
 
 

@@ -36,11 +36,10 @@ from motet.engine.journal.held_places import HeldPlaces, partners_of
 from motet.engine.journal.measured_groups import MeasuredGroups
 from motet.engine.journal.wait_entries import is_elastic, wait_entry
 
-_COLUMNS = ("code", "position", "queue", "has_started", "refusal")
+_COLUMNS = ("code", "position", "queue", "has_started")
 _NOT_SEEN = -1
 _JOBS_PER_LOOK = 16
 _NO_LEVELS: Ints = np.zeros(0, dtype=np.int64)
-_REFUSALS = {each: number for number, each in enumerate(SizeRefusal)}
 _TOLD: Mapping[type[Event], str] = {
     Finished: "finish",
     Failed: "fail",
@@ -67,9 +66,16 @@ class DecisionLog:
         self._know(np.full((len(_COLUMNS), 1024), _NOT_SEEN, dtype=np.int64))
         self._places = HeldPlaces()
         self._measured = MeasuredGroups()
-        self._teams: dict[int, Team] = {}
+        self._begun: dict[int, Start | Migrate] = {}
+        self._refused: dict[int, SizeRefusal] = {}
         self._gone: list[tuple[int, int]] = []
         self._decisions_since_look = 0
+        self._notes: Mapping[type[Event], Callable[[int, Any], None]] = {
+            **dict.fromkeys(_TOLD, self._note_event),
+            MachineLeft: self._note_evictions,
+            SizeProposed: self._note_proposal,
+            SubtasksMeasured: self._note_measurement,
+        }
 
     def __iter__(self) -> Iterator[LogEntry]:
         return iter(self._entries)
@@ -79,34 +85,30 @@ class DecisionLog:
 
     def received(self, now_us: int, events: Sequence[Event]) -> None:
         """See Journal."""
+        notes = self._notes
         for event in events:
-            if (told := _TOLD.get(type(event))) is not None:
-                self._note_event(now_us, event, told)
-            elif isinstance(event, MachineLeft):
-                self._note_evictions(now_us, event.machine)
-            elif isinstance(event, SizeProposed):
-                self._note_proposal(now_us, event)
-            elif isinstance(event, SubtasksMeasured):
-                self._note_measurement(now_us, event)
+            if (note := notes.get(type(event))) is not None:
+                note(now_us, event)
 
-    def _note_event(self, now_us: int, event: Any, told: str) -> None:
+    def _note_event(self, now_us: int, event: Any) -> None:
         """Emit a user's action on a job, or its end; the job holds no GPUs afterwards."""
         job = event.job
         where = self._places.pop(job)
-        self._teams.pop(job, None)
+        self._begun.pop(job, None)
         self._measured.left(job)
         gpus = sum(where.counts)
         self._gone.append((job, gpus))
         self._make_room(job)
         self._columns["code"][job] = _NOT_SEEN
         queue, overhead_us = self._queue(job), getattr(event, "overhead_us", 0)
+        told = _TOLD[type(event)]
         entry = LogEntry(
             now_us, job, told, gpus, placement=where, queue=queue, overhead_us=overhead_us
         )
         self._on_entry(entry)
 
     def _note_proposal(self, now_us: int, event: SizeProposed) -> None:
-        self._forget_refusal(event.job)
+        self._refused.pop(event.job, None)  # The next refusal has an entry of its own.
         size = Team(event.workers, event.servers, event.workers + event.servers)
         entry = LogEntry(now_us, event.job, "propose", size.gpus, team=size, measure=event.gain)
         self._on_entry(entry)
@@ -122,9 +124,9 @@ class DecisionLog:
         entry = LogEntry(now_us, job, MEASURE, gpus, placement=where, others=named, measured=found)
         self._on_entry(entry)
 
-    def _note_evictions(self, now_us: int, machine: int) -> None:
+    def _note_evictions(self, now_us: int, event: MachineLeft) -> None:
         """Emit entries of jobs that lose their GPUs with a machine."""
-        for job in sorted(self._places.on_machine(machine)):
+        for job in sorted(self._places.on_machine(event.machine)):
             where = self._places.pop(job)
             queue, gpus = self._queue(job), sum(where.counts)
             self._on_entry(LogEntry(now_us, job, "evict", gpus, placement=where, queue=queue))
@@ -135,10 +137,14 @@ class DecisionLog:
         """See Journal."""
         if len(snapshot.jobs):
             moved, waits = self._rows_to_tell(snapshot, decision)
-            self._note_queues(now_us, moved, snapshot)
-            self._note_actions(now_us, snapshot, decision, actions)
-            self._note_refusals(now_us, snapshot, decision)
-            self._note_waits(now_us, waits, snapshot, decision)
+            if len(moved):
+                self._note_queues(now_us, moved, snapshot)
+            if actions:
+                self._note_actions(now_us, snapshot, decision, actions)
+            if decision.refused:
+                self._note_refusals(now_us, snapshot, decision)
+            if len(waits):
+                self._note_waits(now_us, waits, snapshot, decision)
         self._gone.clear()
 
     def _rows_to_tell(self, snapshot: Snapshot, decision: Decision) -> tuple[Ints, Ints]:
@@ -156,8 +162,6 @@ class DecisionLog:
     # -- changes of queues -----------------------------------------------------------------------
 
     def _note_queues(self, now_us: int, moved: Ints, snapshot: Snapshot) -> None:
-        if not len(moved):
-            return
         numbers, known = snapshot.jobs.number, self._columns["queue"]
         level = snapshot.memory["level"]
         for row in moved.tolist():
@@ -169,7 +173,7 @@ class DecisionLog:
                 self._on_entry(LogEntry(now_us, job, event, gpus, queue=queue))
 
     def _queue(self, job: int) -> int:
-        return int(self._columns["queue"][job])
+        return self._columns["queue"].item(job)
 
     # -- allocated and released GPUs -------------------------------------------------------------
 
@@ -177,9 +181,7 @@ class DecisionLog:
         self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]
     ) -> None:
         """Emit entries of actions, in their order: preemptions first."""
-        if not actions:
-            return
-        handover = Handover(actions, self._teams, self._gone)
+        handover = Handover(actions, self._begun, self._gone)
         for action in actions:
             if isinstance(action, Preempt):
                 self._note_preemption(now_us, action.job, handover)
@@ -187,7 +189,7 @@ class DecisionLog:
                 self._note_begin(now_us, action, snapshot, decision, handover)
         for action in actions:
             if not isinstance(action, Preempt):
-                self._teams[action.job] = team_of(action)
+                self._begun[action.job] = action
 
     def _note_preemption(self, now_us: int, job: int, handover: Handover) -> None:
         where = self._places.pop(job)
@@ -207,7 +209,7 @@ class DecisionLog:
     ) -> None:
         job, where = action.job, action.placement
         self._places[job] = where
-        self._columns["refusal"][job] = _NOT_SEEN
+        self._refused.pop(job, None)
         row, event = row_of(snapshot.jobs.number, job), self._begins(action)
         entry = LogEntry(
             now_us,
@@ -225,15 +227,15 @@ class DecisionLog:
         if is_elastic(snapshot.jobs, row):
             entry = entry._replace(team=team_of(action))
         if event == "resize":
-            before, exchange = self._teams[job], handover.exchanged_with(job)
+            before, exchange = team_of(self._begun[job]), handover.exchanged_with(job)
             entry = entry._replace(team_before=before, exchange=exchange)
         self._on_entry(entry)
 
     def _begins(self, action: Start | Migrate) -> str:
         if isinstance(action, Migrate):
-            before = self._teams.get(action.job)
-            is_same = before is not None and before[:2] == (action.workers, action.servers)
-            return "migrate" if is_same or before is None else "resize"
+            before = self._begun.get(action.job, action)
+            is_same = (before.workers, before.servers) == (action.workers, action.servers)
+            return "migrate" if is_same else "resize"
         has_started = self._columns["has_started"]
         is_first = has_started[action.job] == _NOT_SEEN
         has_started[action.job] = 1
@@ -245,18 +247,10 @@ class DecisionLog:
         """Emit why jobs run with fewer GPUs than they proposed: once for every reason in a row."""
         for row, refusal in decision.refused.items():
             job = int(snapshot.jobs.number[row])
-            if self._columns["refusal"][job] != _REFUSALS[refusal] and decision.gpus[row]:
-                self._keep_refusal(job, refusal)
+            if self._refused.get(job) is not refusal and decision.gpus[row]:
+                self._refused[job] = refusal
                 gpus = int(decision.gpus[row])
                 self._on_entry(LogEntry(now_us, job, "keep", gpus, refusal=refusal.key))
-
-    def _keep_refusal(self, job: int, refusal: SizeRefusal) -> None:
-        self._columns["refusal"][job] = _REFUSALS[refusal]
-
-    def _forget_refusal(self, job: int) -> None:
-        """A new proposal or another size: the next refusal has an entry of its own."""
-        self._make_room(job)
-        self._columns["refusal"][job] = _NOT_SEEN
 
     # -- waits -------------------------------------------------------------------------------------
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from motet.domain.actions import Action, Preempt, Start
-from motet.domain.log_entry import NO_JOBS, OtherJobs, Team
+from motet.domain.actions import Action, Migrate, Preempt, Start
+from motet.domain.log_entry import NO_JOBS, OtherJobs
 from motet.domain.snapshot import Placement
 from motet.engine.journal.blockers import first_of
 
@@ -17,11 +17,11 @@ class Handover:
     def __init__(
         self,
         actions: Sequence[Action],
-        before: Mapping[int, Team],
+        before: Mapping[int, Start | Migrate],
         gone: Sequence[tuple[int, int]],
     ) -> None:
-        """`before`: roles and GPUs of jobs until now; `gone`: jobs that ended at this instant, with
-        their GPUs."""
+        """`before`: the latest start or move of each job until now; `gone`: jobs that ended at this
+        instant, with their GPUs."""
         self._actions, self._before, self._gone = actions, before, gone
 
     def takers_of(self, where: Placement) -> OtherJobs:
@@ -52,7 +52,7 @@ class Handover:
         for action in self._actions:
             is_start = isinstance(action, Start)
             before = None if is_start else self._before.get(action.job)
-            had = 0 if before is None else before.gpus
+            had = 0 if before is None else sum(before.placement.counts)
             has = 0 if isinstance(action, Preempt) else sum(action.placement.counts)
             gains[action.job] = has - had
         return gains

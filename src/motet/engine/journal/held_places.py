@@ -13,21 +13,23 @@ from motet.engine.state.partners import present_sets
 
 
 class HeldPlaces:
-    """Placements by job, and jobs by placement."""
+    """Placements by job, and jobs by placement from the first question about them on: few policies
+    let jobs share slots."""
 
     def __init__(self) -> None:
         self._of_job: dict[int, Placement] = {}
-        self._on: dict[Placement, set[int]] = {}
+        self._on: dict[Placement, set[int]] | None = None
 
     def __setitem__(self, job: int, where: Placement) -> None:
-        self.pop(job)
+        if self._on is not None:
+            self.pop(job)
+            self._on.setdefault(where, set()).add(job)
         self._of_job[job] = where
-        self._on.setdefault(where, set()).add(job)
 
     def pop(self, job: int) -> Placement:
         """The placement that a job loses; NOWHERE: it has none."""
         where = self._of_job.pop(job, NOWHERE)
-        if where is not NOWHERE:
+        if self._on is not None and where is not NOWHERE:
             together = self._on[where]
             together.discard(job)
             if not together:
@@ -40,6 +42,10 @@ class HeldPlaces:
 
     def together(self, job: int) -> frozenset[int]:
         """All jobs on the slots of a job, itself included."""
+        if self._on is None:
+            self._on = {}
+            for each, where in self._of_job.items():
+                self._on.setdefault(where, set()).add(each)
         return frozenset(self._on.get(self.of(job), ()))
 
     def on_machine(self, machine: int) -> Iterator[int]:

@@ -10,7 +10,7 @@ from motet.domain.decision import Decision, refusal_named
 from motet.domain.events import Event
 from motet.domain.log_entry import LogEntry, is_wait
 from motet.domain.snapshot import Snapshot
-from motet.engine.journal.decision_log import DecisionLog, team_of
+from motet.engine.journal.decision_log import DecisionLog
 from motet.engine.journal.wait_entries import LatestDecision
 
 
@@ -63,7 +63,7 @@ class RepeatedLog(DecisionLog):
                 self._places.pop(entry.job)
                 self._columns["position"][entry.job] = entry.position
             elif entry.refusal:
-                self._keep_refusal(entry.job, refusal_named(entry.refusal))
+                self._refused[entry.job] = refusal_named(entry.refusal)
             on_entry(entry)
 
     def _note_repeated(self, snapshot: Snapshot, codes: Ints, actions: Sequence[Action]) -> None:
@@ -82,8 +82,8 @@ class RepeatedLog(DecisionLog):
         for action in actions:
             if not isinstance(action, Preempt):
                 self._places[action.job] = action.placement
-                self._teams[action.job] = team_of(action)
-                self._forget_refusal(action.job)
+                self._begun[action.job] = action
+                self._refused.pop(action.job, None)
                 if isinstance(action, Start):
                     self._columns["has_started"][action.job] = 1
 

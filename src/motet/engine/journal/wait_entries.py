@@ -84,8 +84,9 @@ def wait_entry(
 
 def is_elastic(jobs: JobTable, row: int) -> bool:
     """Whether a job may have other numbers of workers or servers."""
-    has_workers = jobs.min_workers[row] != jobs.max_workers[row]
-    return bool(has_workers or jobs.min_servers[row] != jobs.max_servers[row])
+    if jobs.min_workers.item(row) != jobs.max_workers.item(row):
+        return True
+    return jobs.min_servers.item(row) != jobs.max_servers.item(row)
 
 
 def _comparison(reasons: Reasons, row: int) -> tuple[float, float]:
