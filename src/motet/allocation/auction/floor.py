@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 
 from motet.domain.arrays import Bools, Ints
@@ -28,8 +30,8 @@ class Floor:
         self.places: dict[int, Placement] = dict(zip(rows, places, strict=True))
         self.granted: list[int] = rows
         self.gpus[rows] = [sum(place.counts) for place in places]
-        machines = [machine for place in places for machine in place.machines]
-        counts = [count for place in places for count in place.counts]
+        machines = [*chain.from_iterable(place.machines for place in places)]
+        counts = [*chain.from_iterable(place.counts for place in places)]
         held = np.bincount(np.array(machines, dtype=np.int64), counts, len(self.free))
         self.free -= held.astype(np.int64)
 

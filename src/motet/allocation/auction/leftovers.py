@@ -50,7 +50,7 @@ def hand_out(
     least, most = np.array([(each.least, each.most) for each in takers]).reshape(-1, 2).T
     held, got = np.zeros_like(most), np.zeros((len(takers), len(free)), dtype=np.int64)
     while len(able := _able(least, most, held, int(free.sum()))):
-        row = int(rng.choice(able))
+        row = int(able[rng.integers(len(able))])  # As `choice`, which takes four times as long.
         gpus = _step(int(least[row]), int(held[row]))
         if is_placement_aware:
             taken = _nearby(free, gpus, _homes(takers[row], got[row]), rack)
@@ -89,13 +89,16 @@ def _homes(taker: Taker, got: Ints) -> frozenset[int]:
 
 def _nearby(free: Ints, gpus: int, homes: frozenset[int], rack: Ints) -> Ints:
     """GPUs at `homes` first; then the tightest machine that fits the rest, or the emptiest."""
-    taken = np.zeros_like(free)
+    taken, lacking = np.zeros_like(free), gpus
     for machine in sorted(homes):
-        taken[machine] = min(free[machine], gpus - int(taken.sum()))
-    while (lacking := gpus - int(taken.sum())) > 0:
+        taken[machine] = min(int(free[machine]), lacking)
+        lacking -= int(taken[machine])
+    while lacking > 0:
         left = free - taken
         machine = _machine_for(left, lacking, rack, np.isin(rack, rack[taken > 0]))
-        taken[machine] += min(left[machine], lacking)
+        more = min(int(left[machine]), lacking)
+        taken[machine] += more
+        lacking -= more
     return taken
 
 

@@ -50,7 +50,7 @@ class Lottery:
 
         Elastic jobs get their minimum.
         """
-        while heads := self._heads(rows):
+        while self._free and (heads := self._heads(rows)):
             if len(heads) > self._free:  # No more takers than GPUs can draw.
                 heads = self._rng.choice(heads, self._free, replace=False).tolist()
             takers = [self._taker(row) for row in heads]
@@ -73,8 +73,8 @@ class Lottery:
         fits = rows[is_left]
         keys = jobs.number[fits], -jobs.gpus[fits], jobs.held_gpus[fits] == 0, of[fits]
         ordered = fits[np.lexsort(keys)]
-        _, first = np.unique(of[ordered], return_index=True)
-        heads: list[int] = ordered[first].tolist()
+        is_first = np.diff(of[ordered], prepend=-1) != 0
+        heads: list[int] = ordered[is_first].tolist()
         return heads
 
     def _taker(self, row: int) -> Taker:
