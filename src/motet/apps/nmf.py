@@ -134,7 +134,7 @@ class NMF(AutomaticBatches):
             ratings.values,
             batch.rows["factors"],
             model,
-            _step_size(rate, np.square(model).sum(axis=1) + self.l2),
+            _step_size(rate, np.einsum("ij,ij->i", model, model) + self.l2),
             delta,
             self.l2,
         )

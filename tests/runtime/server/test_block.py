@@ -128,6 +128,15 @@ def test_a_mini_batch_is_applied_once_every_worker_has_contributed() -> None:
     assert (block.pin().tolist(), block.clock) == ([7], 1)
 
 
+@pytest.mark.parametrize("keeps_sums", [True, False])
+def test_immediate_contributions_to_other_rows_are_those_of_their_rows(keeps_sums: bool) -> None:
+    block = Block(np.zeros(3), add, keeps_sums=keeps_sums)
+    for clock, row in enumerate((0, 2, 2)):
+        some = Contribution(np.ones(1), np.array([row], np.uint32), ())
+        block.contribute_now(0, some, step(clock))
+    assert block.pin().tolist() == [1, 0, 2]
+
+
 def test_an_immediate_contribution_counts_once_per_mini_batch() -> None:
     block = Block(np.zeros(1), add)
     for clock in (0, 0, 1, 1, 0):

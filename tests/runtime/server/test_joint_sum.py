@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import NamedTuple
 
 import numpy as np
@@ -128,6 +129,25 @@ def test_a_block_leaves_with_its_part_of_the_sum(
         )
         server.contribute(part._replace(way="each"), 0)
     assert _values(server.together) == _values(server.apart)
+
+
+def test_sums_of_blocks_that_workers_name_in_other_groups_leave_the_memory() -> None:
+    """Workers with keys of their own divide large PUSHes at other blocks in every mini-batch."""
+    width, workers = 100_000, 2
+    room = np.zeros((ROWS, width))
+    blocks = [Block(room[place], add_and_halve, keeps_sums=False) for place in PLACES]
+    views = [block.values for block in blocks]
+    sums = Accumulator(room.shape, room.dtype, keeps_memory=False)
+    as_one = ContiguousBlocks(tuple(blocks), views, room, add_and_halve, sums)
+    whole = Contribution(np.ones((ROWS, width)), None, (0.0,))
+    tracemalloc.start()
+    assert as_one.contribute(Place(0, workers), whole, STEP) is False
+    assert _contribute_each(blocks, whole, Place(1, workers), STEP)
+    left_bytes, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert room.nbytes < most_bytes < 1.5 * room.nbytes
+    assert left_bytes < width
+    assert _values(blocks) == [1.0] * room.size
 
 
 STEP = Step(0, 0, 10, 0, 1, 1, 0)

@@ -33,7 +33,7 @@ def _no_matter(nbytes: int) -> None:
 
 # A larger buffer is allocated for every mini-batch, so that it takes no memory during PUSH, when
 # the owners need memory for the sum.
-_MOST_KEPT_BYTES = 64 << 20
+_MOST_KEPT_BYTES = 16 << 20
 _LARGE_BYTES = 1 << 20
 
 

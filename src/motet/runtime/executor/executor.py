@@ -22,6 +22,9 @@ from motet.runtime.wire.messages import TABLE_KINDS, ReplyStatus
 from motet.runtime.worker.resources import DEFAULT_RESOURCES, WorkerResources
 from motet.transport import Arena, Endpoint, Request, Server, use_short_switch_interval
 
+# With a large model, the memory of values between mini-batches is needed for sums.
+_MOST_KEPT_BYTES = 16 << 20
+
 RequestHandler: TypeAlias = Callable[[GenerationContext | None, Request], None]
 
 
@@ -40,7 +43,7 @@ class Executor:
         self.number = number
         self._secret = secret
         self._resources = resources
-        self._arena = Arena()
+        self._arena = Arena(large_bytes=_MOST_KEPT_BYTES)
         self._context: GenerationContext | None = None
         self._handlers: dict[int, RequestHandler] = {
             **dict.fromkeys(TABLE_KINDS, self._handle_table),

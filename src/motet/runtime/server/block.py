@@ -58,11 +58,13 @@ class Block:
         delta_dtype: np.dtype[Any] | None = None,
         clock: int = 0,
         keeps_changes: bool = False,
+        keeps_sums: bool = True,
     ) -> None:
         """`values: (rows, ...)`; the block takes them over. `clock`: mini-batches it contains.
 
         `delta_shape`, `delta_dtype`: of a whole block's delta, if they are not those of `values`.
-        `keeps_changes`: whether the table exchanges changes.
+        `keeps_changes`: whether the table exchanges changes. `keeps_sums`: allocate the memory for
+        sums of deltas once; False: anew for every mini-batch.
         While no writer had to make a copy, the values are where they first were.
         `values`, `pins`, `applied_of` and `require_here` require that the caller holds `lock`.
         """
@@ -74,6 +76,7 @@ class Block:
         self.lock = threading.Lock()
         self._applied: dict[int, AppliedNumbers] = {}
         self._applied_clocks: dict[int, int] = {}
+        self._keeps_sums = keeps_sums
         self._scratch: Array | None = None
         self._accumulator: Accumulator | None = None
         self._shared_sum: SharedSum | None = None
@@ -204,7 +207,10 @@ class Block:
         try:
             self._update(self._writable(), self._scratch, step)
         finally:
-            self._scratch.fill(0)
+            if self._keeps_sums:
+                self._scratch.fill(0)
+            else:
+                self._scratch = None
 
     # -- moving ------------------------------------------------------------------------------------
 
@@ -310,8 +316,10 @@ class Block:
         self.stop_sharing()
         if self._accumulator is None:
             dense = self._log is None
-            shape, dtype = self._delta_shape, self._delta_dtype
-            self._accumulator = Accumulator(shape, dtype) if dense else ChangeAccumulator()
+            shape, dtype, keeps = self._delta_shape, self._delta_dtype, self._keeps_sums
+            self._accumulator = (
+                Accumulator(shape, dtype, keeps_memory=keeps) if dense else ChangeAccumulator()
+            )
         return self._accumulator
 
     def applied_of(self, client: int) -> AppliedNumbers:

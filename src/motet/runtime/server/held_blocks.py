@@ -82,7 +82,7 @@ class HeldBlocks:
         mine = ownership.blocks_of(executor)
         self._memory = BlockMemory(mine, spec)
         self._blocks = {
-            number: self._new_block(number, self._memory.values_of(number), first_clock)
+            number: self._new_block(number, self._memory.values_of(number), first_clock, mine)
             for number in mine
         }
 
@@ -155,7 +155,7 @@ class HeldBlocks:
 
     def made_of(self, number: int, state: BlockState) -> Block:
         """A block with the state that it had at its former owner."""
-        block = self._new_block(number, state.values, state.clock)
+        block = self._new_block(number, state.values, state.clock, [*self._blocks, number])
         block.arrive(state)
         if self._make_place is not None:
             block.keep_in(self._make_place())
@@ -303,7 +303,7 @@ class HeldBlocks:
         deltas = None
         if not model.exchanges_changes:
             shape = (len(span), *model.delta_value_shape)
-            keeps = self._bytes_of(self.numbers) <= _MOST_KEPT_BYTES
+            keeps = self._keeps_sums(self.numbers)
             deltas = Accumulator(shape, model.delta_value_dtype, keeps_memory=keeps)
         return ContiguousBlocks(blocks, views, span, self._update, deltas)
 
@@ -311,8 +311,14 @@ class HeldBlocks:
         rows = sum(self._spec.partition.rows_in(number) for number in numbers)
         return rows * self._spec.model.value_bytes
 
-    def _new_block(self, number: int, values: Array, clock: int) -> Block:
+    def _keeps_sums(self, held: Sequence[int]) -> bool:
+        """Whether the owner of these blocks keeps the memory for their sums."""
+        return self._bytes_of(held) <= _MOST_KEPT_BYTES
+
+    def _new_block(self, number: int, values: Array, clock: int, held: Sequence[int]) -> Block:
+        """`held`: all blocks of this owner."""
         delta_dtype = self._spec.model.delta_value_dtype
         shape = self._spec.delta_block_shape(number)
-        keeps = self._spec.model.exchanges_changes
-        return Block(values, self._update, shape, delta_dtype, clock, keeps)
+        keeps_changes = self._spec.model.exchanges_changes
+        keeps_sums = self._keeps_sums(held)
+        return Block(values, self._update, shape, delta_dtype, clock, keeps_changes, keeps_sums)

@@ -22,6 +22,7 @@ class _Joint(ABC):
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self._blocks = blocks
+        self._sharing = set[Block]()
 
     def is_joint(self, clock: int) -> bool:
         """Whether all blocks contribute to mini-batch `clock` together; requires all locks."""
@@ -32,6 +33,7 @@ class _Joint(ABC):
         if all(block.may_share(clock) for block in self._blocks):
             for block in self._blocks:
                 block.share(self)
+            self._sharing.update(self._blocks)
             return True
         return False
 
@@ -41,13 +43,22 @@ class _Joint(ABC):
             if block.shares(self):
                 block.stop_sharing()
 
-    @abstractmethod
-    def end_batch(self) -> None:
-        """The sum is applied or dropped; requires all locks."""
+    def part_of(self, block: Block) -> PartialSum:
+        """See SharedSum. Once all blocks have theirs, the rest is dropped: other requests may name
+        the blocks from now on, so that it would stay in memory."""
+        part = self._part_of(block)
+        self._sharing.discard(block)
+        if not self._sharing:
+            self.end_batch()
+        return part
 
     @abstractmethod
-    def part_of(self, block: Block) -> PartialSum:
-        """See SharedSum."""
+    def end_batch(self) -> None:
+        """The sum is applied, dropped, or parted; requires all locks, or that all blocks have
+        parted and the lock of one of them."""
+
+    @abstractmethod
+    def _part_of(self, block: Block) -> PartialSum: ...
 
 
 class JointSum(_Joint):
@@ -81,8 +92,7 @@ class JointSum(_Joint):
         self.deltas.reset()
         self._has_rows = None
 
-    def part_of(self, block: Block) -> PartialSum:
-        """See SharedSum."""
+    def _part_of(self, block: Block) -> PartialSum:
         return self.deltas.pack().part(self._places[block])
 
 
@@ -130,8 +140,7 @@ class JointChanges(_Joint):
         """See _Joint."""
         self._parts = {}
 
-    def part_of(self, block: Block) -> PartialSum:
-        """See SharedSum."""
+    def _part_of(self, block: Block) -> PartialSum:
         index = self._blocks.index(block)
         found = {position: (part.of(index), own) for position, (part, own) in self._parts.items()}
         counted: list[Array] = []
