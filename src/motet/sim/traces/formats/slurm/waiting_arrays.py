@@ -9,6 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from motet.sim.traces.formats.logged_jobs import LoggedJob, count_noun
 
@@ -16,11 +20,15 @@ _RECORD = re.compile(r"(?P<array>\d+)_\[(?P<tasks>[^\]%]+)(?:%\d+)?\]")
 _TASK = re.compile(r"(?P<array>\d+)_(?P<task>\d{1,7})")
 _RANGE = re.compile(r"(?P<first>\d{1,7})(?:-(?P<last>\d{1,7})(?::(?P<step>[1-9]\d{0,6}))?)?")
 
+_Ranges: TypeAlias = list[tuple[int, int, int]]
+"""(first, last, step): indices of jobs in an array, of at most 7 digits."""
+
 
 @dataclass(frozen=True)
 class CountedArrays:
-    """`records`: with the number of jobs that each stands for, without those all of whose jobs
-    others show. `repeated`: how many these are. `cut`: records whose list is not whole."""
+    """`records`: with the number of jobs that each stands for; records whose jobs all have other
+    records are left out. `repeated`: how many these are. `cut`: kept records whose list is not
+    whole."""
 
     records: tuple[LoggedJob, ...]
     repeated: int
@@ -47,18 +55,35 @@ def counted_arrays(records: Sequence[LoggedJob]) -> CountedArrays:
     counts: dict[int, int] = {}
     cut = 0
     for array, texts in lists.items():
-        seen = known.get(array, set())
-        for place, text in reversed(texts):
-            tasks, is_whole = _listed(text)
-            counts[place] = len(tasks - seen) or int(not is_whole)
-            seen |= tasks
-            cut += not is_whole
+        counted, is_cut = _count(texts, known.get(array, []))
+        counts |= counted
+        cut += is_cut
     kept = tuple(
         replace(record, tasks=counts[place]) if place in counts else record
         for place, record in enumerate(records)
         if counts.get(place, 1)
     )
     return CountedArrays(kept, len(records) - len(kept), cut)
+
+
+def _count(texts: Sequence[tuple[int, str]], known: Sequence[int]) -> tuple[dict[int, int], int]:
+    """Jobs of one array by the places of its records, and how many kept lists are not whole.
+
+    A list that is not whole and shows no further job stands for one if it is the last one.
+    """
+    lists = [(place, *_listed(text)) for place, text in reversed(texts)]
+    most = max((last for _, ranges, _ in lists for _, last, _ in ranges), default=-1)
+    seen = np.zeros(most + 1, dtype=np.bool_)
+    seen[[task for task in known if task <= most]] = True
+    counts: dict[int, int] = {}
+    cut = 0
+    for number, (place, ranges, is_whole) in enumerate(lists):
+        tasks = _mask(ranges, len(seen))
+        is_last_cut = number == 0 and not is_whole
+        counts[place] = int(np.count_nonzero(tasks & ~seen)) or int(is_last_cut)
+        seen |= tasks
+        cut += counts[place] > 0 and not is_whole
+    return counts, cut
 
 
 def _lists(records: Sequence[LoggedJob]) -> dict[str, list[tuple[int, str]]]:
@@ -71,23 +96,35 @@ def _lists(records: Sequence[LoggedJob]) -> dict[str, list[tuple[int, str]]]:
     return found
 
 
-def _known_tasks(records: Sequence[LoggedJob], arrays: Mapping[str, object]) -> dict[str, set[int]]:
+def _known_tasks(
+    records: Sequence[LoggedJob], arrays: Mapping[str, object]
+) -> dict[str, list[int]]:
     """For these arrays the indices of the jobs that have records of their own."""
-    found: dict[str, set[int]] = {}
+    found: dict[str, list[int]] = {}
     for record in records if arrays else ():
         parts = _TASK.fullmatch(record.id)
         if parts is not None and parts["array"] in arrays:
-            found.setdefault(parts["array"], set()).add(int(parts["task"]))
+            found.setdefault(parts["array"], []).append(int(parts["task"]))
     return found
 
 
-def _listed(text: str) -> tuple[set[int], bool]:
-    """The indices in a list, and whether it has all of them."""
-    found: set[int] = set()
+def _listed(text: str) -> tuple[_Ranges, bool]:
+    """The ranges of a list, and whether it has all of them."""
+    found: _Ranges = []
     for item in text.split(","):
         parts = _RANGE.fullmatch(item)
         if parts is None:  # `...`, perhaps after the beginning of a number
             return found, False
-        first = int(parts["first"])
-        found.update(range(first, int(parts["last"] or first) + 1, int(parts["step"] or 1)))
+        first, step = int(parts["first"]), int(parts["step"] or 1)
+        last = int(parts["last"] or first)
+        if last < first:  # The end of a list that was cut within a number.
+            return found, False
+        found.append((first, last, step))
     return found, True
+
+
+def _mask(ranges: _Ranges, size: int) -> NDArray[np.bool_]:
+    found = np.zeros(size, dtype=np.bool_)
+    for first, last, step in ranges:
+        found[first : last + 1 : step] = True
+    return found
