@@ -182,9 +182,24 @@ def test_roles_hold(server: LiveServer, browser: Browser, held: tuple[str, Path]
         assert user.send_form(f"{own}/delete").status_code == 403
         theirs = user.replay(policy="fifo")
         wait_until(lambda: user.shows(theirs, "DONE"))
+        wait_until(lambda: browser.shows(own, "DONE"))
+        assert_compared(browser, own, theirs)
         assert user.send_form(f"{theirs}/delete").headers["location"] == "/whatif"
         assert user.get(theirs).status_code == 404
-    wait_until(lambda: browser.shows(own, "DONE"))
+
+
+def assert_compared(browser: Browser, one: str, other: str) -> None:
+    """The page of one replay has the runs of both; what is no replay changes nothing."""
+    number, second = (place.rpartition("/")[2] for place in (one, other))
+    page = browser.get(f"{one}?with={second}").text
+    assert f'Beside replay <a href="{other}">{second}</a>' in page
+    runs = page.split("<h2>Completion times</h2>")[1].split("</table>")[0]
+    assert set(re.findall(r'data-title="Replay">(\d+)<', runs)) >= {number, second}
+    assert f'<option value="{second}" selected>' in page
+    for unknown in ("x", "99999"):
+        answer = browser.get(f"{one}?with={unknown}")
+        assert answer.status_code == 200
+        assert "Beside replay" not in answer.text
 
 
 def test_a_page_of_another_site_starts_nothing(browser: Browser) -> None:

@@ -38,8 +38,7 @@ def test_a_result_that_stdout_cannot_take_is_an_error(tmp_path: Path, streams: s
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("streams", ["2>&-", "2>/dev/full"])
+@pytest.mark.parametrize("streams", others_in_soak(["2>&-", "2>/dev/full"], ["2>&-"]))
 def test_a_result_on_stdout_is_complete_without_stderr(tmp_path: Path, streams: str) -> None:
     expected = motet(tmp_path, DESCRIBE, "").stdout
     done = motet(tmp_path, DESCRIBE, streams)
