@@ -15,9 +15,10 @@ from motet.domain.errors import BadInput
 from motet.domain.units import exact_seconds
 from motet.sim.traces.formats.motet_columns.any_table import TIME_COLUMNS
 from motet.sim.traces.formats.motet_columns.motet_csv import NEEDED
-from motet.sim.traces.formats.motet_columns.usual_names import listed_columns, usual_column
+from motet.sim.traces.formats.motet_columns.usual_names import usual_column
 from motet.sim.traces.reading import read_source
 from motet.sim.traces.source import Source
+from motet.sim.traces.table import listed_columns
 from motet.sim.traces.times.durations import duration_us
 from motet.sim.traces.times.time_stamps import TimeStamps
 from motet.sim.traces.trace import Trace

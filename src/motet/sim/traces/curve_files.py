@@ -17,7 +17,7 @@ from motet.domain.errors import BadInput, UnknownName
 from motet.sim.curves import LossCurve, bundled_curve
 from motet.sim.traces.problems import Problems, shown_cell
 from motet.sim.traces.source import Source
-from motet.sim.traces.table import Table
+from motet.sim.traces.table import Table, listed_columns
 
 ENDINGS = (".csv", ".csv.gz")
 LOSS, STEPS = "loss", ("step", "epoch")
@@ -65,7 +65,7 @@ class CurveFiles:
 def read_curve(source: Source) -> LossCurve:
     """The curve, named by its path. Raises BadInput for other content."""
     if LOSS not in source.header:
-        problem = f"no column 'loss'; the header has {', '.join(source.header)[:200]}"
+        problem = f"no column 'loss'; the header has {listed_columns(source.header)}"
         raise source.complaint(problem, "call a column loss", 1)
     problems = Problems()
     table = Table.read(source, (LOSS,), problems)

@@ -15,7 +15,7 @@ from motet.sim.traces.source import Source
 
 Cells = Sequence[str]
 
-_LONGEST_NAME, _MOST_NAMES = 40, 30
+_LONGEST_NAME, _MOST_NAMES, _LISTED = 40, 30, 12
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,20 @@ def header_names(source: Source, delimiter: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in names)
 
 
+def listed_columns(names: Sequence[str]) -> str:
+    """The first 12 columns, and how many there are in all if more.
+
+    Names of more than 40 characters are cut, and end with `...`.
+    """
+    listed = [
+        name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
+        for name in names[:_LISTED]
+    ]
+    if len(names) > _LISTED:
+        listed.append(f"... ({len(names)} in all)")
+    return ", ".join(listed)
+
+
 def check_named_columns(source: Source, header: Sequence[str]) -> None:
     """Raises UnknownName if the user names a column with --columns that the header lacks."""
     plain = {each.lower() for each in header}
@@ -113,9 +127,8 @@ def _check_header(source: Source, needed: Sequence[str]) -> None:
     missing = [name for name in needed if name not in source.header]
     if missing:
         names = ", ".join(map(repr, missing))
-        has = ", ".join(name for name in source.header[:20])[:200]
         raise source.complaint(
-            f"no column {names}; the header has {has}",
+            f"no column {names}; the header has {listed_columns(source.header)}",
             f"a header with {', '.join(needed)} is needed (or another --format)",
             1,
         )

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from motet.sim.traces.formats.motet_columns.usual_names import (
-    has_usual_name,
-    listed_columns,
-    usual_column,
-)
+from motet.sim.traces.formats.motet_columns.usual_names import has_usual_name, usual_column
 
 
 @pytest.mark.parametrize(
@@ -41,9 +37,3 @@ def test_a_unit_other_than_seconds_is_no_usual_name() -> None:
 
 def test_the_first_of_two_columns_of_one_name_is_proposed() -> None:
     assert usual_column("num_gpus", ["GPUs", "# GPUs"]) == "GPUs"
-
-
-def test_columns_are_listed_up_to_a_dozen_and_shortened_only_if_long() -> None:
-    assert listed_columns(["a", "b" * 50]) == f"a, {'b' * 40}..."
-    names = [str(number) for number in range(13)]
-    assert listed_columns(names).endswith("10, 11, ... (13 in all)")

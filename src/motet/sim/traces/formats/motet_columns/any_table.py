@@ -21,7 +21,14 @@ from motet.sim.traces.formats.motet_columns.stray_columns import STEPS
 from motet.sim.traces.formats.motet_columns.usual_names import has_usual_name, usual_column
 from motet.sim.traces.problems import Problems, is_missing
 from motet.sim.traces.source import Source
-from motet.sim.traces.table import Cells, Table, check_named_columns, delimited_header, header_names
+from motet.sim.traces.table import (
+    Cells,
+    Table,
+    check_named_columns,
+    delimited_header,
+    header_names,
+    listed_columns,
+)
 from motet.sim.traces.times.clock_forms import AmbiguousDates, ClockForm, found_form, read_usual
 from motet.sim.traces.times.durations import duration_us
 from motet.sim.traces.times.time_stamps import TimeStamps
@@ -96,9 +103,8 @@ def missing_columns(source: Source, header: Sequence[str]) -> BadInput:
     """The error for a table without the necessary columns; proposes names for --columns."""
     missing = _missing(header, source.options.columns)
     header = header_names(source, delimiter_of(source))
-    has = ", ".join(header[:20])[:160]
     return source.complaint(
-        f"no column {', '.join(map(repr, missing))}; the header has {has}",
+        f"no column {', '.join(map(repr, missing))}; the header has {listed_columns(header)}",
         f"name the columns with --columns {_proposal(missing, header)} (or another --format)",
         1,
     )

@@ -28,7 +28,6 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 _SECONDS = re.compile(r"[(\[](?:s|secs?|seconds?)[)\]]|(?<=[ _])(?:s|secs?|seconds?)$")
 _COUNTS = frozenset(("num", "number", "no", "nr", "n", "of", "count", "total", "#"))
 _WORDS = re.compile(r"#|[^\W_]+")
-_LISTED, _LONGEST_LISTED = 12, 40
 
 
 def usual_column(name: str, header: Sequence[str]) -> str | None:
@@ -46,16 +45,6 @@ def usual_column(name: str, header: Sequence[str]) -> str | None:
 def has_usual_name(name: str, header: Sequence[str]) -> bool:
     """Whether a column of the header has the name or one of its usual names."""
     return not {_key(column) for column in header}.isdisjoint(map(_key, (name, *ALIASES[name])))
-
-
-def listed_columns(names: Sequence[str]) -> str:
-    """The first columns, by whole names, and how many there are in all if more."""
-    listed = [
-        name if len(name) <= _LONGEST_LISTED else f"{name[:_LONGEST_LISTED]}..." for name in names
-    ]
-    if len(listed) <= _LISTED:
-        return ", ".join(listed)
-    return f"{', '.join(listed[:_LISTED])}, ... ({len(listed)} in all)"
 
 
 def _key(column: str) -> str:
