@@ -122,6 +122,19 @@ def test_waiting_jobs_get_free_slots_first_and_the_proposal_stays_open(
     assert cluster.job(small).state is JobState.STARTING
 
 
+def test_the_decision_log_forgets_the_refusal_of_a_job_that_has_ended(
+    cluster: ScriptedCluster,
+) -> None:
+    job = running(cluster)
+    cluster.submit(5)
+    cluster.ask(proposal("1.1", 4, 2))
+    known = cluster.master._replayed._log._refused
+    assert list(known) == [job]
+    cluster.ask(cluster.launcher.ended("1.1"))
+    assert cluster.job(job).state is JobState.SUCCEEDED
+    assert known == {}
+
+
 def test_a_growth_covers_at_least_half_of_what_is_missing(cluster: ScriptedCluster) -> None:
     job = running(cluster)
     cluster.submit(5)

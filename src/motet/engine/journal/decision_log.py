@@ -95,6 +95,7 @@ class DecisionLog:
         job = event.job
         where = self._places.pop(job)
         self._begun.pop(job, None)
+        self._refused.pop(job, None)
         self._measured.left(job)
         gpus = sum(where.counts)
         self._gone.append((job, gpus))
