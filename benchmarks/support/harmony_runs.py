@@ -135,7 +135,7 @@ def ratio_figures(
     before: Sequence[Mapping[str, float]],
     after: Sequence[Mapping[str, float]],
 ) -> list[Figure]:
-    """How many times as much it was before, over seeds; `names`: of keys of the figures."""
+    """How many times as much it was before, over seeds; `names`: the title of each key."""
     figures = []
     for key, name in names.items():
         pairs = zip(before, after, strict=True)

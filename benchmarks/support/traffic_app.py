@@ -12,8 +12,8 @@ from motet.runtime.core.rows import Rows
 
 
 class Traffic(Application):
-    """Pulls and pushes `keys` zeros of 8 bytes; a mini-batch of an epoch of `rows` computes
-    nothing."""
+    """`keys` float64 zeros are pulled and pushed per mini-batch; nothing is computed. `rows`:
+    instances per epoch."""
 
     name: ClassVar[str] = "traffic"
     batch_size = 100

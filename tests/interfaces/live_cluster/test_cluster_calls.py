@@ -113,8 +113,10 @@ def test_a_dry_run_submits_nothing_and_tells_the_start(cluster: motet.Client) ->
     assert last_in_line.delayed is not None
     assert last_in_line.delayed.empty
     cluster.set_policy("tiresias-las")
-    unknown = cluster.dry_run(run="sleep 60")
-    cluster.set_policy("fifo")
+    try:
+        unknown = cluster.dry_run(run="sleep 60")
+    finally:
+        cluster.set_policy("fifo")
     assert (unknown.run_time_s, unknown.delayed) == (None, None)
     assert "nothing is known" in unknown.delayed_unknown_because
     cluster.cancel(running)

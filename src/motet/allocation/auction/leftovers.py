@@ -50,7 +50,7 @@ def hand_out(
     least, most = np.array([(each.least, each.most) for each in takers]).reshape(-1, 2).T
     held, got = np.zeros_like(most), np.zeros((len(takers), len(free)), dtype=np.int64)
     while len(able := _able(least, most, held, int(free.sum()))):
-        row = int(able[rng.integers(len(able))])  # As `choice`, which takes four times as long.
+        row = int(able[rng.integers(len(able))])  # The same draw as Generator.choice.
         gpus = _step(int(least[row]), int(held[row]))
         if is_placement_aware:
             taken = _nearby(free, gpus, _homes(takers[row], got[row]), rack)

@@ -36,9 +36,8 @@ _PLACES = 4096
 """Whose text is kept: most placements have two entries or more, the last one when a job ends."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 _TOGETHER = 128
-"""Entries that `in_batches` writes at a time: with their parts fewer objects than those after which
-the interpreter looks for garbage. It does so in vain, and all objects of the process are looked at
-the more often the more entries are alive then."""
+"""Entries that `in_batches` writes at a time. A small batch holds fewer objects than the threshold
+of Python's garbage collector, which would otherwise scan live objects in vain."""
 
 
 class DecisionWriter:
