@@ -10,13 +10,17 @@ import pytest
 from motet.domain.errors import BadInput, NotFound
 from motet.interfaces.server.logs import log_path, log_place, read_log
 from motet.live.jobs.job import LiveJob
-from motet.live.launcher.messages import AttemptProposed, SizeWish
+from motet.live.launcher.messages import AttemptEnded, AttemptProposed, RankExit, SizeWish
 from motet.live.master.facts import ClusterDeclared
 from motet.live.master.requests import Workplace
 from motet.live.upkeep.old_jobs import forget_files
 from scripted_cluster import ScriptedCluster
 
+GONE = b"[this log is no longer in the state folder: deleted by --keep-days or by hand]\n"
 BOUNDS = {"workers": {"min": 1, "max": 6}, "servers": {"min": 1, "max": 2}}
+
+STARTED = RankExit(None, 15, "stopped", 1.0, 2.0)
+NOT_STARTED = RankExit(None, None, "never_started", None, 2.0)
 
 
 @pytest.fixture
@@ -84,7 +88,7 @@ def test_a_log_that_retention_has_deleted_is_not_taken_for_an_empty_one(
     assert read_log(workplace, place, 0).data == b""
     forget_files(tmp_path, {job})
     part = read_log(workplace, place, 0)
-    assert part.data == b"[this log was deleted: --keep-days]\n"
+    assert part.data == GONE
     assert part.is_complete
     assert part.is_note
 
@@ -93,6 +97,26 @@ def test_an_attempt_that_never_ran_has_no_log_to_delete(
     cluster: ScriptedCluster, tmp_path: Path
 ) -> None:
     job = cluster.submit()
-    cluster.ask(cluster.launcher.ended(f"{job}.1"))
+    cluster.ask(AttemptEnded(f"{job}.1", (NOT_STARTED,), "", None))
     place = log_place(cluster.master.state, job, 1, 0)
     assert read_log(Workplace(tmp_path, {}), place, 0).data == b""
+
+
+def test_of_a_gang_that_began_in_part_the_logs_of_those_that_started_are_gone(
+    cluster: ScriptedCluster, tmp_path: Path
+) -> None:
+    job = cluster.submit(processes=2)
+    cluster.ask(AttemptEnded(f"{job}.1", (STARTED, NOT_STARTED), "", None))
+    places = [log_place(cluster.master.state, job, 1, rank) for rank in range(2)]
+    workplace = Workplace(tmp_path, {})
+    assert [read_log(workplace, each, 0).data for each in places] == [GONE, b""]
+
+
+def test_a_process_that_has_not_ended_has_no_log_that_is_gone(
+    cluster: ScriptedCluster, tmp_path: Path
+) -> None:
+    """Its folder may not be visible yet; who follows its log would be told so with every look."""
+    job = cluster.submit()
+    cluster.ask(cluster.launcher.started(f"{job}.1"))
+    part = read_log(Workplace(tmp_path, {}), log_place(cluster.master.state, job, 0, 0), 0)
+    assert (part.data, part.is_note, part.is_complete) == (b"", False, False)

@@ -68,7 +68,7 @@ def test_files_of_old_jobs_go_and_all_others_stay(
     found.once(now_us + 29 * DAY_US)
     assert client.log_part(over, rank=0, attempt=0, offset=0)[0] == b"done\n"
     found.once(now_us + 31 * DAY_US)
-    deleted = b"[this log was deleted: --keep-days]\n"
+    deleted = b"[this log is no longer in the state folder: deleted by --keep-days or by hand]\n"
     assert client.log_part(over, rank=0, attempt=0, offset=0)[:3] == (deleted, 0, True)
     kept = {
         kind: [each.name for each in (server.folder / kind).iterdir()]

@@ -8,20 +8,21 @@ from pathlib import Path
 
 from motet.domain.errors import BadInput, NotFound
 from motet.insight.wording import counted
+from motet.live.jobs.attempt import Attempt
 from motet.live.jobs.job import LiveJob
 from motet.live.master.requests import Workplace
 from motet.live.master.state import LiveState
 from motet.live.upkeep.log_limit import hole_at
 
 LARGEST_PART_BYTES = 1 << 20
-_DELETED = b"[this log was deleted: --keep-days]\n"
+_GONE = b"[this log is no longer in the state folder: deleted by --keep-days or by hand]\n"
 
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
     """The log of one process. `has_ended`: whether its last byte was written before. `ranks`: how
     many processes the attempt has. `began`: the attempt whose processes it goes on with. `has_run`:
-    whether all of them have been started."""
+    whether this process has been started, as far as the master has heard."""
 
     job: int
     attempt: int
@@ -37,7 +38,7 @@ class LogPart:
     """`next_offset`: where the next part begins. `is_complete`: nothing more will be written.
 
     `size`: of the log when it was read. `is_note`: the data are not of the log, but tell what was
-    removed from it, or that it was deleted.
+    removed from it, or that it is gone.
     """
 
     data: bytes
@@ -62,10 +63,18 @@ def log_place(state: LiveState, number: int, attempt: int, rank: int) -> LogPlac
         raise BadInput(_no_such_process(job, chosen, ranks))
     began = job.attempts[chosen - 1].began if chosen else 0
     has_ended = not chosen or job.latest_of(began).has_ended
-    has_run = bool(chosen) and job.attempts[chosen - 1].running_us is not None
+    has_run = bool(chosen) and _has_started(job, job.attempts[chosen - 1], rank)
     return LogPlace(
         job.number, chosen, rank, has_ended and not others_follow, ranks, began, has_run
     )
+
+
+def _has_started(job: LiveJob, attempt: Attempt, rank: int) -> bool:
+    """Of a gang of which only some processes have started, their ends tell."""
+    if attempt.running_us is not None:
+        return True
+    exits = job.latest_of(attempt.began).exits
+    return rank < len(exits) and exits[rank].started_s is not None
 
 
 def _no_such_process(job: LiveJob, attempt: int, ranks: int) -> str:
@@ -102,7 +111,9 @@ def read_log(workplace: Workplace, place: LogPlace, offset: int) -> LogPart:
             file.seek(offset)
             data = file.read(min(LARGEST_PART_BYTES, max(hole - offset, 0)))
     except FileNotFoundError:
-        note = _DELETED if place.has_run and not folder.is_dir() else b""
+        # A process that has not ended has a folder soon, and would have this note again and again.
+        is_gone = place.has_ended and place.has_run and not folder.is_dir()
+        note = _GONE if is_gone else b""
         return LogPart(note, max(offset, 0), place.has_ended, is_note=bool(note))
     end = offset + len(data)
     return LogPart(data, end, place.has_ended and end >= size, size)

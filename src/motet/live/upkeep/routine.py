@@ -23,7 +23,7 @@ from motet.live.upkeep.old_jobs import DAY_US, forget_files
 EVERY_S = 60.0
 LEAST_FREE_BYTES = 2_000_000_000
 _CLOCKS_DIFFER_US = 600 * SECOND_US
-"""By so much at most the clock of a machine, which tells when a process ended, is slow."""
+"""The most by which the clock of a machine, which tells when a process ended, may be slow."""
 _LOG = logging.getLogger("motet.upkeep")
 
 
