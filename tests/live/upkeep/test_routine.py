@@ -141,6 +141,60 @@ def test_the_log_of_a_process_whose_end_is_heard_of_late_is_limited_once(
     assert taken_bytes(server, job) >= 8_000_000
 
 
+def test_a_log_that_cannot_be_shortened_keeps_nothing_else_from_upkeep(
+    server: LiveServer, client: LiveClient, audit: AuditLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    jobs = [client.submit({"name": "job", "run": LONG, "workdir": "/"})["id"] for _ in range(2)]
+    for job in jobs:
+        ended(client, job)
+    link = server.folder / "attempts" / jobs[0] / "1" / "rank-0" / "log"
+    link.unlink()
+    link.symlink_to("/dev/null")
+    now_us = time.time_ns() // 1000
+    done: list[int] = []
+    workplace = Workplace(server.folder, {}, TrainingProgram((), {}), 1.0)
+    found = Upkeep(LIMITED, workplace, ReadTables(server.folder), audit, (done.append,))
+    with caplog.at_level(logging.WARNING, "motet.upkeep"):
+        found.once(now_us)
+    assert taken_bytes(server, jobs[1]) <= 4_000_000
+    assert done == [now_us]
+    assert (server.folder / "log-look.json").exists()
+    (told,) = caplog.records
+    assert told.getMessage() == "log_not_shortened"
+    assert told.__dict__["fields"]["file"] == str(link)
+    assert "symbolic" in told.__dict__["fields"]["reason"]
+
+
+def test_a_server_with_a_lower_limit_shortens_logs_of_jobs_long_over(
+    server: LiveServer, client: LiveClient, audit: AuditLog
+) -> None:
+    job = client.submit({"name": "job", "run": LONG, "workdir": "/"})["id"]
+    ended(client, job)
+    now_us = time.time_ns() // 1000
+    upkeep(server, audit, Retention()).once(now_us + 9 * DAY_US)
+    assert taken_bytes(server, job) >= 20_000_000
+    upkeep(server, audit, LIMITED).once(now_us + 10 * DAY_US)
+    assert taken_bytes(server, job) <= 4_000_000
+
+
+def test_a_look_that_cannot_be_written_is_told_once(
+    server: LiveServer, audit: AuditLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = upkeep(server, audit, LIMITED)
+    obstacle = server.folder / "log-look.json"
+    obstacle.mkdir()
+    with caplog.at_level(logging.WARNING, "motet.upkeep"):
+        found.once(1)
+        found.once(2)
+        obstacle.rmdir()
+        found.once(3)
+        obstacle.unlink()
+        obstacle.mkdir()
+        found.once(4)
+    told = [record.getMessage() for record in caplog.records]
+    assert told.count("log_look_unwritten") == 2
+
+
 def test_a_disk_that_is_almost_full_is_told_once(
     server: LiveServer,
     audit: AuditLog,

@@ -56,6 +56,7 @@ class Upkeep:
         self._watched = {workplace.folder, journal_folder or workplace.folder}
         self._low, self._has_holes = set[Path](), True
         self._log_look: LogLook | None = None
+        self._is_look_written = True
         self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
 
     def start(self) -> None:
@@ -105,23 +106,32 @@ class Upkeep:
 
     def _limit_logs(self, now_us: int) -> None:
         """Of processes that run, or have ended since the last round, also that of an earlier
-        server; of all if there was none."""
-        last = self._log_look or LogLook.read(self._workplace.folder)
+        server; of all if there was none, or it had a higher limit."""
+        limit_bytes = self._retention.log_limit_bytes
+        last = self._log_look or LogLook.read(self._workplace.folder).for_limit(limit_bytes)
         running = frozenset(self._tables.open_attempts())
         ended = self._tables.attempts_since(last.at_us - _CLOCKS_DIFFER_US)
         for job, attempt in sorted({*last.running, *running, *ended}):
             folder = self._workplace.attempt_folder(job, attempt)
             for path in folder.glob("rank-*/log"):
                 try:
-                    freed = limit_log(path, self._retention.log_limit_bytes)
+                    freed = limit_log(path, limit_bytes)
                 except HolesUnsupported:
                     self._has_holes = False
                     _LOG.warning("log_limit_unsupported", extra=_extra(folder=str(folder)))
                     return
+                except (
+                    OSError
+                ) as error:  # The other logs, and all that follows, do not depend on it.
+                    told = _extra(file=str(path), reason=str(error))
+                    _LOG.warning("log_not_shortened", extra=told)
+                    continue
                 if freed:
                     _LOG.info("log_shortened", extra=_extra(job=job, attempt=attempt, freed=freed))
-        self._log_look = LogLook(now_us, running)
-        self._log_look.write(self._workplace.folder)
+        self._log_look = LogLook(now_us, running, limit_bytes)
+        self._is_look_written = self._log_look.write(
+            self._workplace.folder, is_told=self._is_look_written
+        )
 
 
 def _extra(**values: Any) -> dict[str, Any]:
