@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -82,3 +85,32 @@ def test_what_cannot_be_backed_up_leaves_no_file(tmp_path: Path) -> None:
         back_up(journal, tmp_path / "other")
     assert not (tmp_path / "other").exists()
     assert not [each for each in tmp_path.iterdir() if each.name.startswith(".")]
+
+
+def test_a_file_that_cannot_be_written_is_not_taken_for_a_damaged_journal(tmp_path: Path) -> None:
+    """In a process that may write no larger files, as on a full disk."""
+    journal = tmp_path / "journal.db"
+    with JournalStore(str(journal)) as store:
+        store.append([record(number) for number in range(1, 3000)])
+    code = (
+        "import resource, sys; from pathlib import Path\n"
+        "from motet.domain.errors import JobFailed\n"
+        "from motet.live.upkeep.backup import back_up\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))\n"
+        "try: back_up(*map(Path, sys.argv[1:]))\n"
+        "except JobFailed as error: print(error)\n"
+    )
+    command = [sys.executable, "-c", code, journal, tmp_path / "backup"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "cannot be written (" in told
+    assert told.endswith(f"; free some space in {tmp_path}\n")
+    assert [*tmp_path.glob("*backup*")] == []
+
+
+def test_the_name_of_a_journal_may_be_of_any_bytes(tmp_path: Path) -> None:
+    journal = tmp_path / "journal.db"
+    with JournalStore(str(journal)) as store:
+        store.append([record(1)])
+    renamed = tmp_path / os.fsdecode(b"\xff?.db")
+    journal.rename(renamed)
+    assert back_up(renamed, tmp_path / "backup") == 1

@@ -8,9 +8,20 @@ from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadInput, JobFailed
 from motet.live.journal.reading import JournalReader
 from motet.live.journal.tables import JournalDamaged
+
+_OF_TARGET = frozenset(
+    {
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_IOERR_WRITE,
+        sqlite3.SQLITE_IOERR_FSYNC,
+        sqlite3.SQLITE_IOERR_TRUNCATE,
+    }
+)
+"""Errors of the file that is written: the one that is read is opened for reading only."""
 
 
 def back_up(journal: Path, target: Path) -> int:
@@ -18,7 +29,7 @@ def back_up(journal: Path, target: Path) -> int:
 
     The copy is of one moment: SQLite's backup in a single step reads one snapshot, and a writer
     in WAL mode goes on. Every checksum of the copy is verified before the file gets its name. The
-    file is closed to other users. Raises BadInput, JournalDamaged.
+    file is closed to other users. Raises BadInput, JournalDamaged, JobFailed as on a full disk.
     """
     if not journal.is_file():
         raise BadInput(
@@ -45,16 +56,22 @@ def back_up(journal: Path, target: Path) -> int:
 def copy_database(source: Path, target: Path) -> None:
     """Copy a SQLite database into a file that holds all of it (no write-ahead log).
 
-    Raises JournalDamaged.
+    Raises JournalDamaged, and JobFailed if the file cannot be written.
     """
     try:
         with (
-            closing(sqlite3.connect(f"file:{quote(str(source))}?mode=ro", 60, uri=True)) as reading,
+            closing(
+                sqlite3.connect(f"file:{quote(os.fsencode(source))}?mode=ro", 60, uri=True)
+            ) as reading,
             closing(sqlite3.connect(target)) as writing,
         ):
             reading.backup(writing)
             writing.execute("PRAGMA journal_mode=DELETE")
     except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", None) in _OF_TARGET:
+            raise JobFailed(
+                f"{target}: cannot be written ({error}); free some space in {target.parent}"
+            ) from error
         raise JournalDamaged(f"the journal {source}", error) from error
 
 

@@ -53,8 +53,8 @@ def restore(backup: Path, folder: Path, journal: Path | None = None) -> Restored
     """Put a backup in force. `folder`: of the state, whose server has ended. `journal`: where it
     is; None: in the folder.
 
-    It can be repeated after an interruption. Raises BadInput, JournalDamaged, and
-    JournalInUse while a server runs.
+    It can be repeated after an interruption. Raises BadInput, JournalDamaged, JobFailed as on a
+    full disk, and JournalInUse while a server runs.
     """
     if not backup.is_file():
         raise BadInput(f"{backup}: there is no such file")
@@ -130,10 +130,12 @@ def _raise_epoch(database: JournalDatabase) -> None:
 def _require_journal(backup: Path) -> None:
     """A file of another kind is a wrong argument, not a damaged journal. Raises BadInput."""
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(backup))}?mode=ro", uri=True)) as reading:
+        with closing(
+            sqlite3.connect(f"file:{quote(os.fsencode(backup))}?mode=ro", uri=True)
+        ) as reading:
             found = {name for (name,) in reading.execute("SELECT name FROM sqlite_master")}
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+        if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_NOTADB:
             return  # What is damaged, reading the journal tells.
         found = set()
     if not {META.name, RECORDS.name} <= found:

@@ -57,6 +57,13 @@ def test_a_file_is_replaced_only_if_asked_for(wine: Path, tmp_path: Path) -> Non
     assert out.read_text().startswith("prediction\n")
 
 
+@pytest.mark.parametrize("out", [(), ("--out", "-")])
+def test_standard_output_is_not_replaced(wine: Path, out: tuple[str, ...]) -> None:
+    refused = run_motet("predict", wine, "--data", "wine", "--overwrite", *out)
+    assert (refused.code, refused.out) == (2, "")
+    assert "--overwrite needs --out FILE, the file to replace" in refused.err
+
+
 def test_a_dash_is_standard_output(
     wine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -140,7 +140,7 @@ def _in_line(table: Predictions, kept: NDArray[np.bool_]) -> Predictions:
 
 def _require_new_file(flags: PredictFlags) -> None:
     """Raises BadInput if a file would be replaced without --overwrite."""
-    if flags.overwrite and flags.out is None:
+    if flags.overwrite and (flags.out is None or is_stdout(flags.out)):
         raise BadInput("--overwrite needs --out FILE, the file to replace")
     # Devices and pipes, such as /dev/null, hold nothing that could be lost.
     is_kept = flags.out is not None and not is_stdout(flags.out) and flags.out.is_file()

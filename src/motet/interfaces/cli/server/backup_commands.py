@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadInput, JobFailed
 from motet.interfaces.cli.live.connection import state_option
 from motet.interfaces.cli.shell.server_extra import require_server_extra
 from motet.interfaces.cli.shell.streams.terminal_output import is_stdout
@@ -81,9 +81,13 @@ def _print_backup(journal: Path) -> None:
         raise BadInput("FILE -: a backup is binary; pipe it into another program, or name a file")
     with TemporaryDirectory(prefix="motet-backup-") as folder:
         copy = Path(folder) / _JOURNAL
-        count = back_up(journal, copy)
+        try:
+            count = back_up(journal, copy)
+        except JobFailed as error:
+            raise JobFailed(f"{error}, or name another folder in TMPDIR") from error
         with copy.open("rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.flush()  # An error of the reader comes before the note, not after it.
         records = count_text(count, "record")
         echo_note(f"{records}, {copy.stat().st_size:,} bytes written to stdout")
 

@@ -28,10 +28,10 @@ class _VisibleOutput:
         return sys.stdout.write(visible_text(text))
 
 
-def is_stdout(path: Path | None) -> bool:
-    """Whether an option names standard output: it is not given, or `-`. The file with that name in
-    the working folder is `$PWD/-`."""
-    return path is None or str(path) == "-"
+def is_stdout(path: Path) -> bool:
+    """Whether an option names standard output, `-`. The file with that name in the working folder
+    is `$PWD/-`."""
+    return str(path) == "-"
 
 
 def data_output() -> Writer:
