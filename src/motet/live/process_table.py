@@ -10,10 +10,9 @@ import os
 def ended_child() -> int | None:
     """A child of this process that has ended and was not collected yet."""
     try:
-        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        return _first_ended()
     except ChildProcessError:
         return None
-    return None if ended is None else ended.si_pid
 
 
 def has_children() -> bool:
@@ -23,10 +22,16 @@ def has_children() -> bool:
     parents end.
     """
     try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        _first_ended()
     except ChildProcessError:
         return False
     return True
+
+
+def _first_ended() -> int | None:
+    """None: all children run. Raises ChildProcessError if there are none."""
+    ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    return None if ended is None else ended.si_pid
 
 
 def descendants(root: int) -> list[int]:
