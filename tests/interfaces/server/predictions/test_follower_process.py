@@ -34,6 +34,8 @@ def test_ctrl_c_in_the_terminal_of_the_server_ends_it_without_a_traceback(tmp_pa
             client.submit({"name": name, "run": "sleep 1000", "workdir": "/"})
         wait_until(lambda: bool(server.processes_of("motet.interfaces.forecasts.follower")))
         assert server.process is not None
+        for pid in server.processes_of("motet.interfaces.forecasts.follower"):
+            assert os.getsid(pid) == pid  # No terminal stops it, as with `stty tostop`.
         os.killpg(server.process.pid, signal.SIGINT)
         server.process.wait(timeout=60)
         assert "Traceback" not in server.said()

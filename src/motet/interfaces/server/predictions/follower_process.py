@@ -65,7 +65,7 @@ class FollowerProcess:
                 stdin=pipe,
                 stdout=pipe,
                 encoding="utf-8",
-                process_group=0,  # Ctrl-C is for the server, which ends it.
+                start_new_session=True,  # Ctrl-C is for the server, which ends it.
             )
         if self._is_closed:  # `close` may have looked for the process before it started.
             self._process.kill()

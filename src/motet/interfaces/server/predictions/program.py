@@ -62,7 +62,7 @@ async def _run(asked: bytes, tell: Callable[[str], None] | None) -> tuple[int, b
         *_COMMAND,
         stdin=pipe,
         stdout=pipe,
-        process_group=0,  # Ctrl-C is for the server, which ends it.
+        start_new_session=True,  # Ctrl-C is for the server, which ends it.
     )
     try:
         async with asyncio.timeout(LONGEST_S):
