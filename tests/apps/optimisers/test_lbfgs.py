@@ -18,9 +18,14 @@ class Descent:
     """Epochs of workers that each hold some of `instances` with the same objective."""
 
     def __init__(
-        self, objective: Objective, start: Array, shares: tuple[int, ...] = (4,), blocks: int = 1
+        self,
+        objective: Objective,
+        start: Array,
+        shares: tuple[int, ...] = (4,),
+        blocks: int = 1,
+        has_intercept: bool = False,
     ) -> None:
-        self.optimiser = LBFGS(*start.shape)
+        self.optimiser = LBFGS(*start.shape, has_intercept=has_intercept)
         self.rows = self.optimiser.initial_rows(start, objective(start), 1)
         self.values = [float(self.rows[0, 0])]
         self._objective, self._shares, self._blocks = objective, shares, blocks
@@ -125,6 +130,19 @@ def test_a_step_to_an_infinite_objective_is_shortened() -> None:
 
     found = Descent(of_first(barrier), with_opposite(np.zeros(2))).run(80)
     np.testing.assert_allclose(found[:, 0], (3 - np.sqrt(9 + 25)) / 5, rtol=1e-8)
+
+
+@pytest.mark.parametrize("curvature", [0.0, 1e-20])
+def test_a_column_of_no_curvature_gets_a_bounded_step_in_each_class(curvature: float) -> None:
+    def objective(w: Array) -> DiagonalExpansion:
+        diagonal = np.array([[curvature, curvature], [1.0, 1e-3]])
+        return DiagonalExpansion(1.0, np.array([[1e-3, -1e-3], [0.0, 0.0]]), diagonal)
+
+    descent = Descent(objective, np.zeros((2, 2)), has_intercept=True)
+    step = descent.optimiser.step(descent.rows)
+    assert step is not None
+    bounded = 1e-3 / (0.3 * np.array([1.0, -1e-3]))
+    np.testing.assert_allclose(step[0], bounded.mean() - bounded)
 
 
 def test_large_models_keep_fewer_pairs() -> None:

@@ -13,7 +13,7 @@ w + step length * direction. The owners accept the step, or shorten it for the n
 The recursion starts from the inverse diagonal of the Hessian at w, scaled by the newest pair
 (7.20). On classes that are almost separable this takes a third of the epochs, because the
 curvatures of columns and classes then differ much and change on the way. With an intercept,
-entries below a tenth of its largest one are raised to that: instances whose class is certain
+entries below 0.3 of its entry for the class are raised to that: instances whose class is certain
 have no curvature, so that a column which only they have would get steps without bound. On 4,000 raw
 images of MNIST, which are separable, every second step would be rejected. If K > 1, the
 coefficients of a key must sum to 0 at the optimum (softmax with a penalty) and at the start: all
@@ -47,7 +47,7 @@ _SUFFICIENT, _ROUNDING = 1e-4, 1e-12
 # A predicted decrease below this part of the objective is smaller than the gradient's rounding.
 _NEGLIGIBLE = 1e-24
 _LEAST_CURVATURE = 1e-8
-_LEAST_DIAGONAL = 0.1
+_LEAST_DIAGONAL = 0.3
 _SHORTEST, _LONGEST = 0.1, 0.5
 
 
@@ -111,7 +111,7 @@ class LBFGS:
         parts = np.ascontiguousarray(self._parts(rows).swapaxes(0, 1))
         gradient, changes = parts[_GRADIENT], parts[_STEPS + self.history :]
         diagonal = parts[_DIAGONAL]
-        least = _LEAST_DIAGONAL * diagonal[-1].max() if self.has_intercept else 0.0
+        least = _LEAST_DIAGONAL * self.has_intercept * diagonal[-1]
         inverse = _InverseDiagonal(diagonal, least)
         last = range(int(pairs))[::-1][: self.history]
         places = [number % self.history for number in last]
@@ -160,8 +160,9 @@ class LBFGS:
 class _InverseDiagonal:
     """The first approximation of the inverse Hessian; of several outputs the sum stays 0."""
 
-    def __init__(self, diagonal: Array, least: float) -> None:
-        self._divisors = np.where(diagonal > 0, np.maximum(diagonal, least), np.inf)
+    def __init__(self, diagonal: Array, least: Array) -> None:
+        divisors = np.maximum(diagonal, least)
+        self._divisors = np.where(divisors > 0, divisors, np.inf)
 
     def __matmul__(self, gradient: Array) -> Array:
         divided = gradient / self._divisors
