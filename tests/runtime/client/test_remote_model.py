@@ -131,7 +131,7 @@ def test_values_are_fetched_beside_those_that_were_pulled(table: TableOnExecutor
 def test_large_values_take_no_memory_once_the_worker_pushes(
     table: TableOnExecutors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_model, "_MOST_KEPT_BYTES", 0)
+    monkeypatch.setattr(remote_model, "MOST_KEPT_BYTES", 0)
     worker, everything = RemoteModel(table.client(), 0, Place(0, 1), 0), batch(None)
     for clock in range(3):
         values, _ = worker.pull(everything, step(clock))

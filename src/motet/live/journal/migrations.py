@@ -65,7 +65,10 @@ def copy_before_migration(journal: Path) -> Path | None:
     try:
         partial.unlink(missing_ok=True)
         os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        with closing(_reading(journal)) as source, closing(sqlite3.connect(partial)) as target:
+        with (
+            closing(opened_to_read(journal)) as source,
+            closing(sqlite3.connect(partial)) as target,
+        ):
             source.backup(target)
             target.execute("PRAGMA journal_mode=DELETE")
         _synchronise(partial)
@@ -83,15 +86,16 @@ def copy_before_migration(journal: Path) -> Path | None:
 
 def _format_of(journal: Path) -> int | None:
     damages = (sqlite3.Error, UnicodeDecodeError)
-    with suppress(*damages), closing(_reading(journal)) as connection:
+    with suppress(*damages), closing(opened_to_read(journal)) as connection:
         found = connection.execute("SELECT format_version FROM journal").fetchone()
         if found is not None and isinstance(found[0], int) and found[0] >= 1:
             return found[0]
     return None
 
 
-def _reading(journal: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"file:{quote(str(journal))}?mode=ro", 60, uri=True)
+def opened_to_read(database: Path) -> sqlite3.Connection:
+    """A connection to a file of SQLite that writes nothing; the caller closes it."""
+    return sqlite3.connect(f"file:{quote(os.fsencode(database))}?mode=ro", 60, uri=True)
 
 
 def _synchronise(path: Path) -> None:

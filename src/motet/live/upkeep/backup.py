@@ -6,9 +6,9 @@ import os
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
-from urllib.parse import quote
 
 from motet.domain.errors import BadInput, JobFailed
+from motet.live.journal.migrations import opened_to_read
 from motet.live.journal.reading import JournalReader
 from motet.live.journal.tables import JournalDamaged
 
@@ -60,9 +60,7 @@ def copy_database(source: Path, target: Path) -> None:
     """
     try:
         with (
-            closing(
-                sqlite3.connect(f"file:{quote(os.fsencode(source))}?mode=ro", 60, uri=True)
-            ) as reading,
+            closing(opened_to_read(source)) as reading,
             closing(sqlite3.connect(target)) as writing,
         ):
             reading.backup(writing)

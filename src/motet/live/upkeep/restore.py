@@ -14,12 +14,12 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import quote
 
 from sqlalchemy import update
 
 from motet.domain.errors import BadInput
 from motet.live.journal.database import JournalDatabase
+from motet.live.journal.migrations import opened_to_read
 from motet.live.journal.reading import JournalReader
 from motet.live.journal.record import Record
 from motet.live.journal.tables import META, RECORDS
@@ -130,9 +130,7 @@ def _raise_epoch(database: JournalDatabase) -> None:
 def _require_journal(backup: Path) -> None:
     """A file of another kind is a wrong argument, not a damaged journal. Raises BadInput."""
     try:
-        with closing(
-            sqlite3.connect(f"file:{quote(os.fsencode(backup))}?mode=ro", uri=True)
-        ) as reading:
+        with closing(opened_to_read(backup)) as reading:
             found = {name for (name,) in reading.execute("SELECT name FROM sqlite_master")}
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_NOTADB:

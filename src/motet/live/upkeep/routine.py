@@ -120,9 +120,8 @@ class Upkeep:
                     self._has_holes = False
                     _LOG.warning("log_limit_unsupported", extra=_extra(folder=str(folder)))
                     return
-                except (
-                    OSError
-                ) as error:  # The other logs, and all that follows, do not depend on it.
+                except OSError as error:
+                    # The other logs, and all that follows, do not depend on it.
                     told = _extra(file=str(path), reason=str(error))
                     _LOG.warning("log_not_shortened", extra=told)
                     continue

@@ -33,7 +33,7 @@ def _no_matter(nbytes: int) -> None:
 
 # A larger buffer is allocated for every mini-batch, so that it takes no memory during PUSH, when
 # the owners need memory for the sum.
-_MOST_KEPT_BYTES = 16 << 20
+MOST_KEPT_BYTES = 16 << 20
 _LARGE_BYTES = 1 << 20
 
 
@@ -146,7 +146,7 @@ class RemoteModel:
     def end_pull(self) -> None:
         """The values of the last pull are not needed any more; many of them leave the memory."""
         for index, buffer in enumerate(self._buffers):
-            if buffer is not None and buffer.nbytes > _MOST_KEPT_BYTES:
+            if buffer is not None and buffer.nbytes > MOST_KEPT_BYTES:
                 self._buffers[index] = None
 
     def forget_batches(self) -> None:

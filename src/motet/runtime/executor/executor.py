@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from motet.domain.errors import JobFailed, MotetError, Unreachable
+from motet.runtime.client.remote_model import MOST_KEPT_BYTES
 from motet.runtime.core.application import Application
 from motet.runtime.executor.application_fault import describe_fault
 from motet.runtime.executor.control_handlers import CONTROL_HANDLERS
@@ -21,9 +22,6 @@ from motet.runtime.wire.errors import BadMessage, StaleGeneration
 from motet.runtime.wire.messages import TABLE_KINDS, ReplyStatus
 from motet.runtime.worker.resources import DEFAULT_RESOURCES, WorkerResources
 from motet.transport import Arena, Endpoint, Request, Server, use_short_switch_interval
-
-# With a large model, the memory of values between mini-batches is needed for sums.
-_MOST_KEPT_BYTES = 16 << 20
 
 RequestHandler: TypeAlias = Callable[[GenerationContext | None, Request], None]
 
@@ -43,7 +41,7 @@ class Executor:
         self.number = number
         self._secret = secret
         self._resources = resources
-        self._arena = Arena(large_bytes=_MOST_KEPT_BYTES)
+        self._arena = Arena(large_bytes=MOST_KEPT_BYTES)
         self._context: GenerationContext | None = None
         self._handlers: dict[int, RequestHandler] = {
             **dict.fromkeys(TABLE_KINDS, self._handle_table),
