@@ -110,6 +110,19 @@ def test_a_command_killed_with_sigkill_leaves_no_process_and_no_file() -> None:
     assert not Path(scratch).parent.exists()
 
 
+def test_a_sigterm_to_the_innermost_process_is_an_interruption() -> None:
+    running = MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="swallow()")])
+    scratch = running.first_line()
+    (supervisor,) = psutil.Process(running.process.pid).children()
+    (innermost,) = (each for each in supervisor.children() if each.name() != "sleep")
+    innermost.terminate()
+
+    _, err = running.process.communicate(timeout=100)
+    assert (running.process.returncode, err) == (128 + signal.SIGTERM, "\nmotet: interrupted\n")
+    assert running.descendants() == {}
+    assert not Path(scratch).parent.exists()
+
+
 def test_a_killed_supervisor_leaves_no_process_and_no_file() -> None:
     running = MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="time.sleep(60)")])
     scratch = running.first_line()

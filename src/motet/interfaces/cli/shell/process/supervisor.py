@@ -65,15 +65,20 @@ def _supervise(command: Callable[[], int], scratch: Path) -> int:
 
     def interrupt(number: int, frame: object) -> NoReturn:
         del frame
-        _interrupt(child, scratch, number)
+        _handle_signals(signal.SIG_IGN)
+        with contextlib.suppress(ProcessLookupError):  # the child has just ended
+            os.kill(child, signal.SIGKILL)
+        _interrupt(scratch, number)
 
     _handle_signals(interrupt)
     return _end_of(child, scratch)
 
 
 def _run(command: Callable[[], int], scratch: Path) -> int:
-    """Signals are for the supervisor to handle."""
-    _handle_signals(signal.SIG_IGN)
+    """Signals are for the supervisor to handle; SIGTERM to this process alone ends it."""
+    if signal.SIGTERM in _handled_signals():
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _handle_signals(signal.SIG_IGN, signal.SIGINT, signal.SIGHUP)
     os.environ["TMPDIR"] = str(scratch)
     tempfile.tempdir = None
     code = command()
@@ -99,11 +104,16 @@ def _fork(main: Callable[[], int], ends_with_parent_by: signal.Signals) -> int:
 
 
 def _end_of(child: int, scratch: Path) -> int:
-    """Wait for a child and remove what it left; returns its exit code, 1 after a signal."""
+    """Wait for a child and remove what it left; returns its exit code, 1 after a signal.
+
+    SIGTERM to the child is an interruption, as if this process had received it.
+    """
     _, status = os.waitpid(child, 0)
     _handle_signals(signal.SIG_IGN)
-    _kill_descendants()
     code = os.waitstatus_to_exitcode(status)
+    if code == -signal.SIGTERM:
+        _interrupt(scratch, signal.SIGTERM)
+    _kill_descendants()
     hint = carry_out_interruption(scratch) if code < 0 else ""
     _remove(scratch)
     if code < 0:
@@ -113,11 +123,8 @@ def _end_of(child: int, scratch: Path) -> int:
     return code
 
 
-def _interrupt(child: int, scratch: Path, number: int) -> NoReturn:
+def _interrupt(scratch: Path, number: int) -> NoReturn:
     """Kill all descendants, leave what the command prepared, and exit."""
-    _handle_signals(signal.SIG_IGN)
-    with contextlib.suppress(ProcessLookupError):  # the child has just ended
-        os.kill(child, signal.SIGKILL)
     _kill_descendants()
     hint = carry_out_interruption(scratch)
     _remove(scratch)
@@ -130,9 +137,13 @@ def _remove(scratch: Path) -> None:
     shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _handle_signals(handler: Callable[[int, object], object] | signal.Handlers) -> None:
+def _handle_signals(
+    handler: Callable[[int, object], object] | signal.Handlers, *numbers: signal.Signals
+) -> None:
+    """`numbers`: all where none is given."""
     for number in _handled_signals():
-        signal.signal(number, handler)
+        if not numbers or number in numbers:
+            signal.signal(number, handler)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
