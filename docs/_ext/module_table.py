@@ -4,8 +4,9 @@
     ```
 
 Subpackages follow their parent's own files, each after a row with its own first line. The table is
-made from the source, so it is complete. A package that does not exist is a warning, which
-`make docs` turns into an error.
+made from the source, so it is complete. A table that is longer than a screen is closed until the
+reader opens it, since what follows it would be far away. A package that does not exist is a
+warning, which `make docs` turns into an error.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from sphinx.util import logging
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 logger = logging.getLogger(__name__)
 
+SCREEN_ROWS = 20
+
 
 class Modules(Directive):
     """Its argument is the dotted name of a package."""
@@ -38,9 +41,20 @@ class Modules(Directive):
             return []
         self.state.document.settings.env.note_reread()
         holder = nodes.container()
-        lines = ["| file | content |", "|---|---|", *rows(folder, folder)]
+        files = list(rows(folder, folder))
+        lines = ["| file | content |", "|---|---|", *files]
         self.state.nested_parse(StringList(lines, source=name), self.content_offset, holder)
-        return holder.children
+        return (
+            folded(holder.children, f"Files of {name}")
+            if len(files) > SCREEN_ROWS
+            else holder.children
+        )
+
+
+def folded(content: list[nodes.Node], title: str) -> list[nodes.Node]:
+    """`content` below a title that opens and closes it."""
+    start, end = f"<details><summary>{title}</summary>", "</details>"
+    return [nodes.raw("", start, format="html"), *content, nodes.raw("", end, format="html")]
 
 
 def rows(folder: Path, root: Path) -> Iterator[str]:

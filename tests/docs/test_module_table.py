@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from module_table import rows
+from docutils import nodes
+from module_table import folded, rows
 
 
 def test_files_come_before_subpackages_and_each_has_its_first_line(tmp_path: Path) -> None:
@@ -22,3 +23,10 @@ def test_files_come_before_subpackages_and_each_has_its_first_line(tmp_path: Pat
         "| **`inner/`** | **A \\| B.** |",
         "| `inner/two.py` | The second file. |",
     ]
+
+
+def test_a_folded_table_stands_inside_an_element_that_opens() -> None:
+    table = nodes.table()
+    start, content, end = folded([table], "Files of motet.runtime")
+    assert start.astext() == "<details><summary>Files of motet.runtime</summary>"
+    assert (content, end.astext()) == (table, "</details>")
