@@ -93,6 +93,19 @@ def test_a_log_that_retention_has_deleted_is_not_taken_for_an_empty_one(
     assert part.is_note
 
 
+def test_a_log_that_was_deleted_by_hand_is_not_taken_for_an_empty_one(
+    cluster: ScriptedCluster, tmp_path: Path
+) -> None:
+    """Its folder, with what the shepherd wrote, is still there."""
+    job = cluster.submit()
+    cluster.ask(cluster.launcher.started(f"{job}.1"))
+    cluster.ask(cluster.launcher.ended(f"{job}.1"))
+    workplace, place = Workplace(tmp_path, {}), log_place(cluster.master.state, job, 0, 0)
+    log_path(workplace, place).parent.mkdir(parents=True)
+    part = read_log(workplace, place, 0)
+    assert (part.data, part.is_complete, part.is_note) == (GONE, True, True)
+
+
 def test_an_attempt_that_never_ran_has_no_log_to_delete(
     cluster: ScriptedCluster, tmp_path: Path
 ) -> None:

@@ -99,7 +99,6 @@ def log_path(workplace: Workplace, place: LogPlace) -> Path:
 
 def read_log(workplace: Workplace, place: LogPlace, offset: int) -> LogPart:
     """At most LARGEST_PART_BYTES of a log. `offset`: a negative one is counted from its end."""
-    folder = workplace.attempt_folder(place.job, place.began)
     try:
         with open(log_path(workplace, place), "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -111,8 +110,8 @@ def read_log(workplace: Workplace, place: LogPlace, offset: int) -> LogPart:
             file.seek(offset)
             data = file.read(min(LARGEST_PART_BYTES, max(hole - offset, 0)))
     except FileNotFoundError:
-        # A process that has not ended has a folder soon, and would have this note again and again.
-        is_gone = place.has_ended and place.has_run and not folder.is_dir()
+        # A process that has not ended has a log soon, and would have this note again and again.
+        is_gone = place.has_ended and place.has_run
         note = _GONE if is_gone else b""
         return LogPart(note, max(offset, 0), place.has_ended, is_note=bool(note))
     end = offset + len(data)
