@@ -63,6 +63,21 @@ def test_requests_after_the_end_are_refused(tmp_path: Path) -> None:
     assert failures == []
 
 
+def test_waits_for_jobs_end_when_the_server_does(tmp_path: Path) -> None:
+    loop, failures = started_loop(tmp_path, lambda jobs: None)
+    number = loop.ask(JOB).result(timeout=60)
+    wait = loop.until_final(number)
+    assert loop.read(jobs_of).result(timeout=60) == 1
+    assert not wait.done()
+
+    loop.end_waits()
+
+    for each in (wait, loop.until_final(number)):
+        assert each.result(timeout=60) is None
+    loop.close()
+    assert failures == []
+
+
 def test_requests_after_a_failure_are_told_of_it(tmp_path: Path) -> None:
     def fail(jobs: Sequence[LiveJob]) -> None:
         if jobs:

@@ -13,7 +13,7 @@ from motet.interfaces.server.accounts.caller_of_request import RequestCaller
 from motet.interfaces.server.kernels.compiled import Kernels
 from motet.interfaces.server.views import iso
 from motet.live.master.intake import ChoosePolicy
-from motet.live.master.loop import MasterLoop
+from motet.live.master.loop import MasterLoop, MasterStopped
 from motet.live.master.policy_choice import parameters_in_force, policy_of
 from motet.live.master.state import LiveState
 
@@ -40,6 +40,8 @@ def add_policy_routes(app: FastAPI, master: MasterLoop, kernels: Kernels) -> Non
         given = ChoosePolicy(wanted.policy, wanted.settings, caller.user)
         await asyncio.to_thread(policy_of, given.policy, given.settings)
         await asyncio.to_thread(kernels.prepare, given)
+        if kernels.is_closed:  # The master would compile them now, and the server end late.
+            raise MasterStopped("the server is stopping; ask again later")
         await asyncio.wrap_future(master.ask(given))
         return await show()
 

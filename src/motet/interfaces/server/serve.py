@@ -226,6 +226,12 @@ class _ServerParts:
         self._upkeep.start()
         self._webhooks.start(self._master)
 
+    def end_requests(self) -> None:
+        """End those that would last: streams, waits for jobs, changes of the policy."""
+        self._kernels.close()
+        self._master.end_waits()
+        self.changes.close()
+
     def close(self) -> None:
         """Write what is not written; jobs run on."""
         self._master.close()
@@ -324,14 +330,14 @@ def _serve(
         if options.log_format:  # Else the command alone tells it.
             _LOG.error("server_failed", extra={"fields": {"error": str(error)}})
         server.should_exit = True
-        parts.changes.close()
+        parts.end_requests()
 
     def ended() -> None:
         if not failures:
             on_end(parts.running_jobs())
 
     parts = _ServerParts(options, token, failed, kernels)
-    server = HttpServer(_configured(parts.application(), place), parts.changes, ended)
+    server = HttpServer(_configured(parts.application(), place), parts.end_requests, ended)
     parts.start()
     try:
         parts.open_accounts()
@@ -339,6 +345,7 @@ def _serve(
         _announce(options, listener.getsockname()[1], lambda url: on_ready(url, policy))
         server.run(sockets=[listener])
     finally:
+        parts.end_requests()
         parts.close()
     if failures:
         raise failures[0]

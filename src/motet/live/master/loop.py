@@ -159,6 +159,7 @@ class MasterLoop:
         self._launcher: LauncherProcess | None = None
         self._launch_at_s = 0.0
         self._waiting: list[_AwaitFinal] = []
+        self._are_waits_over = False
         self._examined: dict[str, MachineExamined] = {}
         self._thread = threading.Thread(target=self._run, args=(policy,), name="master")
 
@@ -185,10 +186,16 @@ class MasterLoop:
         self._inbox.put(_Send(requests))
 
     def until_final(self, job: int) -> Future[None]:
-        """Completes when the job has reached a final state; it may be cancelled."""
+        """Completes when the job has reached a final state, or by `end_waits`; it may be
+        cancelled."""
         reply: Future[None] = Future()
         self._hand_over(_AwaitFinal(job, reply))
         return reply
+
+    def end_waits(self) -> None:
+        """Complete what waits for the ends of jobs, now and from now on: the server ends."""
+        self._are_waits_over = True
+        self._inbox.put(_Wake())
 
     @property
     def examined(self) -> Mapping[str, MachineExamined]:
@@ -276,7 +283,8 @@ class MasterLoop:
                 _answer(item.reply, reply)
         for each in items:
             self._take(each, master.state)
-        self._waiting = [each for each in self._waiting if not _is_over(each, master.state)]
+        is_end = self._are_waits_over
+        self._waiting = [each for each in self._waiting if not _is_over(each, master.state, is_end)]
         if self._launcher is None and time.monotonic() >= self._launch_at_s:
             self._launch(master, epoch)
 
@@ -370,12 +378,12 @@ def _answer(future: Future[Any], reply: Answer) -> None:
         future.set_result(reply.value)
 
 
-def _is_over(waiting: _AwaitFinal, state: LiveState) -> bool:
-    """Whether the wait has ended; an unknown job ends it, too."""
+def _is_over(waiting: _AwaitFinal, state: LiveState, is_end: bool) -> bool:
+    """Whether the wait has ended; an unknown job and the end of all waits end it, too."""
     job = state.arrays.get(waiting.job) or state.jobs.get(waiting.job)
     if waiting.reply.cancelled():
         return True
-    if job is None or job.state.is_final:
+    if is_end or job is None or job.state.is_final:
         if waiting.reply.set_running_or_notify_cancel():
             waiting.reply.set_result(None)
         return True

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import subprocess
+import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,15 +18,17 @@ from motet.live.master.intake import ChoosePolicy
 
 @pytest.fixture
 def compilations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
-    """What is given to the process that compiles, which is not started; its status is 0."""
+    """The policies of processes that compile, which are not started; their status is 0."""
     asked: list[str] = []
 
-    def run(command: Any, *, input: str, **_: Any) -> subprocess.CompletedProcess[str]:
-        asked.append(input)
-        status = 2 if "broken" in input else 0
-        return subprocess.CompletedProcess(command, status, "why not")
+    def compiled(
+        kernels: Kernels, policy: str, settings: Mapping[str, str], folder: Path
+    ) -> tuple[int, str]:
+        del kernels, settings, folder
+        asked.append(policy)
+        return (2 if policy == "broken" else 0), "why not"
 
-    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(Kernels, "_compile", compiled)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     return asked
 
@@ -57,3 +62,23 @@ def test_what_cannot_be_compiled_is_logged_and_tried_again(
             Kernels().prepare(ChoosePolicy("broken"))
     assert [record.message for record in caplog.records] == ["kernels_not_compiled"] * 2
     assert len(compilations) == 2
+
+
+def test_ctrl_c_during_a_compilation_ends_it_without_a_traceback_or_files(tmp_path: Path) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    caches = {"TMPDIR": str(temporary), "NUMBA_CACHE_DIR": str(tmp_path / "caches")}
+    command = [sys.executable, "-m", "motet.interfaces.cli", "server", "--port", "0"]
+    with subprocess.Popen(
+        [*command, "--state-dir", str(tmp_path / "state")],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **caches},
+        start_new_session=True,
+    ) as server:
+        assert server.stderr is not None
+        assert server.stderr.readline().startswith("compile ")
+        os.killpg(server.pid, signal.SIGINT)  # As a terminal does.
+        assert server.stderr.read().strip() == ""
+    assert server.returncode == 130
+    assert not list(temporary.iterdir())

@@ -1,6 +1,7 @@
 """Compiles the kernels of the policy on stdin: `{"policy": ..., "settings": ..., "parent": ...}`.
 
-The exit status of an error is that of the command line; stdout has its message.
+The exit status of an error is that of the command line; stdout has its message. Its temporary files
+are its parent's to remove, since both can be killed at any time.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ def compile_asked() -> int:
     die_with_parent(asked["parent"])
     output = sys.stdout
     try:
-        with tempfile.TemporaryDirectory() as folder, redirect_stdout(sys.stderr):
-            rehearse(asked["policy"], asked["settings"], Path(folder))
+        with redirect_stdout(sys.stderr):
+            rehearse(asked["policy"], asked["settings"], Path(tempfile.mkdtemp()))
     except MotetError as error:
         output.write(str(error))
         return int(error.exit_code)

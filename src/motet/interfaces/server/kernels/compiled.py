@@ -11,9 +11,11 @@ import json
 import logging
 import os
 import platform
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from fcntl import LOCK_EX, flock
 from importlib.metadata import version
@@ -36,6 +38,16 @@ class Kernels:
     def __init__(self, tell: Callable[[str], None] = lambda policy: None) -> None:
         """`tell`: is called with the policy when something has to be compiled, which takes time."""
         self._tell = tell
+        self._lock = threading.Lock()
+        self._compiling: set[subprocess.Popen[str]] = set()
+        self.is_closed = False
+
+    def close(self) -> None:
+        """End what is being compiled; nothing is compiled any more."""
+        with self._lock:
+            self.is_closed = True
+            for process in self._compiling:
+                process.kill()
 
     def prepare(self, chosen: ChoosePolicy) -> None:
         """Return when the kernels of a policy are on disk: at once, unless the installation is new.
@@ -52,15 +64,36 @@ class Kernels:
             if marker.read_text() == stamp:
                 return
             self._tell(policy)
-            asked = {"policy": policy, "settings": dict(chosen.settings), "parent": os.getpid()}
-            done = subprocess.run(
-                _COMMAND, input=json.dumps(asked), stdout=subprocess.PIPE, text=True, check=False
-            )
-            if done.returncode:
-                fields = {"policy": policy, "status": done.returncode, "error": done.stdout}
+            with _own_folder(marker) as folder:
+                status, error = self._compile(policy, dict(chosen.settings), folder)
+            if self.is_closed:
+                return
+            if status:
+                fields = {"policy": policy, "status": status, "error": error}
                 _LOG.warning("kernels_not_compiled", extra={"fields": fields})
                 return
             marker.write_text(stamp)
+
+    def _compile(self, policy: str, settings: Mapping[str, str], folder: Path) -> tuple[int, str]:
+        """The exit status of the process that compiles with its files in `folder`, and its
+        message."""
+        asked = {"policy": policy, "settings": settings, "parent": os.getpid()}
+        with self._lock:
+            if self.is_closed:
+                return 0, ""
+            process = subprocess.Popen(
+                _COMMAND,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                env={**os.environ, "TMPDIR": str(folder)},
+                start_new_session=True,  # Ctrl-C is for the server, which ends it.
+            )
+            self._compiling.add(process)
+        message, _ = process.communicate(json.dumps(asked))
+        with self._lock:
+            self._compiling.remove(process)
+        return process.returncode, message
 
 
 @contextmanager
@@ -91,6 +124,16 @@ def _stamp(policy: str) -> str:
     files = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in sources]
     host = platform.node(), platform.machine(), platform.python_version(), version("numba")
     return _digest(repr((files, host)))
+
+
+@contextmanager
+def _own_folder(marker: Path) -> Iterator[Path]:
+    """For files of the process that compiles. The next one removes what a killed server left."""
+    folder = marker.with_suffix(".files")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _digest(text: str) -> str:

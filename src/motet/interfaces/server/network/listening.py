@@ -17,18 +17,18 @@ import uvicorn
 
 from motet.domain.errors import BadInput
 from motet.interfaces.server.network.connections import REQUEST_WITHIN_S
-from motet.interfaces.server.web.changes import Changes
 from motet.interfaces.server_address import ADDRESS_FILE
 
 
 class HttpServer(uvicorn.Server):
-    """Ends the streams of open pages before it waits for the ends of all requests."""
+    """Ends what would last long before it waits for the ends of all requests."""
 
     def __init__(
-        self, config: uvicorn.Config, changes: Changes, on_end: Callable[[], None]
+        self, config: uvicorn.Config, on_exit: Callable[[], None], on_end: Callable[[], None]
     ) -> None:
+        """`on_exit`: is called when it begins to end, `on_end`: after the last request."""
         super().__init__(config)
-        self._changes, self._on_end = changes, on_end
+        self._on_exit, self._on_end = on_exit, on_end
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """See uvicorn. Who connects and says nothing is disconnected, also before TLS is agreed."""
@@ -45,7 +45,7 @@ class HttpServer(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """See uvicorn."""
-        self._changes.close()
+        self._on_exit()
         super().handle_exit(sig, frame)
 
 
