@@ -73,6 +73,17 @@ def test_all_tensors_are_at_the_new_aggregator_afterwards(pool: AggregatorPool) 
     assert none_is_served(pool, 0)
 
 
+def noting(method: Callable[..., Any], called: threading.Event) -> Callable[..., Any]:
+    """A method that tells when it has been called."""
+
+    def noted(self: Any, *arguments: Any) -> Any:
+        found = method(self, *arguments)
+        called.set()
+        return found
+
+    return noted
+
+
 def none_is_served(pool: AggregatorPool, aggregator: int) -> bool:
     """Whether the tensors that were there at first are not; replicas of them may be."""
     for tensor in pool.table.on(aggregator):
@@ -252,6 +263,53 @@ def test_means_follow_a_tensor_too(pool: AggregatorPool) -> None:
     for agent in agents:
         agent.close()
     assert none_is_served(pool, 0)
+
+
+def test_a_tensor_that_stays_for_another_step_delays_no_other_one(
+    pool: AggregatorPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that is ahead has sent its gradient of the next step before the other one ended
+    this step. Both wait for the mean of the tensor that has departed before they end the next."""
+    stays, departs = 0, 1
+    training = replace(TRAINING, shapes=((4,), (2, 2)))
+    agents = [NumpyAgent(pool.table, rank, 2) for rank in (0, 1)]
+    ahead, behind = agents
+    values = training.initial()
+    pool.table.routes(training.specs)
+    pool.table.move((stays, departs), 0)
+    for agent in agents:
+        agent.initialise(training.specs, training.spec, values)
+    are_held = threading.Event()
+    monkeypatch.setattr(Tenant, "present", noting(Tenant.present, are_held))
+    tenant = pool.aggregators[0].tenant(1)
+    before_bytes = tenant.memory_bytes
+    ahead.finish_step([], is_applied=False)
+    ahead.push(stays, values[stays])
+    ahead.flush()
+    wait_until(lambda: tenant.memory_bytes > before_bytes)
+    move = threading.Thread(
+        target=pool.aggregators[0].move,
+        args=(1, (stays, departs), pool.peer(1)),
+        daemon=True,  # It must not keep a test that fails.
+    )
+    move.start()
+    are_held.wait()
+    behind.finish_step([], is_applied=False)
+    behind.push(stays, values[stays])
+
+    def end_step(agent: NumpyAgent) -> None:
+        agent.push(departs, values[departs])
+        for pending in [agent.mean(n, np.empty_like(each)) for n, each in enumerate(values)]:
+            pending.wait(60)
+        agent.finish_step([], is_applied=False)
+
+    with ThreadPoolExecutor(2) as threads:
+        for step in [threads.submit(end_step, agent) for agent in agents]:
+            step.result(60)
+    move.join(60)
+    assert none_is_served(pool, 0)
+    for agent in agents:
+        agent.close()
 
 
 def test_a_large_model_moves_in_several_groups(

@@ -8,14 +8,13 @@ be pulled until all workers have taken part in a step at the new place.
 
 Departure: tensors travel in groups, one in each step, so that none takes much longer: beside the
 copy, the new Aggregator has to map the memory of the workers. If gradients came before their copy,
-the next group is smaller. Where the new Aggregator has the replica of a tensor, the replica becomes
-the tensor.
+the next group is smaller. A tensor stays for another step if a worker that is ahead has sent its
+gradient of the next step already; the others of its group do not wait for it. Where the new
+Aggregator has the replica of a tensor, the replica becomes the tensor.
 """
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -78,7 +77,8 @@ class Migration:
                 group_bytes = share * max(GROUP_BYTES, BYTES_PER_S * iteration_s)
                 group = next(tensor_groups(tenant, left, group_bytes))
                 left = left[len(group) :]
-                is_awaited = self._move_group(tenant, group, peer)
+                stayed, is_awaited = self._move_group(tenant, group, peer)
+                left = [*stayed, *left]
                 share = max(share / 2, SMALLEST_SHARE) if is_awaited else min(2 * share, 1.0)
             if numbers:
                 self._await_workers(tenant, numbers, peer)
@@ -87,37 +87,61 @@ class Migration:
                 for number in tenant.departed.keys() - tenant.uncopied:
                     del tenant.departed[number]
 
-    def _move_group(self, tenant: Tenant, group: Sequence[int], peer: str) -> bool:
-        """Returns whether workers had to wait for the copies."""
+    def _move_group(
+        self, tenant: Tenant, group: Sequence[int], peer: str
+    ) -> tuple[list[int], bool]:
+        """Returns what has stayed for another step, and whether workers had to wait for copies."""
         self._peers.ask(peer, self._expectation(tenant, group))
-        left = {number: threading.Event() for number in group}
         with tenant.lock:
             slots = tenant.tensors.slots
             step = max((slots[n].version for n in group if n in slots), default=0) + 1
-        for number, event in left.items():
-            depart = self._departure(tenant, number, peer, event)
+        for number in group:
+            depart = self._departure(tenant, number, peer)
             with tenant.lock:
                 if number not in tenant.tensors.slots:
-                    event.set()
                     continue
-                effects = tenant.tensors.hold(number, depart, between_steps=True, version=step)
+                effects = tenant.tensors.hold(
+                    number,
+                    depart,
+                    between_steps=True,
+                    version=step,
+                    delayed=tenant.tell_departures,
+                )
             self._carry_out(tenant, effects)
-        self._await_departure(tenant, left)
-        self._replication.await_quiet(tenant)
-        return self._copy_all(tenant, group, peer)
+        stayed = self._await_departure(tenant, group)
+        if not stayed:
+            self._replication.await_quiet(tenant)
+        departed = [number for number in group if number not in stayed]
+        return stayed, self._copy_all(tenant, departed, peer)
 
-    def _await_departure(self, tenant: Tenant, left: dict[int, threading.Event]) -> None:
-        """At the end of the step, or soon if there is none."""
+    def _await_departure(self, tenant: Tenant, group: Sequence[int]) -> list[int]:
+        """At the end of the step, or soon if there is none.
+
+        Returns what stays because gradients of the next step have come, those of a worker that is
+        ahead. That step may never end before those that have departed are copied: where workers
+        wait for means, as in the mode "averaged", they wait for theirs at the peer.
+        """
         patience_s = self._workers_know_s
         if tenant.meter.iteration_ns:
             patience_s = min(patience_s, _IDLE_ITERATIONS * tenant.meter.iteration_ns / 1e9)
-        deadline_s = time.monotonic() + patience_s
-        if not all(event.wait(max(deadline_s - time.monotonic(), 0)) for event in left.values()):
-            with tenant.lock:
-                effects = tenant.tensors.hasten(left)
-            self._carry_out(tenant, effects)
-        for event in left.values():
-            event.wait()
+
+        def is_over() -> bool:
+            here = tenant.present(group)
+            return not here or (
+                len(here) < len(group) and all(map(tenant.tensors.is_delayed, here))
+            )
+
+        effects = Effects()
+        with tenant.lock:
+            if not tenant.copied.wait_for(is_over, patience_s):
+                effects = tenant.tensors.hasten(group)
+        self._carry_out(tenant, effects)
+        with tenant.lock:
+            tenant.copied.wait_for(is_over)
+            stayed = tenant.present(group)
+            effects = tenant.tensors.resume(stayed)
+        self._carry_out(tenant, effects)
+        return stayed
 
     def _copy_all(self, tenant: Tenant, group: Sequence[int], peer: str) -> bool:
         is_awaited = False
@@ -146,9 +170,7 @@ class Migration:
             size_bytes += added
         return parts
 
-    def _departure(
-        self, tenant: Tenant, number: int, peer: str, left: threading.Event
-    ) -> Callable[[], None]:
+    def _departure(self, tenant: Tenant, number: int, peer: str) -> Callable[[], None]:
         def depart() -> None:
             effects = Effects()
             with tenant.lock:
@@ -160,7 +182,7 @@ class Migration:
                     waiting = tenant.broadcasts.take_waiting() if number == 0 else []
                     effects.calls += [partial(respond, Missing.ELSEWHERE) for respond in waiting]
             self._carry_out(tenant, effects)
-            left.set()
+            tenant.tell_departures()
 
         return depart
 

@@ -24,9 +24,9 @@ class Tenant:
 
     `moved`: where tensors that were here are now; `departed`: those of them whose last version here
     can still be pulled, `uncopied` those that the new Aggregator does not have yet. `replicas`: of
-    tensors of other Aggregators, `following` those that are in a step now (`copied` tells when
-    that changes); `replica_at`: where the replicas of tensors are that are here;
-    `unreplicated`: what goes on once pMaster knows that a replica lacks it, by endpoint.
+    tensors of other Aggregators, `following` those that are in a step now (`copied` tells when that
+    changes, and when tensors depart); `replica_at`: where the replicas of tensors are that are
+    here; `unreplicated`: what goes on once pMaster knows that a replica lacks it, by endpoint.
     `failure`: what ended the job here.
     """
 
@@ -95,6 +95,15 @@ class Tenant:
         with self.lock:
             self.copied.wait_for(lambda: number not in self.following)
             return self.replicas.pop(number, None)
+
+    def present(self, numbers: Iterable[int]) -> list[int]:
+        """Those of these tensors that are here."""
+        return [n for n in numbers if n in self.tensors.slots]
+
+    def tell_departures(self) -> None:
+        """Tensors have departed, or stay for another step."""
+        with self.lock:
+            self.copied.notify_all()
 
     def is_copying(self, numbers: Iterable[int]) -> bool:
         """Whether another Aggregator still waits for a copy of one of these tensors."""

@@ -35,6 +35,10 @@ class Effects:
         self.calls += more.calls
 
 
+def _ignore() -> None:
+    """For holds of which nobody asks whether they are delayed."""
+
+
 @dataclass(frozen=True)
 class _Hold:
     """A call for when nothing is computed for a tensor; see `JobTensors.hold`."""
@@ -42,6 +46,7 @@ class _Hold:
     call: Callable[[], None]
     between_steps: bool
     version: int
+    delayed: Callable[[], None]
 
 
 class JobTensors:
@@ -181,15 +186,26 @@ class JobTensors:
         return self._progress(missing, effects)
 
     def hold(
-        self, number: int, call: Callable[[], None], *, between_steps: bool, version: int = 0
+        self,
+        number: int,
+        call: Callable[[], None],
+        *,
+        between_steps: bool,
+        version: int = 0,
+        delayed: Callable[[], None] = _ignore,
     ) -> Effects:
         """Call once nothing is computed for a tensor, and nothing is until `resume`.
 
-        `between_steps`: and nothing of its next step has arrived. `version`: and not before the
-        tensor has it.
+        `between_steps`: and nothing of its next step has arrived; `delayed` is called if something
+        has. `version`: and not before the tensor has it.
         """
-        self._holds[number] = _Hold(call, between_steps, version)
+        self._holds[number] = _Hold(call, between_steps, version, delayed)
         return self._progress([number])
+
+    def is_delayed(self, number: int) -> bool:
+        """Whether a hold waits until the next step ends, of which something has arrived."""
+        hold = self._holds.get(number)
+        return hold is not None and self._is_too_late(self.slots[number], hold)
 
     def hasten(self, numbers: Iterable[int]) -> Effects:
         """Do not wait for a version before holds of these tensors."""
@@ -285,13 +301,19 @@ class JobTensors:
 
     def _begin_hold(self, slot: TensorSlot, effects: Effects) -> None:
         hold = self._holds[slot.number]
-        if slot.is_busy or slot.version < hold.version:
+        if self._is_too_late(slot, hold):
+            effects.calls.append(hold.delayed)
             return
-        if hold.between_steps and slot.has_gradients():
+        if slot.is_busy or slot.version < hold.version:
             return
         del self._holds[slot.number]
         slot.is_busy = True
         effects.calls.insert(0, hold.call)
+
+    @staticmethod
+    def _is_too_late(slot: TensorSlot, hold: _Hold) -> bool:
+        may_begin = not slot.is_busy and slot.version >= hold.version
+        return may_begin and hold.between_steps and slot.has_gradients()
 
     def _ranks(self, step: int) -> tuple[int, ...]:
         return () if self.workers is None else self.workers.at(step)
