@@ -14,6 +14,7 @@ import pytest
 
 from aggregation_training import AggregatorPool, SmallTraining, Values, same, same_state
 from link_to_cut import LinkToCut
+from motet.aggregation.agent.gradient_service import Pending
 from motet.aggregation.agent.numpy_agent import NumpyAgent
 from motet.aggregation.aggregator.peer_handlers import PEER_HANDLERS
 from motet.aggregation.aggregator.peers import PeerConnections
@@ -142,6 +143,45 @@ def test_an_aggregator_whose_replica_was_promoted_commits_nothing(pool: Aggregat
     assert other.initialise(TRAINING.specs, TRAINING.spec, seen) == 0, "no step has ended"
     other.close()
     agent.close()
+
+
+def test_a_replica_that_is_copied_during_a_step_has_its_means(pool: AggregatorPool) -> None:
+    """The Aggregator dies when one worker has the means and goes on: it does not send its gradients
+    of the step again. The other one asks the replica."""
+    training = replace(TRAINING, shapes=((4,), (40, 50)))
+    values, tensors = training.initial(), (0, 1)
+    pool.table.routes(training.specs)
+    pool.table.move(tensors, 0)
+
+    def entered(rank: int) -> NumpyAgent:
+        agent = NumpyAgent(pool.table, rank, 2)
+        agent.initialise(training.specs, training.spec, values)
+        return agent
+
+    def ask(agent: NumpyAgent, into: Values) -> list[Pending]:
+        for tensor, value in enumerate(values):
+            agent.push(tensor, np.full_like(value, agent.rank + 1))
+        found = [agent.mean(tensor, each) for tensor, each in enumerate(into)]
+        agent.flush()
+        return found
+
+    ahead, behind = entered(0), entered(1)
+    for agent in (behind, ahead):
+        pending = ask(agent, [np.empty_like(each) for each in values])
+    for each in pending:
+        each.wait(60)
+    pool.aggregators[0].replicate(1, tensors, pool.peer(1))
+    pool.aggregators[0].close()
+    pool.aggregators[1].promote(1, tensors)
+    pool.table.move(tensors, 1)
+    behind.close()  # It has not read its answer.
+    behind = entered(1)
+    means = [np.zeros_like(each) for each in values]
+    for each in ask(behind, means):
+        each.wait(60)
+    assert same(means, [np.full_like(each, 1.5) for each in values])
+    for agent in (behind, ahead):
+        agent.close()
 
 
 def test_a_partition_from_the_replica_leaves_no_trace_in_the_curve(pool: AggregatorPool) -> None:

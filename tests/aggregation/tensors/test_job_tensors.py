@@ -185,6 +185,22 @@ def test_a_tensor_that_is_to_leave_stays_until_its_step_ends() -> None:
     assert events == ["left", "pulled"]
 
 
+def test_a_promoted_replica_with_the_mean_of_a_step_stays_until_the_step_ends() -> None:
+    """A worker that waits for the mean would not get it elsewhere: others have it already."""
+    job = Computed(2)
+    replica = TensorSlot(0, SPEC, SGD)
+    replica.put(np.zeros(2, np.float32), 0)
+    replica.replayed(1, None, np.ones(2, np.float32), sums=True)
+    job.carry_out(job.tensors.adopt(replica))
+    events: list[str] = []
+    job.carry_out(job.tensors.hold(0, lambda: events.append("left"), between_steps=True))
+    job.carry_out(job.tensors.await_means([0], 1, lambda: events.append("mean")))
+    assert events == ["mean"]
+    for rank in (0, 1):
+        job.finish(rank, 1, (1, 0))
+    assert events == ["mean", "left"]
+
+
 def test_a_pull_waits_until_a_tensor_that_arrives_is_served() -> None:
     """Other events of the job happen while its copy is read, or before optimizer state is."""
     job = Computed(1)

@@ -22,7 +22,7 @@ from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.aggregator.tensor_copies import COPY_BYTES, copy_message, tensor_groups
 from motet.aggregation.tensors.gradient_memory import TorchTensor, array_over
 from motet.aggregation.tensors.job_tensors import Effects
-from motet.aggregation.tensors.tensor_slot import NO_VALUES, SlotWork
+from motet.aggregation.tensors.tensor_slot import NO_VALUES, SlotWork, TensorSlot
 from motet.aggregation.wire.peer_requests import (
     ApplyStep,
     DropReplica,
@@ -123,10 +123,7 @@ class Replication:
             return None
         meeting = _Meeting(len(parts))
         for peer, part in parts.items():
-            buffers = [array_over(mean) for _, mean in part if mean is not None]
-            message = step_message(tenant.access.job, part)
-            numbers = [work.tensor for work, _ in part]
-            self._send(tenant, numbers, peer, message, buffers, meeting.arrive)
+            self._send_step(tenant, part, peer, meeting.arrive)
         return meeting.then
 
     def keep_broadcast(self, tenant: Tenant, call: Callable[[], None]) -> None:
@@ -151,10 +148,11 @@ class Replication:
         try:
             self._hold(tenant, group, held)
             began_s = time.monotonic()
-            former, copied = self._send_copy(tenant, group, peer)
+            former, copied, has_sums = self._send_copy(tenant, group, peer)
             if not former:
                 self._resume(tenant, held)
             copied.result()
+            has_sums.wait()
             for number, place in former.items():
                 if place != peer:
                     dropped = DropReplica(tenant.access.job, number)
@@ -165,9 +163,12 @@ class Replication:
 
     def _send_copy(
         self, tenant: Tenant, group: Sequence[int], peer: str
-    ) -> tuple[dict[int, str], Future[None]]:
-        """Of tensors that are held. Returns where their former replicas are, and a future that ends
-        when the peer has the new ones. Raises NotFound."""
+    ) -> tuple[dict[int, str], Future[None], threading.Event]:
+        """Of tensors that are held. Returns where their former replicas are, a future that ends
+        when the peer has the new ones, and an event: it has the sums of the step under way too.
+
+        Raises NotFound.
+        """
         copied: Future[None] = Future()
         with tenant.lock:
             slots = [tenant.tensors.slots[n] for n in group if n in tenant.tensors.slots]
@@ -190,7 +191,37 @@ class Replication:
             copied.set_exception(error)
 
         self._peers.send(peer, message, buffers, answered)
-        return former, copied
+        has_sums = threading.Event()
+        self._send_sums(tenant, slots, peer, has_sums.set)
+        return former, copied, has_sums
+
+    def _send_sums(
+        self, tenant: Tenant, slots: Sequence[TensorSlot], peer: str, call: Callable[[], None]
+    ) -> None:
+        """Workers that have the mean of a step may have begun the next one: they do not send their
+        gradients of that step again, should the replica be promoted."""
+        parts: dict[int, list[tuple[SlotWork, TorchTensor | None]]] = defaultdict(list)
+        with tenant.lock:
+            for slot in slots:
+                work = slot.summed_work()
+                if work is not None:
+                    parts[work.step].append((work, slot.mean_of(work)))
+        arrived = after_all(len(parts) + 1, call)
+        for part in parts.values():
+            self._send_step(tenant, part, peer, arrived)
+        arrived()
+
+    def _send_step(
+        self,
+        tenant: Tenant,
+        part: Sequence[tuple[SlotWork, TorchTensor | None]],
+        peer: str,
+        call: Callable[[], None],
+    ) -> None:
+        """See `_send`; all works are alike."""
+        buffers = [array_over(mean) for _, mean in part if mean is not None]
+        message = step_message(tenant.access.job, part)
+        self._send(tenant, [work.tensor for work, _ in part], peer, message, buffers, call)
 
     def _resume(self, tenant: Tenant, held: dict[int, threading.Event]) -> None:
         """Let computations go on, once."""

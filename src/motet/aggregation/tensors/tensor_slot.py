@@ -196,8 +196,17 @@ class TensorSlot:
         return array_over(mean if spec is self.spec else mean.to(torch.bfloat16))
 
     def has_gradients(self) -> bool:
-        """Whether anything of a later step has arrived."""
-        return any(s.contributions or s.final or s.ends for s in self._steps.values())
+        """Whether anything of a later step has arrived, or a replica has got the mean of one."""
+        return any(
+            s.contributions or s.final or s.ends or s.is_summed for s in self._steps.values()
+        )
+
+    def summed_work(self) -> SlotWork | None:
+        """The sum of the next step as work that was done; None: its mean is not known."""
+        step = self.version + 1
+        if not self.has_mean(step):
+            return None
+        return SlotWork(self.number, step, True, None, (), self.size_bytes)
 
     # -- computing -------------------------------------------------------------------------------
 
