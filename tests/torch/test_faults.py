@@ -20,6 +20,7 @@ from pool_faults import (
     kill_pmaster_and_home,
     kill_replica,
     stop_home,
+    view,
 )
 from torch_curves import Curve, by_hand
 from torch_pool_worker import PoolProcess, PoolProgram
@@ -59,7 +60,11 @@ def _await_steps(pool: LocalPool, workers: list[PoolProcess], steps: int) -> Non
             assert not worker.has_ended, (worker.end(), worker.errors)
         return is_safe(pool) and workers[0].steps > seen + steps
 
-    wait_until(are_done)
+    try:
+        wait_until(are_done)
+    except TimeoutError as error:
+        found = [(worker.steps, worker.errors) for worker in workers]
+        raise TimeoutError(f"{error}: steps and errors {found}, {view(pool)}") from None
 
 
 @pytest.mark.parametrize("mode", MODES)
