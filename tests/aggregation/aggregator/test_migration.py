@@ -14,10 +14,12 @@ import pytest
 from aggregation_training import AggregatorPool, SmallTraining, pull_all, same, same_state
 from motet.aggregation.agent.numpy_agent import NumpyAgent
 from motet.aggregation.aggregator import migration
+from motet.aggregation.aggregator.migration import Migration
 from motet.aggregation.aggregator.replication import Replication
 from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.tensors.job_tensors import Effects, JobTensors
 from motet.domain.errors import MotetError, NotFound, Unreachable
+from two_steps import TwoSteps
 from waiting import wait_until
 
 TRAINING = SmallTraining(steps=12, kind="adam", options={"lr": 0.1})
@@ -268,48 +270,46 @@ def test_means_follow_a_tensor_too(pool: AggregatorPool) -> None:
 def test_a_tensor_that_stays_for_another_step_delays_no_other_one(
     pool: AggregatorPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker that is ahead has sent its gradient of the next step before the other one ended
-    this step. Both wait for the mean of the tensor that has departed before they end the next."""
-    stays, departs = 0, 1
-    training = replace(TRAINING, shapes=((4,), (2, 2)))
-    agents = [NumpyAgent(pool.table, rank, 2) for rank in (0, 1)]
-    ahead, behind = agents
-    values = training.initial()
-    pool.table.routes(training.specs)
-    pool.table.move((stays, departs), 0)
-    for agent in agents:
-        agent.initialise(training.specs, training.spec, values)
+    """Both workers wait for the mean of the tensor that has departed before they end the step after
+    which the other one departs."""
     are_held = threading.Event()
     monkeypatch.setattr(Tenant, "present", noting(Tenant.present, are_held))
-    tenant = pool.aggregators[0].tenant(1)
-    before_bytes = tenant.memory_bytes
+    steps = TwoSteps(pool, replace(TRAINING, shapes=((4,), (2, 2))), early=0)
+    ahead, behind = steps.agents
     ahead.finish_step([], is_applied=False)
-    ahead.push(stays, values[stays])
-    ahead.flush()
-    wait_until(lambda: tenant.memory_bytes > before_bytes)
-    move = threading.Thread(
-        target=pool.aggregators[0].move,
-        args=(1, (stays, departs), pool.peer(1)),
-        daemon=True,  # It must not keep a test that fails.
-    )
-    move.start()
+    steps.push_early()
+    steps.begin_move()
     are_held.wait()
     behind.finish_step([], is_applied=False)
-    behind.push(stays, values[stays])
-
-    def end_step(agent: NumpyAgent) -> None:
-        agent.push(departs, values[departs])
-        for pending in [agent.mean(n, np.empty_like(each)) for n, each in enumerate(values)]:
-            pending.wait(60)
-        agent.finish_step([], is_applied=False)
-
-    with ThreadPoolExecutor(2) as threads:
-        for step in [threads.submit(end_step, agent) for agent in agents]:
-            step.result(60)
-    move.join(60)
+    steps.end()
     assert none_is_served(pool, 0)
-    for agent in agents:
-        agent.close()
+
+
+def test_a_gradient_that_comes_as_its_tensor_departs_is_not_lost(
+    pool: AggregatorPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The step has ended and the tensor may leave, but it has not left yet."""
+    is_held, is_leaving, goes_on = threading.Event(), threading.Event(), threading.Event()
+    depart = Migration._depart
+
+    def leaving(*arguments: Any) -> None:
+        is_leaving.set()
+        goes_on.wait(60)
+        depart(*arguments)
+
+    monkeypatch.setattr(Migration, "_depart", leaving)
+    monkeypatch.setattr(Tenant, "present", noting(Tenant.present, is_held))
+    steps = TwoSteps(pool, replace(TRAINING, shapes=((4,),)), early=0)
+    ahead, behind = steps.agents
+    ahead.finish_step([], is_applied=False)
+    steps.begin_move()
+    is_held.wait()
+    behind.finish_step([], is_applied=False)
+    is_leaving.wait(60)
+    steps.push_early()
+    goes_on.set()
+    steps.end()
+    assert none_is_served(pool, 0)
 
 
 def test_a_large_model_moves_in_several_groups(

@@ -96,18 +96,7 @@ class Migration:
             slots = tenant.tensors.slots
             step = max((slots[n].version for n in group if n in slots), default=0) + 1
         for number in group:
-            depart = self._departure(tenant, number, peer)
-            with tenant.lock:
-                if number not in tenant.tensors.slots:
-                    continue
-                effects = tenant.tensors.hold(
-                    number,
-                    depart,
-                    between_steps=True,
-                    version=step,
-                    delayed=tenant.tell_departures,
-                )
-            self._carry_out(tenant, effects)
+            self._hold(tenant, number, peer, step)
         stayed = self._await_departure(tenant, group)
         if not stayed:
             self._replication.await_quiet(tenant)
@@ -170,21 +159,40 @@ class Migration:
             size_bytes += added
         return parts
 
-    def _departure(self, tenant: Tenant, number: int, peer: str) -> Callable[[], None]:
-        def depart() -> None:
-            effects = Effects()
-            with tenant.lock:
-                if number in tenant.tensors.slots:
-                    tenant.moved[number] = peer
-                    tenant.uncopied.add(number)
-                    tenant.departed[number], effects = tenant.tensors.remove(number)
-                    tenant.recount()
-                    waiting = tenant.broadcasts.take_waiting() if number == 0 else []
-                    effects.calls += [partial(respond, Missing.ELSEWHERE) for respond in waiting]
-            self._carry_out(tenant, effects)
-            tenant.tell_departures()
+    def _hold(self, tenant: Tenant, number: int, peer: str, version: int = 0) -> None:
+        """Let a tensor depart between two steps."""
+        depart = partial(self._depart, tenant, number, peer)
+        with tenant.lock:
+            if number not in tenant.tensors.slots:
+                return
+            effects = tenant.tensors.hold(
+                number,
+                depart,
+                between_steps=True,
+                version=version,
+                delayed=tenant.tell_departures,
+            )
+        self._carry_out(tenant, effects)
 
-        return depart
+    def _depart(self, tenant: Tenant, number: int, peer: str) -> None:
+        effects = Effects()
+        with tenant.lock:
+            slot = tenant.tensors.slots.get(number)
+            # Gradients may have come since the lock was released after the step.
+            is_late = slot is not None and slot.has_gradients()
+            if is_late:
+                effects = tenant.tensors.resume([number])
+            elif slot is not None:
+                tenant.moved[number] = peer
+                tenant.uncopied.add(number)
+                tenant.departed[number], effects = tenant.tensors.remove(number)
+                tenant.recount()
+                waiting = tenant.broadcasts.take_waiting() if number == 0 else []
+                effects.calls += [partial(respond, Missing.ELSEWHERE) for respond in waiting]
+        self._carry_out(tenant, effects)
+        if is_late:
+            self._hold(tenant, number, peer)
+        tenant.tell_departures()
 
     def _expectation(self, tenant: Tenant, group: Sequence[int]) -> ExpectTensors:
         with tenant.lock:
