@@ -281,6 +281,7 @@ def test_a_tensor_that_stays_for_another_step_delays_no_other_one(
     steps.begin_move()
     are_held.wait()
     behind.finish_step([], is_applied=False)
+    wait_until(lambda: list(pool.aggregators[0].tenant(1).tensors.slots) == [0])
     steps.end()
     assert none_is_served(pool, 0)
 
