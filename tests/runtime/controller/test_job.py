@@ -4,7 +4,9 @@ application.
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -147,6 +149,41 @@ def test_a_crash_before_the_first_checkpoint_starts_over() -> None:
     result = train(wanted, cluster=cluster, observer=hook)
     assert result.model_sha256 == train(wanted).model_sha256
     assert hook.recoveries == list(result.recoveries)
+
+
+class RandomStart(ToyRegression):
+    """Starts from random values; `made`: whether each model that it has returned still exists."""
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self.made: list[weakref.ref[NDArray[Any]]] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "made": []}  # Executors make no first model.
+
+    def initial_model(self, rows: Any, seed: int) -> NDArray[Any]:
+        del rows
+        model = np.random.default_rng(seed).random((self.features, 1))
+        self.made.append(weakref.ref(model))
+        return model
+
+
+def test_the_first_model_is_not_kept_and_made_again_after_a_crash() -> None:
+    wanted = options(2, 1, epochs=4, checkpoint_every=10)
+    undisturbed = train(wanted, RandomStart())
+    app, cluster = RandomStart(), InProcessCluster(2)
+    is_kept: list[bool] = []
+
+    def crash() -> None:
+        gc.collect()
+        is_kept.append(app.made[0]() is not None)
+        cluster.executors[1].crash()
+
+    result = train(wanted, app, cluster=cluster, observer=Hook(1, crash))
+    assert is_kept == [False]
+    assert [recovery.resumed_from_epoch for recovery in result.recoveries] == [0]
+    assert len(app.made) == 2
+    assert (result.model_sha256, result.losses) == (undisturbed.model_sha256, undisturbed.losses)
 
 
 def test_a_job_that_keeps_crashing_gives_up() -> None:

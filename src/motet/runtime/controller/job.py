@@ -10,9 +10,10 @@ from uuid import uuid4
 
 import numpy as np
 
+from motet.domain.arrays import Array
 from motet.domain.errors import BadInput
 from motet.domain.reconfiguration import Plan
-from motet.runtime.controller.checkpoints.checkpoint import Checkpoint
+from motet.runtime.controller.checkpoints.first_checkpoint import FirstCheckpoint
 from motet.runtime.controller.checkpoints.folder import CheckpointFolder
 from motet.runtime.controller.checkpoints.folder_lock import locked_folder
 from motet.runtime.controller.checkpoints.identity import identity_of, state_digest
@@ -198,9 +199,12 @@ class Job:
         found = None if folder is None else folder.to_resume(self._options.epochs)
         if found is not None:
             return Progress(found, list(found.reports), resumed_from_epoch=found.epoch_count)
-        app = self._plan.app
-        model = np.asarray(app.initial_model(self._rows, self._options.seed))
-        return Progress(Checkpoint(0, model, self._rows.select(app.state_columns)))
+        return Progress(
+            FirstCheckpoint(self._first_model, self._rows.select(self._plan.app.state_columns))
+        )
+
+    def _first_model(self) -> Array:
+        return np.asarray(self._plan.app.initial_model(self._rows, self._options.seed))
 
     def _parts(self, folder: CheckpointFolder | None) -> JobParts:
         return JobParts(

@@ -46,7 +46,7 @@ class Progress:
         Raises JobFailed after `max_recoveries` returns to the same checkpoint, and if no checkpoint
         on disk is whole.
         """
-        self.checkpoint = self._read_back(cause)
+        self.checkpoint = self._to_return_to(cause)
         here = self.checkpoint.epoch_count
         if sum(each.resumed_from_epoch == here for each in self.recoveries) == max_recoveries:
             raise JobFailed(
@@ -63,9 +63,9 @@ class Progress:
         if folder is not None and isinstance(self.checkpoint, Checkpoint):
             self.checkpoint = folder.without_memory(self.checkpoint)
 
-    def _read_back(self, cause: str) -> Checkpoint:
+    def _to_return_to(self, cause: str) -> KeptCheckpoint:
         try:
-            return self.checkpoint.read()
+            return self.checkpoint.to_return_to()
         except BadInput as error:
             raise JobFailed(f"{cause}; no checkpoint to continue from: {error}") from error
 

@@ -208,7 +208,10 @@ class Application(ABC):
 
     @abstractmethod
     def initial_model(self, rows: Rows, seed: int) -> Array:
-        """The values that training starts from, `model_table().shape`."""
+        """The values that training starts from, `model_table().shape`.
+
+        The same for the same rows and seed: it is called again if training starts over.
+        """
 
     def warm_up(self) -> None:
         """Compile kernels on tiny data, so that no mini-batch pays for it; nothing by default."""

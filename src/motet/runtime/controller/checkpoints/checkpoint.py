@@ -29,9 +29,13 @@ class Checkpoint:
         """Itself."""
         return self
 
+    def to_return_to(self) -> Checkpoint:
+        """Itself."""
+        return self
+
 
 class KeptCheckpoint(Protocol):
-    """The checkpoint that a job returns to: in memory, or on disk only."""
+    """The checkpoint that a job returns to: in memory, on disk only, or made again."""
 
     @property
     def epoch_count(self) -> int:
@@ -46,7 +50,13 @@ class KeptCheckpoint(Protocol):
         """Of those epochs."""
 
     def read(self) -> Checkpoint:
-        """The newest whole checkpoint. Raises BadInput if there is none."""
+        """The newest whole checkpoint.
+
+        Raises BadInput if there is none, JobFailed if it cannot be made again.
+        """
+
+    def to_return_to(self) -> KeptCheckpoint:
+        """The checkpoint that `read` returns, found out now. Raises BadInput if there is none."""
 
 
 def merged_state(parts: Sequence[Rows]) -> Rows:

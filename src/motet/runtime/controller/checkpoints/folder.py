@@ -53,6 +53,10 @@ class CheckpointOnDisk:
             raise BadInput(f"{self.folder}: the checkpoints were removed; {_START_OVER}")
         return found
 
+    def to_return_to(self) -> Checkpoint:
+        """What `read` returns: which one is whole is known only once it has been read."""
+        return self.read()
+
 
 class CheckpointFolder:
     """The checkpoints of one job."""

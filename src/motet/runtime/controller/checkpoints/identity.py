@@ -59,6 +59,11 @@ def state_digest(final: Checkpoint) -> str:
     return _sha256_of([("model", final.model), *final.state.arrays()])
 
 
+def model_digest(model: Array) -> str:
+    """SHA-256 of a model; equal for equal values."""
+    return _sha256_of([("model", model)])
+
+
 def _data_digest(rows: Rows, state_columns: tuple[str, ...]) -> str:
     data = rows.select(name for name in rows.columns if name not in state_columns)
     return _sha256_of([("ids", rows.ids), *data.arrays()])
