@@ -25,7 +25,7 @@ from motet.runtime.server.accumulator import (
     PartialSum,
 )
 from motet.runtime.server.block_state import AppliedNumbers, BlockState
-from motet.runtime.server.block_values import AWAY, ValuePlace
+from motet.runtime.server.block_values import AWAY, ValuePlace, copy_rows
 from motet.runtime.server.change_log import ChangeLog
 from motet.runtime.wire.changes_payload import BlockNews
 
@@ -123,7 +123,7 @@ class Block:
         """Copy some rows to `out`. Raises IndexError when a row is outside the block."""
         with self.lock:
             self._bring()
-            np.take(self.values, rows, axis=0, out=out)
+            copy_rows(self.values, rows, out)
             self._put_away()
 
     def put(self, client: int, number: int, rows: RowIndices | None, values: Array) -> None:

@@ -16,6 +16,7 @@ from motet.runtime.core.sums import Place
 from motet.runtime.core.table_spec import TableSpec
 from motet.runtime.server.accumulator import Accumulator, Contribution
 from motet.runtime.server.block import Block, UpdateFunction
+from motet.runtime.server.block_values import copy_rows
 from motet.runtime.server.joint_sum import BlockChanges, JointChanges, JointSum
 
 _INT32_MAX = 0x7FFFFFFF
@@ -154,7 +155,7 @@ class ContiguousBlocks:
         with self._locks:
             if not self._has_values():
                 return False
-            np.take(self._span, rows, axis=0, out=out)
+            copy_rows(self._span, rows, out)
             return True
 
     def contribute(self, place: Place, contribution: Contribution, step: Step) -> bool | None:
