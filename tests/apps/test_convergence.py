@@ -70,11 +70,31 @@ def digits_with_rare_columns() -> Data:
     return np.hstack([X * 16.0, is_set * 255.0]), y
 
 
+def rare_classes() -> Data:
+    """Of 194 instances two of the four classes have ten and four."""
+    X, y = from_classification(5, 20, 4)()
+    rows = np.concatenate([np.flatnonzero(y == k)[:n] for k, n in enumerate((90, 90, 10, 4))])
+    return X[rows], y[rows]
+
+
+def rare_class_in_rare_columns() -> Data:
+    """A class of eight instances, separable by columns that only those and few others have."""
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(600, 12)), np.zeros(600, int)
+    y[:8], y[8:250] = 2, 1
+    X[8:250, 0] += 1.0
+    X[:, 8:] = np.where(rng.random((600, 4)) < 0.01, 255.0, 0.0)
+    X[:8, 8:] = 255.0
+    return X, y
+
+
 CLASSES: dict[str, Callable[[], Data]] = {
     "breast_cancer": load(load_breast_cancer),
     "wine": load(load_wine),
     "digits": load(load_digits),
     "rare columns": digits_with_rare_columns,
+    "rare classes": rare_classes,
+    "rare class in rare columns": rare_class_in_rare_columns,
     "iris": load(load_iris),
     "two classes": from_classification(1, 20, 2),
     "four classes": from_classification(2, 30, 4),
