@@ -295,8 +295,9 @@ def features_for(model: Estimator, X: Any) -> Any:
     if trained_on is not None and dataset.has_column_names:
         check_names(dataset.feature_names, trained_on.tolist())
     elif dataset.has_column_names:
-        warn_of_unnamed_features(type(model).__name__)
-    check_columns(dataset.features.shape[1], vars(model)["n_features_in_"])
+        warn_of_unnamed_features(dataset.source, type(model).__name__)
+    count = dataset.feature_count
+    check_columns(count, vars(model).get("n_features_in_", count))
     return dataset.features
 
 

@@ -173,7 +173,7 @@ def test_names_that_training_did_not_have_are_noted_once(tmp_path: Path) -> None
     unnamed.write_text("1,2\n3,4\n")
     noted, silent = (run_motet("predict", tmp_path, "--data", it) for it in (named, unnamed))
     assert noted.err == (
-        f"{named} has column names, but linear_regression was fitted without; its columns are "
+        f"{named} has feature names, but LinearRegression was fitted without; its columns are "
         "taken in their order, which nothing can check\n"
     )
     assert rows_of(silent) == rows_of(noted)

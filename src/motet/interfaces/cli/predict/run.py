@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.apps import load_application, load_model
-from motet.apps.estimator import Estimator, check_columns
+from motet.apps.estimator import Estimator, features_for
 from motet.datasets import Corpus, Dataset, LabelledMatrix, open_dataset
 from motet.datasets.formats.tables.ratings import PAIR
 from motet.datasets.kinds import Ratings
@@ -72,12 +72,11 @@ def run_prediction(flags: PredictFlags) -> None:
     if flags.with_probabilities:
         _require_probabilities(model)
     dataset = _dataset(flags, model)
-    _note_unchecked_names(model, dataset)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         table = predictions_of(model, dataset, with_probabilities=flags.with_probabilities)
     for said in caught:
-        click.echo(str(said.message), err=True)
+        echo_note(str(said.message))
     if isinstance(dataset, LabelledMatrix) and dataset.kept is not None:
         table = _in_line(table, dataset.kept)
     text = _json_parts(model.name, dataset.source, table) if flags.as_json else _csv_parts(table)
@@ -114,12 +113,12 @@ def predictions_of(
     trained_on = vars(model).get("feature_names_in_")
     if trained_on is not None and dataset.has_column_names:
         dataset = dataset.with_columns(trained_on.tolist())
-    check_columns(dataset.feature_count, vars(model).get("n_features_in_", dataset.feature_count))
-    predicted = app.predict(dataset.features)
+    features = features_for(model, dataset)
+    predicted = app.predict(features)
     if not with_probabilities:
         return Predictions(("prediction",), (predicted,))
     classes = tuple(f"probability_{each}" for each in app.classes_.tolist())
-    shares = app.predict_proba(dataset.features)
+    shares = app.predict_proba(features)
     return Predictions(("prediction", *classes), (predicted, *shares.T))
 
 
@@ -175,17 +174,6 @@ def _dataset(flags: PredictFlags, model: Estimator) -> Dataset:
         columns=flags.columns,
         only=PAIR if kind == "ratings" else _named_words(model) or _named_columns(model),
     )
-
-
-def _note_unchecked_names(model: Estimator, dataset: Dataset) -> None:
-    """The note for which Python has a warning: training had no names to compare those with."""
-    if not isinstance(dataset, LabelledMatrix) or not dataset.has_column_names:
-        return
-    if vars(model).get("feature_names_in_") is None:
-        echo_note(
-            f"{dataset.source} has column names, but {model.name} was fitted without; its columns "
-            "are taken in their order, which nothing can check"
-        )
 
 
 def _named_words(model: Estimator) -> tuple[str, ...]:
