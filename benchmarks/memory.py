@@ -17,10 +17,10 @@ into shared memory, 1 model until its checkpoint is on disk.
 
 A model of 256 MB of NMF with checkpoints: 500,000 items, 64 factors, 2 million ratings, so that a
 worker needs a fifth of the items for a mini-batch and most of them for the loss. The same target.
-Measured on a machine with a load of 2 to 4: 4.8 x with 1 worker and 1 server, without checkpoints;
-6.0 and 6.2 x with 2 and 2, 6.4 x without checkpoints, where the controller has the first model in
-memory. Most is in use for the loss, when each worker has most of the model. The programs and the
-ratings are 1.3 models of this.
+Measured once each on a machine with a load of 13: 5.75 x with 2 and 2 and checkpoints, 5.84 x
+without. With the first model in the controller's memory and a buffer for the rows of a PULL it was
+6.96 x without checkpoints. The programs and the ratings are 1.3 models of this. Measured before
+that, with a load of 2 to 4: 4.8 x with 1 worker and 1 server, without checkpoints.
 
 The sum is sampled all the time; its largest value counts, the programs themselves included.
 """
