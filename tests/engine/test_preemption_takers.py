@@ -217,7 +217,9 @@ def test_the_gpus_of_a_preempted_job_go_to_another_one(
             assert preempted_for_nobody(cluster.log) == []
 
 
-@pytest.mark.parametrize("policy", SETTINGS)
+@pytest.mark.parametrize(
+    "policy", others_in_soak(SETTINGS, ["fair", "gandiva", "themis", "tiresias-las", "yarn-cs"])
+)
 @settings(max_examples=examples(40))
 @given(
     rows=rows_of_jobs,

@@ -18,11 +18,17 @@ from motet.insight.log_events import story_event
 from motet.report.cluster_run.decision_reader import story_events_of
 from motet.report.cluster_run.decision_writer import DecisionWriter
 from motet.sim.experiment import Experiment
+from soak_cases import others_in_soak
 
 CLUSTER = ClusterSpec.of([4, 2], names=("big", "small"))
 
 
-@pytest.mark.parametrize("policy", built_in_policies())
+@pytest.mark.parametrize(
+    "policy",
+    others_in_soak(
+        built_in_policies(), ["fifo", "gandiva", "harmony", "slaq", "themis", "tiresias-las"]
+    ),
+)
 @settings(max_examples=examples(10), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=rows_on(6))
 def test_an_entry_reads_as_the_line_that_is_written_for_it(

@@ -25,6 +25,7 @@ from motet.report.cluster_run.decision_writer import DecisionWriter
 from motet.sim.experiment import Experiment
 from motet.sim.replay.outcome import Outcome
 from motet.sim.workload.workload import Workload
+from soak_cases import others_in_soak
 
 CLUSTER = ClusterSpec.of([4, 2], names=("big", "small"))
 VARIANTS: list[tuple[str, dict[str, str]]] = [
@@ -59,7 +60,11 @@ def record_of(workload: Workload, outcome: Outcome, number: int) -> JobRecord:
     return JobRecord(workload.ids[number], "", "", int(workload.gpus[number]), submit_us, end_us)
 
 
-@pytest.mark.parametrize(("policy", "own"), VARIANTS, ids=str)
+@pytest.mark.parametrize(
+    ("policy", "own"),
+    others_in_soak(VARIANTS, [*VARIANTS[-5:], ("harmony", {}), ("optimus", {})]),
+    ids=str,
+)
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=jobs)
 def test_waits_and_runs_fill_the_time_from_submission_to_completion(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +25,7 @@ from motet.sim.replay.outcome import Outcome
 from motet.sim.replay.simulation import Simulation
 from motet.sim.speeds.speed_model import SameEverywhere
 from motet.sim.workload.workload import Workload
+from soak_cases import others_in_soak
 
 CLUSTER = ClusterSpec.of([4, 4, 2])
 workloads = rows_on(CLUSTER.gpu_count)
@@ -63,17 +64,25 @@ def run(workload: Workload, policy: Any, cost_us: int = 0) -> Outcome:
     return Simulation(workload, CLUSTER, watched, planner, speeds, measurements=book).run()
 
 
-def policies() -> Iterator[Any]:
+def policies(fast: Collection[str]) -> Iterator[Any]:
+    """All; `make test` runs the `fast` ones."""
+    assert fast <= built_in_policies().keys()
     for name, policy in built_in_policies().items():
-        yield pytest.param(policy, id=name)
+        yield pytest.param(policy, id=name, marks=() if name in fast else pytest.mark.soak)
+
+
+# `make test` runs all that choose sizes, and of the others one without preemptions, one that shares
+# slots and one with queues.
+CHOOSING = {"drf", "fair", "harmony", "optimus", "slaq", "themis"}
+FAST = CHOOSING | {"fifo", "gandiva", "tiresias-las"}
 
 
 def test_policies_that_choose_sizes_keep_no_requests() -> None:
     choose = {name for name, policy in built_in_policies().items() if not policy.keeps_requests}
-    assert choose == {"drf", "fair", "harmony", "optimus", "slaq", "themis"}
+    assert choose == CHOOSING
 
 
-@pytest.mark.parametrize("policy", list(policies()))
+@pytest.mark.parametrize("policy", list(policies(FAST)))
 @settings(max_examples=examples(25))
 @given(rows=workloads, cost_us=costs)
 def test_every_job_does_its_steps_and_no_others(policy: Any, rows: list[Row], cost_us: int) -> None:
@@ -92,7 +101,7 @@ def test_every_job_does_its_steps_and_no_others(policy: Any, rows: list[Row], co
     assert (columns["executed_us"] >= least_us + columns["overhead_us"]).all()
 
 
-@pytest.mark.parametrize("policy", list(policies()))
+@pytest.mark.parametrize("policy", list(policies(FAST)))
 @settings(max_examples=examples(25))
 @given(rows=workloads)
 def test_no_machine_gives_more_gpus_than_it_has(policy: Any, rows: list[Row]) -> None:
@@ -105,7 +114,7 @@ def test_no_machine_gives_more_gpus_than_it_has(policy: Any, rows: list[Row]) ->
             assert shares[now].sum() <= gpus
 
 
-@pytest.mark.parametrize("policy", list(policies()))
+@pytest.mark.parametrize("policy", list(policies({"fair", "gandiva", "optimus", "themis"})))
 @settings(max_examples=examples(25))
 @given(rows=workloads, data=st.data())
 def test_the_order_of_the_input_changes_nothing(policy: Any, rows: list[Row], data: Any) -> None:
@@ -117,7 +126,11 @@ def test_the_order_of_the_input_changes_nothing(policy: Any, rows: list[Row], da
 
 
 @pytest.mark.parametrize(
-    "name", sorted(built_in_policies().keys() - {"drf", "fair", "optimus", "slaq", "themis"})
+    "name",
+    others_in_soak(
+        sorted(built_in_policies().keys() - CHOOSING | {"harmony"}),
+        ["fifo", "gandiva", "harmony", "tiresias-las"],
+    ),
 )
 @settings(max_examples=examples(10))
 @given(rows=workloads)

@@ -39,7 +39,16 @@ POLICIES: dict[str, dict[str, Any]] = {
     "isolated": {"grouping": "isolated", "reloading": False},
     "naive": {"grouping": "naive", "naive_groups": 2, "reloading": False},
 }
-every_policy = pytest.mark.parametrize("settings_", POLICIES.values(), ids=POLICIES)
+
+
+def every_policy(*fast: str) -> pytest.MarkDecorator:
+    """`make test` runs the `fast` ones."""
+    assert POLICIES.keys() >= {*fast}
+    cases = [
+        pytest.param(settings_, id=name, marks=() if name in fast else pytest.mark.soak)
+        for name, settings_ in POLICIES.items()
+    ]
+    return pytest.mark.parametrize("settings_", cases)
 
 
 @st.composite
@@ -133,7 +142,7 @@ def run(
     ).run()
 
 
-@every_policy
+@every_policy("harmony", "paper", "even ends", "asynchronous", "isolated")
 @settings(max_examples=examples(25))
 @given(rows=workloads, cost_us=st.sampled_from([0, 2 * SECOND_US]))
 def test_every_job_does_its_steps_and_no_others(
@@ -149,7 +158,7 @@ def test_every_job_does_its_steps_and_no_others(
     np.testing.assert_array_equal(waited_us, outcome.columns["waiting_us"])
 
 
-@every_policy
+@every_policy("harmony", "asynchronous", "isolated", "naive")
 @settings(max_examples=examples(25))
 @given(rows=workloads)
 def test_no_machine_gives_more_gpus_than_it_has(
@@ -162,7 +171,7 @@ def test_no_machine_gives_more_gpus_than_it_has(
         assert (used <= 1 + 1e-9).all()
 
 
-@every_policy
+@every_policy("harmony", "paper", "asynchronous")
 @settings(max_examples=examples(15))
 @given(rows=workloads, data=st.data())
 def test_the_order_of_the_input_changes_nothing(

@@ -361,7 +361,9 @@ def within(limits: Sequence[QueueLimits]) -> bool:
     return sum(each.guarantee for each in limits) <= GPUS
 
 
-@pytest.mark.parametrize("policy", sorted(POLICIES))
+@pytest.mark.parametrize(
+    "policy", others_in_soak(sorted(POLICIES), ["fifo", "gandiva", "tiresias-las", "yarn-cs"])
+)
 @settings(max_examples=examples(40))
 @given(
     limits=st.lists(limits_of_a_queue, min_size=3, max_size=3).filter(within),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -82,9 +82,11 @@ asks = st.lists(
 )
 
 
-def policies() -> Iterator[Any]:
+def policies(fast: Collection[str]) -> Iterator[Any]:
+    """All; `make test` runs the `fast` ones."""
+    assert fast <= built_in_policies().keys()
     for name, policy in built_in_policies().items():
-        yield pytest.param(policy, id=name)
+        yield pytest.param(policy, id=name, marks=() if name in fast else pytest.mark.soak)
 
 
 def check_no_machine_gives_more_than_it_has(outcome: Outcome) -> None:
@@ -106,7 +108,10 @@ def check_no_machine_gives_more_than_it_has(outcome: Outcome) -> None:
                 assert amount <= size[machine] or not size[machine], (name, machine, start_us)
 
 
-@pytest.mark.parametrize("policy", list(policies()))
+@pytest.mark.parametrize(
+    "policy",
+    list(policies({"best-effort", "drf", "fair", "gandiva", "optimus", "tetris", "themis"})),
+)
 @settings(max_examples=examples(25))
 @given(asks=asks)
 def test_every_policy_finishes_within_cpus_and_memory(policy: Any, asks: list[Ask]) -> None:
@@ -117,7 +122,7 @@ def test_every_policy_finishes_within_cpus_and_memory(policy: Any, asks: list[As
     np.testing.assert_array_equal(waited_us, outcome.columns["waiting_us"])
 
 
-@pytest.mark.parametrize("policy", list(policies()))
+@pytest.mark.parametrize("policy", list(policies({"fair", "gandiva", "tetris", "themis"})))
 @settings(max_examples=examples(10))
 @given(asks=asks)
 def test_demands_that_no_machine_counts_change_nothing(policy: Any, asks: list[Ask]) -> None:

@@ -120,6 +120,7 @@ def test_a_user_has_one_replay_at_a_time_and_can_stop_it(
     wait_until(lambda: browser.shows(other, "DONE"))
 
 
+@pytest.mark.soak
 def test_pages_and_jobs_go_on_while_a_replay_runs(
     server: LiveServer, browser: Browser, held: tuple[str, Path]
 ) -> None:
