@@ -40,7 +40,7 @@ def floor_of(before: list[Placement | None], after: list[Placement]) -> Floor:
     size = len(after)
     snapshot: Any = SimpleNamespace(
         cluster=ClusterSpec.uniform(MACHINES, 64),
-        jobs=SimpleNamespace(number=np.arange(size)),
+        jobs=SimpleNamespace(number=np.arange(size), held_gpus=np.zeros(size, dtype=np.int64)),
         placements={row: place for row, place in enumerate(before) if place is not None},
     )
     floor = Floor(snapshot, np.zeros(size, dtype=bool), np.zeros(size, dtype=np.int64))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 import numpy as np
 
 from motet.domain.arrays import Bools, Ints
@@ -29,9 +27,9 @@ class Floor:
         places = [snapshot.placements[number] for number in numbers]
         self.places: dict[int, Placement] = dict(zip(rows, places, strict=True))
         self.granted: list[int] = rows
-        self.gpus[rows] = [sum(place.counts) for place in places]
-        machines = [*chain.from_iterable(place.machines for place in places)]
-        counts = [*chain.from_iterable(place.counts for place in places)]
+        self.gpus[rows] = jobs.held_gpus[rows]
+        machines = [machine for place in places for machine in place.machines]
+        counts = [count for place in places for count in place.counts]
         held = np.bincount(np.array(machines, dtype=np.int64), counts, len(self.free))
         self.free -= held.astype(np.int64)
 
@@ -41,7 +39,8 @@ class Floor:
 
     def grant(self, row: int, place: Placement, until_us: int) -> None:
         """Assign these GPUs to the job."""
-        self.free[list(place.machines)] -= place.counts
+        for machine, count in zip(*place, strict=True):
+            self.free[machine] -= count
         self._put(row, place)
         self.lease_us[row] = until_us
         self.granted.append(row)

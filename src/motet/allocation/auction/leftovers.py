@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numba import njit
+from numpy.typing import ArrayLike
 
-from motet.domain.arrays import Ints
-from motet.domain.snapshot import Placement
+from motet.domain.arrays import Bools, Ints, read_only
+from motet.domain.snapshot import UNKNOWN, Placement
 
 _NOWHERE = Placement((), ())
 
@@ -28,6 +30,28 @@ class Taker:
     least: int
     most: int
     machines: frozenset[int] = field(default_factory=frozenset)
+
+
+class _Takers(NamedTuple):
+    """`least`, `most`, `held: (takers,)` GPUs; `got: (takers, machines)` those that were handed
+    out; `is_home: (takers, machines)`: where additional GPUs are preferred.
+    """
+
+    least: Ints
+    most: Ints
+    held: Ints
+    got: Ints
+    is_home: Bools
+
+    @classmethod
+    def of(cls, takers: Sequence[Taker], machines: int) -> Self:
+        """Before anything is handed out."""
+        least, most = np.array([(each.least, each.most) for each in takers]).reshape(-1, 2).T.copy()
+        got = np.zeros((len(takers), machines), dtype=np.int64)
+        is_home = np.zeros(got.shape, dtype=np.bool_)
+        for homes, each in zip(is_home, takers, strict=True):
+            homes[[*each.machines]] = True
+        return cls(least, most, np.zeros_like(most), got, is_home)
 
 
 def hand_out(
@@ -46,83 +70,153 @@ def hand_out(
     None: one rack.
     """
     free = np.array(free_gpus, dtype=np.int64)
-    rack = _known(racks, len(free))
-    least, most = np.array([(each.least, each.most) for each in takers]).reshape(-1, 2).T
-    held, got = np.zeros_like(most), np.zeros((len(takers), len(free)), dtype=np.int64)
-    while len(able := _able(least, most, held, int(free.sum()))):
-        row = int(able[rng.integers(len(able))])  # The same draw as Generator.choice.
-        gpus = _step(int(least[row]), int(held[row]))
+    rack, state = _known(racks, len(free)), _Takers.of(takers, len(free))
+    able = _able(state, free)
+    while able:
+        drawn = int(rng.integers(able))  # The same draw as Generator.choice.
         if is_placement_aware:
-            taken = _nearby(free, gpus, _homes(takers[row], got[row]), rack)
+            able = _give_nearby(drawn, state, free, rack)
         else:
-            taken = rng.multivariate_hypergeometric(free, gpus)
-        got[row] += taken
-        held[row] += gpus
-        free -= taken
-    return tuple(_placement(row) if gpus else _NOWHERE for row, gpus in zip(got, held, strict=True))
+            taken = rng.multivariate_hypergeometric(free, _next_step(drawn, state, free))
+            able = _give(drawn, state, free, taken)
+    return tuple(
+        _placement(row) if gpus else _NOWHERE
+        for row, gpus in zip(state.got, state.held.tolist(), strict=True)
+    )
 
 
 def nearby(
     free_gpus: ArrayLike, gpus: int, homes: frozenset[int], racks: ArrayLike | None = None
 ) -> Placement:
     """`gpus` of `free_gpus: (machines,)`, at `homes` first, otherwise on the fewest machines."""
-    free = np.asarray(free_gpus, dtype=np.int64)
-    return _placement(_nearby(free, gpus, homes, _known(racks, len(free))))
+    free = np.array(free_gpus, dtype=np.int64)
+    is_home = np.zeros(len(free), dtype=np.bool_)
+    is_home[[*homes]] = True
+    return _placement(_nearby(free, gpus, is_home, _known(racks, len(free))))
 
 
 def _known(racks: ArrayLike | None, size: int) -> Ints:
-    return np.zeros(size, dtype=np.int64) if racks is None else np.asarray(racks, dtype=np.int64)
-
-
-def _able(least: Ints, most: Ints, held: Ints, free: int) -> Ints:
-    """Takers that can use more GPUs and whose next step fits."""
-    return np.flatnonzero((held < most) & (np.where(held > 0, 1, least) <= free))
-
-
-def _step(least: int, held: int) -> int:
-    return 1 if held else least
-
-
-def _homes(taker: Taker, got: Ints) -> frozenset[int]:
-    return taker.machines | set(np.flatnonzero(got).tolist())
-
-
-def _nearby(free: Ints, gpus: int, homes: frozenset[int], rack: Ints) -> Ints:
-    """GPUs at `homes` first; then the tightest machine that fits the rest, or the emptiest."""
-    taken, lacking = np.zeros_like(free), gpus
-    for machine in sorted(homes):
-        taken[machine] = min(int(free[machine]), lacking)
-        lacking -= int(taken[machine])
-    while lacking > 0:
-        left = free - taken
-        machine = _machine_for(left, lacking, rack, np.isin(rack, rack[taken > 0]))
-        more = min(int(left[machine]), lacking)
-        taken[machine] += more
-        lacking -= more
-    return taken
-
-
-def _machine_for(left: Ints, lacking: int, rack: Ints, is_own: NDArray[np.bool_]) -> int:
-    """The next machine: in the current racks (`is_own`) if they have room, otherwise
-    in any rack.
-    """
-    has_room = int(left[is_own].sum()) >= lacking
-    area = is_own if has_room else np.ones_like(is_own)
-    fitting = np.flatnonzero(area & (left >= lacking))
-    if len(fitting):
-        return int(fitting[np.argmin(left[fitting])])
-    if not has_room:
-        area = rack == _rack_for(left, lacking, rack)
-    return int(np.argmax(np.where(area, left, 0)))
-
-
-def _rack_for(left: Ints, lacking: int, rack: Ints) -> int:
-    """The rack with the least room that fits, otherwise the rack with the most room."""
-    room = np.bincount(rack, left).astype(np.int64)
-    fitting = np.flatnonzero(room >= lacking)
-    return int(fitting[np.argmin(room[fitting])] if len(fitting) else np.argmax(room))
+    rack = np.zeros(size, dtype=np.int64) if racks is None else np.asarray(racks, dtype=np.int64)
+    return read_only(rack)
 
 
 def _placement(gpus: Ints) -> Placement:
     machines = np.flatnonzero(gpus)
     return Placement(tuple(machines.tolist()), tuple(gpus[machines].tolist()))
+
+
+# -- compiled -------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _is_able(row: int, takers: _Takers, free: int) -> bool:
+    """Whether a taker can use more GPUs and its next step fits."""
+    return bool(takers.held[row] < takers.most[row] and _step(row, takers) <= free)
+
+
+@njit(cache=True)
+def _step(row: int, takers: _Takers) -> int:
+    return 1 if takers.held[row] else int(takers.least[row])
+
+
+@njit(cache=True)
+def _able(takers: _Takers, free: Ints) -> int:
+    """How many takers are able to take more."""
+    count, whole = 0, free.sum()
+    for row in range(len(takers.held)):
+        count += _is_able(row, takers, whole)
+    return count
+
+
+@njit(cache=True)
+def _row_of(drawn: int, takers: _Takers, free: Ints) -> int:
+    """The row of the able taker with this number among them."""
+    whole = free.sum()
+    for row in range(len(takers.held)):
+        drawn -= _is_able(row, takers, whole)
+        if drawn < 0:
+            return row
+    raise IndexError("fewer takers are able to take more")
+
+
+@njit(cache=True)
+def _next_step(drawn: int, takers: _Takers, free: Ints) -> int:
+    """GPUs that this able taker takes."""
+    return _step(_row_of(drawn, takers, free), takers)
+
+
+@njit(cache=True)
+def _give(drawn: int, takers: _Takers, free: Ints, taken: Ints) -> int:
+    """Give GPUs to this able taker; how many takers are able afterwards."""
+    row = _row_of(drawn, takers, free)
+    takers.got[row] += taken
+    takers.held[row] += taken.sum()
+    free -= taken
+    return _able(takers, free)
+
+
+@njit(cache=True)
+def _give_nearby(drawn: int, takers: _Takers, free: Ints, rack: Ints) -> int:
+    """As `_give`, near the machines of the taker."""
+    row = _row_of(drawn, takers, free)
+    is_home = takers.is_home[row] | (takers.got[row] > 0)
+    return _give(drawn, takers, free, _nearby(free, _step(row, takers), is_home, rack))
+
+
+@njit(cache=True)
+def _nearby(free: Ints, gpus: int, is_home: Bools, rack: Ints) -> Ints:
+    """GPUs at homes first; then the tightest machine that fits the rest, or the emptiest."""
+    taken, left, lacking = np.zeros_like(free), free.copy(), gpus
+    for machine in range(len(free)):
+        if is_home[machine]:
+            lacking -= _take(machine, lacking, taken, left)
+    while lacking > 0:
+        lacking -= _take(_machine_for(left, lacking, rack, taken), lacking, taken, left)
+    return taken
+
+
+@njit(cache=True)
+def _take(machine: int, lacking: int, taken: Ints, left: Ints) -> int:
+    more = min(left[machine], lacking)
+    taken[machine] += more
+    left[machine] -= more
+    return int(more)
+
+
+@njit(cache=True)
+def _machine_for(left: Ints, lacking: int, rack: Ints, taken: Ints) -> int:
+    """The next machine: in the current racks if they have room, otherwise in any rack."""
+    is_current = np.zeros(rack.max() + 1, np.bool_)
+    for machine in range(len(taken)):
+        is_current[rack[machine]] |= taken[machine] > 0
+    area = is_current[rack]
+    has_room = left[area].sum() >= lacking
+    if not has_room:
+        area[:] = True
+    tightest = _tightest(left, lacking, area)
+    if tightest != UNKNOWN:
+        return tightest
+    if not has_room:
+        area = rack == _rack_for(left, lacking, rack)
+    return int(np.argmax(np.where(area, left, 0)))
+
+
+@njit(cache=True)
+def _tightest(room: Ints, lacking: int, area: Bools) -> int:
+    """The first with the least room that fits; UNKNOWN if there is none."""
+    found = UNKNOWN
+    for place in range(len(room)):
+        fits = area[place] and room[place] >= lacking
+        if fits and (found == UNKNOWN or room[place] < room[found]):
+            found = place
+    return found
+
+
+@njit(cache=True)
+def _rack_for(left: Ints, lacking: int, rack: Ints) -> int:
+    """The rack with the least room that fits, otherwise the rack with the most room."""
+    room = np.zeros(rack.max() + 1, np.int64)
+    for machine in range(len(rack)):
+        room[rack[machine]] += left[machine]
+    tightest = _tightest(room, lacking, np.ones(len(room), np.bool_))
+    return int(np.argmax(room)) if tightest == UNKNOWN else tightest

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numba import njit
 
 from motet.allocation.auction.floor import Floor
 from motet.allocation.auction.leftovers import Taker, hand_out, nearby
 from motet.allocation.auction.standings import Standings
 from motet.domain.arrays import Ints
-from motet.domain.snapshot import Placement, Snapshot
+from motet.domain.snapshot import UNKNOWN, Placement, Snapshot
 
 
 class Lottery:
@@ -53,7 +54,7 @@ class Lottery:
         while self._free and (heads := self._heads(rows)):
             if len(heads) > self._free:  # No more takers than GPUs can draw.
                 heads = self._rng.choice(heads, self._free, replace=False).tolist()
-            takers = [self._taker(row) for row in heads]
+            takers = self._takers(heads)
             places = hand_out(
                 self._floor.free,
                 takers,
@@ -70,16 +71,14 @@ class Lottery:
         """The first job of each experiment that fits: running jobs first, then the largest."""
         jobs, of = self._jobs, self._standings.of
         is_left = (self._widths.least[rows] <= self._free) & (self._floor.lease_us[rows] == 0)
-        fits = rows[is_left]
-        keys = jobs.number[fits], -jobs.gpus[fits], jobs.held_gpus[fits] == 0, of[fits]
-        ordered = fits[np.lexsort(keys)]
-        is_first = np.diff(of[ordered], prepend=-1) != 0
-        heads: list[int] = ordered[is_first].tolist()
+        heads: list[int] = _firsts(
+            rows[is_left], of, jobs.held_gpus, jobs.gpus, jobs.number
+        ).tolist()
         return heads
 
-    def _taker(self, row: int) -> Taker:
-        gpus = self._least(row)
-        return Taker(gpus, gpus, self._home(row))
+    def _takers(self, rows: Sequence[int]) -> list[Taker]:
+        gpus = self._widths.least[rows].tolist()
+        return [Taker(each, each, self._home(row)) for row, each in zip(rows, gpus, strict=True)]
 
     def _home(self, row: int) -> frozenset[int]:
         place = self._floor.before(row)
@@ -161,3 +160,20 @@ class Lottery:
 
     def _speed(self, row: int, gpus: int) -> float:
         return float(self._widths.speed[self._widths.entry(row, gpus)])
+
+
+@njit(cache=True)
+def _firsts(rows: Ints, of: Ints, held_gpus: Ints, gpus: Ints, number: Ints) -> Ints:
+    """The first of these rows of each experiment, in the order of experiments: with GPUs first,
+    then the largest, then by number."""
+    first = np.full(of.max() + 1 if len(of) else 0, UNKNOWN)
+    for row in rows:
+        other = first[of[row]]
+        if other == UNKNOWN:
+            first[of[row]] = row
+            continue
+        key = (held_gpus[row] == 0, -gpus[row], number[row])
+        if key < (held_gpus[other] == 0, -gpus[other], number[other]):
+            first[of[row]] = row
+    found: Ints = first[first != UNKNOWN]
+    return found

@@ -12,9 +12,10 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numba import njit
+from numpy.typing import ArrayLike
 
-from motet.domain.arrays import Bools, Floats, Ints
+from motet.domain.arrays import Bools, Floats, Ints, read_only
 from motet.domain.errors import BadInput
 from motet.domain.snapshot import UNKNOWN, JobTable, Snapshot
 from motet.domain.units import FULL_SPEED, NEVER_US, SECOND_US
@@ -53,16 +54,12 @@ class Standings:
     @classmethod
     def of_snapshot(cls, snapshot: Snapshot) -> Self:
         """Raises BadInput if remaining times are unknown."""
-        jobs, known = snapshot.jobs, snapshot.memory
+        jobs = snapshot.jobs
         of = _experiments(jobs)
         left_us = _left_us(snapshot)
-        is_new = known["whole_gpus"] == 0
-        memory = {
-            "begun_us": _lowest(np.minimum(known["begun_us"], jobs.submit_us), of),
-            "whole_gpu_us": _with_new(known["whole_gpu_us"], left_us * jobs.gpus, is_new, of),
-            "whole_gpus": _with_new(known["whole_gpus"], jobs.gpus, is_new, of),
-            "longest_us": _whole(np.maximum(known["longest_us"], left_us), of),
-        }
+        known = (read_only(snapshot.memory[name]) for name in MEMORY)
+        whole = _whole_experiments(of, jobs.submit_us, jobs.gpus, left_us, *known)
+        memory = dict(zip(MEMORY, whole, strict=True))
         return cls(jobs, snapshot.now_us, of, left_us, _widths(snapshot), memory)
 
     @property
@@ -152,14 +149,54 @@ class Standings:
 
 
 def _experiments(jobs: JobTable) -> Ints:
-    alone = UNKNOWN - 1 - jobs.number
-    key = np.where(jobs.experiment == UNKNOWN, alone, jobs.experiment)
-    _, of = np.unique(key, return_inverse=True)
-    first = np.full(len(jobs), NEVER_US)
-    np.minimum.at(first, of, jobs.number)
-    rank = np.empty_like(first)
-    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
-    return rank[of]
+    order = jobs.by_submission[np.argsort(jobs.number[jobs.by_submission], kind="stable")]
+    return _numbered(order, jobs.experiment)
+
+
+@njit(cache=True)
+def _numbered(order: Ints, experiment: Ints) -> Ints:
+    """By row, its experiment, numbered by first rows in `order`; UNKNOWN: a job of its own."""
+    known = np.unique(experiment[experiment != UNKNOWN])
+    number_of, count = np.full(len(known), UNKNOWN), 0
+    found = np.empty_like(order)
+    for row in order:
+        if experiment[row] == UNKNOWN:
+            found[row] = count
+            count += 1
+            continue
+        place = np.searchsorted(known, experiment[row])
+        if number_of[place] == UNKNOWN:
+            number_of[place] = count
+            count += 1
+        found[row] = number_of[place]
+    return found
+
+
+@njit(cache=True)
+def _whole_experiments(
+    of: Ints,
+    submit_us: Ints,
+    gpus: Ints,
+    left_us: Ints,
+    begun_us: Ints,
+    whole_gpu_us: Ints,
+    whole_gpus: Ints,
+    longest_us: Ints,
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """`MEMORY` by row, the last four as known so far: with the work of new jobs."""
+    count = of.max() + 1 if len(of) else 0
+    begun, longest = np.full(count, NEVER_US), np.zeros(count, np.int64)
+    work, requested = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    for row, each in enumerate(of):
+        begun[each] = min(begun[each], begun_us[row], submit_us[row])
+        longest[each] = max(longest[each], longest_us[row], left_us[row])
+        work[each] = max(work[each], whole_gpu_us[row])
+        requested[each] = max(requested[each], whole_gpus[row])
+    for row, each in enumerate(of):
+        if whole_gpus[row] == 0:  # A new job.
+            work[each] += left_us[row] * gpus[row]
+            requested[each] += gpus[row]
+    return begun[of], work[of], requested[of], longest[of]
 
 
 def _widths(snapshot: Snapshot) -> Widths:
@@ -179,26 +216,18 @@ def _left_us(snapshot: Snapshot) -> Ints:
             "themis compares the ends of experiments, and the remaining time of their jobs is not "
             "known here; use a policy that needs no durations, such as tiresias-las"
         )
-    rate = np.where(jobs.held_gpus > 0, jobs.rate, FULL_SPEED)
-    # Two steps, since the product for years does not fit 64 bits.
-    whole_us, rest_us = np.divmod(jobs.remaining_us, FULL_SPEED)
-    left_us: Ints = np.maximum(whole_us * rate + rest_us * rate // FULL_SPEED, _LEAST_US)
+    return _times_left(jobs.held_gpus, jobs.remaining_us, jobs.rate)
+
+
+@njit(cache=True)
+def _times_left(held_gpus: Ints, remaining_us: Ints, rate: Ints) -> Ints:
+    left_us = np.empty_like(remaining_us)
+    for row in range(len(remaining_us)):
+        pace = rate[row] if held_gpus[row] > 0 else FULL_SPEED
+        # Two steps, since the product for years does not fit 64 bits.
+        whole_us, rest_us = remaining_us[row] // FULL_SPEED, remaining_us[row] % FULL_SPEED
+        left_us[row] = max(whole_us * pace + rest_us * pace // FULL_SPEED, _LEAST_US)
     return left_us
-
-
-def _with_new(known: Ints, more: Ints, is_new: NDArray[np.bool_], of: Ints) -> Ints:
-    """The stored value of each experiment plus the values of its new jobs."""
-    found = _whole(known, of)
-    added = np.zeros(len(of), dtype=np.int64)
-    np.add.at(added, of, np.where(is_new, more, 0))
-    return found + added[of]
-
-
-def _whole(column: Ints, of: Ints) -> Ints:
-    """Maximum over the experiment of each job."""
-    found = np.zeros(len(of), dtype=np.int64)
-    np.maximum.at(found, of, column)
-    return found[of]
 
 
 def _highest(column: Floats, of: Ints, count: int) -> Floats:
@@ -206,9 +235,3 @@ def _highest(column: Floats, of: Ints, count: int) -> Floats:
     found = np.zeros(count)
     np.maximum.at(found, of, column)
     return found
-
-
-def _lowest(column: Ints, of: Ints) -> Ints:
-    found = np.full(len(of), NEVER_US)
-    np.minimum.at(found, of, column)
-    return found[of]
