@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -134,7 +134,7 @@ class _DecisionRound:
         lease_us = self._memory["lease_us"]
         self._floor = Floor(snapshot, runs & (lease_us > now_us), lease_us)
         # The seed depends on the time, so that a decision can be repeated.
-        lots = np.random.default_rng([policy.seed, now_us % NEVER_US])
+        lots = partial(np.random.default_rng, [policy.seed, now_us % NEVER_US])
         is_near = policy.leftovers == "near"
         self._lottery = Lottery(snapshot, self._standings, self._floor, lots, is_near=is_near)
 

@@ -39,7 +39,7 @@ def lottery(
     keeps = np.array(gpus) > 0
     floor = Floor(seen, keeps, np.full(size, LEASE_US))
     lots = np.random.default_rng(0)
-    return Lottery(seen, Standings.of_snapshot(seen), floor, lots, is_near=True), floor
+    return Lottery(seen, Standings.of_snapshot(seen), floor, lambda: lots, is_near=True), floor
 
 
 def gpus_of(floor: Floor) -> list[int]:

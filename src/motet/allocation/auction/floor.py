@@ -22,11 +22,10 @@ class Floor:
         self.gpus: Ints = np.zeros_like(self.lease_us)
         self.stays = keeps.copy()
         rows = np.flatnonzero(keeps)
-        numbers = jobs.number[rows]
-        rows, numbers = (column[np.argsort(numbers)].tolist() for column in (rows, numbers))
-        places = [snapshot.placements[number] for number in numbers]
-        self.places: dict[int, Placement] = dict(zip(rows, places, strict=True))
-        self.granted: list[int] = rows
+        rows = rows[np.argsort(jobs.number[rows])]
+        places = [snapshot.placements[number] for number in jobs.number[rows].tolist()]
+        self.granted: list[int] = rows.tolist()
+        self.places: dict[int, Placement] = dict(zip(self.granted, places, strict=True))
         self.gpus[rows] = jobs.held_gpus[rows]
         machines = [machine for place in places for machine in place.machines]
         counts = [count for place in places for count in place.counts]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 from numba import njit
@@ -22,16 +23,21 @@ class Lottery:
         snapshot: Snapshot,
         standings: Standings,
         floor: Floor,
-        rng: np.random.Generator,
+        lots: Callable[[], np.random.Generator],
         *,
         is_near: bool,
     ) -> None:
-        """`is_near`: choose GPUs near the job's previous machines; otherwise draw the GPUs."""
+        """`lots`: called when the first lot is drawn: most decisions leave no GPUs to draw for.
+        `is_near`: choose GPUs near the job's previous machines; otherwise draw the GPUs."""
         self._jobs, self._now_us = snapshot.jobs, snapshot.now_us
         self._racks = snapshot.cluster.rack
         self._standings, self._widths = standings, standings.widths
-        self._floor, self._rng, self._is_near = floor, rng, is_near
+        self._floor, self._lots, self._is_near = floor, lots, is_near
         self._drawn: set[int] = set()
+
+    @cached_property
+    def _rng(self) -> np.random.Generator:
+        return self._lots()
 
     # -- without a draw ----------------------------------------------------------------------------
 

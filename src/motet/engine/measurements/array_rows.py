@@ -1,4 +1,4 @@
-"""Rows of any dataclass whose fields are all arrays of one length."""
+"""Rows of any dataclass whose fields are arrays of one length."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from motet.domain.arrays import Ints
+from motet.domain.arrays import Ints, read_only
 
 T = TypeVar("T")
 
@@ -25,6 +25,16 @@ def appended_rows(first: T | None, then: T | None) -> T:
     if first is None or then is None:
         return table
     return _made(table, lambda name: np.concatenate([getattr(first, name), getattr(then, name)]))
+
+
+def first_rows(table: T, size: int) -> T:
+    """Read-only views of the first rows; fields that are no arrays stay."""
+
+    def column(name: str) -> Any:
+        values = getattr(table, name)
+        return read_only(values[:size]) if isinstance(values, np.ndarray) else values
+
+    return _made(table, column)
 
 
 def _made(like: T, column: Callable[[str], Any]) -> T:

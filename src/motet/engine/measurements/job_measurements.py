@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from motet.domain.arrays import Floats
 from motet.domain.estimates import Estimates, LossForecasts, SubtaskEstimates
 from motet.domain.events import DataSizes
 from motet.domain.snapshot import UNKNOWN, JobTable
-from motet.engine.measurements.array_rows import appended_rows, rows_of
+from motet.engine.measurements.array_rows import appended_rows, first_rows, rows_of
 from motet.engine.measurements.subtask_rows import MeasuredSubtasks, subtask_estimates
 from motet.engine.ports import CurveFitter, SpeedFitter
 from motet.estimate.colocation.group_time import SubtaskTimes
@@ -68,6 +68,7 @@ class Measurements:
         self._fitted: LossForecasts | None = None
         self._has_subtasks = False
         self._last: tuple[bytes, Estimates] | None = None
+        self._blank: Estimates | None = None
 
     def arrived(
         self,
@@ -149,14 +150,22 @@ class Measurements:
         return self._last[1]
 
     def _new_estimates(self, jobs: JobTable) -> Estimates:
-        rows: Sequence[_Measured | None] = [None] * len(jobs)
-        if self._jobs:
-            rows = [self._jobs.get(number) for number in jobs.number.tolist()]
+        if not (self._jobs or self._has_subtasks):
+            return self._unmeasured(len(jobs))
+        return self._estimated([self._jobs.get(number) for number in jobs.number.tolist()])
+
+    def _unmeasured(self, size: int) -> Estimates:
+        """Of jobs that are all rigid: the first of many equal rows, which are kept."""
+        if self._blank is None or len(self._blank.loss) < size:
+            self._blank = self._estimated([None] * (2 * size))
+        return first_rows(self._blank, size)
+
+    def _estimated(self, rows: Sequence[_Measured | None]) -> Estimates:
         known = [row for row in rows if row is not None]
         self._fit_speeds(known)
         table, forecasts = _Table(rows), self._forecasts([job for job in known if job.losses])
         steps_left, end_confidence = _steps_left(table, forecasts)
-        return _read_only(
+        return first_rows(
             Estimates(
                 **{name: table.column(name) for name in _MEASURED},
                 loss=table.last_report()[1],
@@ -166,7 +175,8 @@ class Measurements:
                 speed_mode=table.column("speed_mode", 0).astype(np.int64),
                 speed=table.speeds(),
                 subtasks=table.subtasks() if self._has_subtasks else None,
-            )
+            ),
+            len(rows),
         )
 
     def note_fits(self, jobs: JobTable) -> None:
@@ -289,12 +299,3 @@ def _note_loss(known: _Measured, step: float, loss: float) -> None:
         known.first_loss = loss
     known.losses.append((step, loss))
     known.reported += 1
-
-
-def _read_only(found: Estimates) -> Estimates:
-    """Make all columns read-only, like every input of a policy."""
-    for field_of in fields(found):
-        column = getattr(found, field_of.name)
-        if isinstance(column, np.ndarray):
-            column.flags.writeable = False
-    return found
