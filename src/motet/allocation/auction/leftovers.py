@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -16,8 +17,6 @@ from numpy.typing import ArrayLike
 
 from motet.domain.arrays import Bools, Ints, read_only
 from motet.domain.snapshot import UNKNOWN, Placement
-
-_NOWHERE = Placement((), ())
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,8 @@ class _Takers(NamedTuple):
         least, most = np.array([(each.least, each.most) for each in takers]).reshape(-1, 2).T.copy()
         got = np.zeros((len(takers), machines), dtype=np.int64)
         is_home = np.zeros(got.shape, dtype=np.bool_)
-        for homes, each in zip(is_home, takers, strict=True):
-            homes[[*each.machines]] = True
+        homes = [(row, machine) for row, each in enumerate(takers) for machine in each.machines]
+        is_home[tuple(np.array(homes, dtype=np.int64).reshape(-1, 2).T)] = True
         return cls(least, most, np.zeros_like(most), got, is_home)
 
 
@@ -79,10 +78,7 @@ def hand_out(
         else:
             taken = rng.multivariate_hypergeometric(free, _next_step(drawn, state, free))
             able = _give(drawn, state, free, taken)
-    return tuple(
-        _placement(row) if gpus else _NOWHERE
-        for row, gpus in zip(state.got, state.held.tolist(), strict=True)
-    )
+    return _placements(state.got)
 
 
 def nearby(
@@ -92,7 +88,8 @@ def nearby(
     free = np.array(free_gpus, dtype=np.int64)
     is_home = np.zeros(len(free), dtype=np.bool_)
     is_home[[*homes]] = True
-    return _placement(_nearby(free, gpus, is_home, _known(racks, len(free))))
+    taken = _nearby(free, gpus, is_home, _known(racks, len(free)))
+    return _placements(taken[None])[0]
 
 
 def _known(racks: ArrayLike | None, size: int) -> Ints:
@@ -100,9 +97,15 @@ def _known(racks: ArrayLike | None, size: int) -> Ints:
     return read_only(rack)
 
 
-def _placement(gpus: Ints) -> Placement:
-    machines = np.flatnonzero(gpus)
-    return Placement(tuple(machines.tolist()), tuple(gpus[machines].tolist()))
+def _placements(got: Ints) -> tuple[Placement, ...]:
+    """`got: (takers, machines)`."""
+    rows, machines = np.nonzero(got)
+    ends = np.searchsorted(rows, np.arange(len(got)), side="right").tolist()
+    on, counts = machines.tolist(), got[rows, machines].tolist()
+    return tuple(
+        Placement(tuple(on[begin:end]), tuple(counts[begin:end]))
+        for begin, end in pairwise([0, *ends])
+    )
 
 
 # -- compiled -------------------------------------------------------------------------------------
