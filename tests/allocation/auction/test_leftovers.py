@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -119,3 +121,50 @@ def test_draws_are_those_of_looking_at_every_taker_before_each(
     got = hand_out(free, takers, one, is_placement_aware=is_near)
     assert got == plain_hand_out(free, takers, other, is_near=is_near)
     assert one.random() == other.random()
+
+
+def plain_nearby(
+    free: list[int], gpus: int, homes: frozenset[int], racks: list[int]
+) -> dict[int, int]:
+    """Machine by machine, each the best by the rules."""
+    left, taken = [*free], dict[int, int]()
+
+    def take(machine: int) -> None:
+        more = min(left[machine], gpus - sum(taken.values()))
+        taken[machine] = taken.get(machine, 0) + more
+        left[machine] -= more
+
+    for machine in sorted(homes):
+        take(machine)
+    while (lacking := gpus - sum(taken.values())) > 0:
+        current = {racks[machine] for machine, count in taken.items() if count}
+        area = [machine for machine in range(len(free)) if racks[machine] in current]
+        has_room = sum(left[machine] for machine in area) >= lacking
+        area = area if has_room else [*range(len(free))]
+        if fitting := [machine for machine in area if left[machine] >= lacking]:
+            take(min(fitting, key=left.__getitem__))
+            continue
+        if not has_room:
+            room = Counter[int]()
+            for machine in area:
+                room[racks[machine]] += left[machine]
+            ordered = sorted(room)
+            roomy = [rack for rack in ordered if room[rack] >= lacking]
+            best = min(roomy, key=room.__getitem__) if roomy else max(ordered, key=room.__getitem__)
+            area = [machine for machine in area if racks[machine] == best]
+        take(max(area, key=left.__getitem__))
+    return {machine: taken[machine] for machine in sorted(taken) if taken[machine]}
+
+
+@given(
+    machines=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2)), min_size=1, max_size=7),
+    data=st.data(),
+)
+def test_near_machines_are_those_of_the_rules_one_after_the_other(
+    machines: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    free, racks = ([each[place] for each in machines] for place in range(2))
+    gpus = data.draw(st.integers(0, sum(free)))
+    homes = data.draw(st.frozensets(st.integers(0, len(free) - 1), max_size=2))
+    expected = plain_nearby(free, gpus, homes, racks)
+    assert nearby(free, gpus, homes, racks) == Placement((*expected,), (*expected.values(),))

@@ -77,6 +77,19 @@ def test_what_was_measured_is_there_job_by_job() -> None:
     assert found.speed_mode.tolist() == [0, 0, 0]
 
 
+def test_estimates_of_rigid_jobs_are_views_of_rows_that_are_kept() -> None:
+    book, other = Measurements(), Measurements()
+    other.arrived(9, planned_steps=40.0)
+    many, few = book.estimates(jobs(1, 2, 3)), book.estimates(jobs(4, 5))
+    assert np.shares_memory(many.loss, few.loss)
+    beside = other.estimates(jobs(4, 5, 9))
+    for name in ("loss", "steps_left", "target_loss", "speed_mode", "speed"):
+        column = getattr(few, name)
+        np.testing.assert_array_equal(column, getattr(beside, name)[:2])
+        assert not column.flags.writeable
+    assert few.forecasts is None
+
+
 def test_policies_cannot_change_what_they_read() -> None:
     book = Measurements()
     book.arrived(3, target_loss=2.5)
