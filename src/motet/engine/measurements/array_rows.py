@@ -27,7 +27,7 @@ def appended_rows(first: T | None, then: T | None) -> T:
     return _made(table, lambda name: np.concatenate([getattr(first, name), getattr(then, name)]))
 
 
-def first_rows(table: T, size: int) -> T:
+def leading_rows(table: T, size: int) -> T:
     """Read-only views of the first rows; fields that are no arrays stay."""
 
     def column(name: str) -> Any:

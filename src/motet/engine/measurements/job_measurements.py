@@ -15,7 +15,7 @@ from motet.domain.arrays import Floats
 from motet.domain.estimates import Estimates, LossForecasts, SubtaskEstimates
 from motet.domain.events import DataSizes
 from motet.domain.snapshot import UNKNOWN, JobTable
-from motet.engine.measurements.array_rows import appended_rows, first_rows, rows_of
+from motet.engine.measurements.array_rows import appended_rows, leading_rows, rows_of
 from motet.engine.measurements.subtask_rows import MeasuredSubtasks, subtask_estimates
 from motet.engine.ports import CurveFitter, SpeedFitter
 from motet.estimate.colocation.group_time import SubtaskTimes
@@ -158,14 +158,14 @@ class Measurements:
         """Of jobs that are all rigid: the first of many equal rows, which are kept."""
         if self._blank is None or len(self._blank.loss) < size:
             self._blank = self._estimated([None] * (2 * size))
-        return first_rows(self._blank, size)
+        return leading_rows(self._blank, size)
 
     def _estimated(self, rows: Sequence[_Measured | None]) -> Estimates:
         known = [row for row in rows if row is not None]
         self._fit_speeds(known)
         table, forecasts = _Table(rows), self._forecasts([job for job in known if job.losses])
         steps_left, end_confidence = _steps_left(table, forecasts)
-        return first_rows(
+        return leading_rows(
             Estimates(
                 **{name: table.column(name) for name in _MEASURED},
                 loss=table.last_report()[1],
