@@ -116,6 +116,8 @@ class Spawner:
             self._shown.show(SHEPHERD_NAME, folder)
             run_shepherd(folder)
             code = 0
+        except OSError as error:  # For example of a full disk, on which `errors` is no file.
+            os.write(_ERRORS, f"{SHEPHERD_NAME} {folder}: {error}\n".encode())
         except BaseException:
             sys.excepthook(*sys.exc_info())
         finally:

@@ -24,6 +24,7 @@ from motet.live.launcher.node_messages import (
     parse_node_message,
 )
 from motet.live.launcher.rank_group import NodeContext, RankGroup
+from small_disk import SmallDisk, small_disk
 
 LEASE_S = 60.0
 
@@ -79,6 +80,27 @@ def test_an_instruction_that_is_older_than_the_lease_is_ignored(node: Node) -> N
         assert await instruct(time.monotonic()) == "run"
 
     asyncio.run(check())
+
+
+def test_an_instruction_waits_until_the_disk_has_room(tmp_path: Path) -> None:
+    async def check(disk: SmallDisk) -> None:
+        node = Node(disk.path)
+        node.group.begin()
+        while not node.file("shepherd.json").exists():
+            await asyncio.sleep(0.01)
+        node.group.changed(0)
+        disk.fill()
+        node.group.instruct(InstructRanks("7.1", "run", 15, 5.0, time.monotonic()))
+        assert json.loads(node.file("control.json").read_text())["phase"] == "hold"
+        disk.enlarge(400)
+        while not node.file("started.json").exists():
+            await asyncio.sleep(0.01)
+        node.group.instruct(InstructRanks("7.1", "stop", 15, 5.0, time.monotonic()))
+        while not node.group.has_ended:
+            await asyncio.sleep(0.01)
+
+    with small_disk(tmp_path / "disk", 200) as disk:
+        asyncio.run(check(disk))
 
 
 def test_the_next_launcher_finds_the_same_meeting_point(node: Node) -> None:

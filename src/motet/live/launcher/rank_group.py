@@ -33,7 +33,7 @@ from motet.live.process_table import boot_id
 from motet.live.workdirs.job_copy import make_copy
 
 _LOOPBACK = "127.0.0.1"
-_RETRY_KILL_S = 0.1
+_RETRY_KILL_S, _RETRY_INSTRUCTION_S = 0.1, 1.0
 RENEWALS_PER_LEASE = 4
 
 
@@ -69,6 +69,7 @@ class RankGroup:
         self._as_of_s = request.as_of_s
         self._files = {rank: RankFiles.of(request.start, rank) for rank in request.own}
         self._shepherds: dict[int, ShepherdProcess] = {}
+        self._uninstructed = set[int]()
         self._told: dict[int, RankReport] = {}
         self._open = set(request.own)
         self._read_bytes = dict.fromkeys(request.own, 0)
@@ -267,7 +268,21 @@ class RankGroup:
             self._as_of_s,
             wanted.env,
         )
-        self._shepherds[rank].instruct(control)
+        try:
+            self._shepherds[rank].instruct(control)
+        except OSError:  # There is no room on the disk at the moment.
+            self._instruct_later(rank)
+
+    def _instruct_later(self, rank: int) -> None:
+        if rank not in self._uninstructed:
+            self._uninstructed.add(rank)
+            loop = asyncio.get_running_loop()
+            loop.call_later(_RETRY_INSTRUCTION_S, self._instruct_again, rank)
+
+    def _instruct_again(self, rank: int) -> None:
+        self._uninstructed.discard(rank)
+        if rank in self._shepherds:
+            self._instruct(rank)
 
     def _ended(self, rank: int, end: RankExit) -> None:
         self._open.discard(rank)
