@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from example_count import examples
 from motet.apps.nmf import NMF
@@ -29,6 +31,16 @@ def planted(users: int = 120, items: int = 50, filled: float = 0.3, scale: float
     full = rng.random((users, 3)) @ rng.random((3, items)) * scale
     rows, columns = np.nonzero(rng.random((users, items)) < filled)
     return Ratings.from_ids(1000 + rows, 7 * columns, full[rows, columns], source="planted")
+
+
+def of_several_tastes() -> Ratings:
+    """Ratings between 1 and 5 of which the best factors of rank 1 explain little."""
+    rng = np.random.default_rng(21)
+    users, items = rng.gamma(1.0, 1.0, (600, 6)), rng.gamma(1.0, 1.0, (400, 6))
+    full = 1 + (users @ items.T) / 8
+    rows, columns = np.nonzero(rng.random(full.shape) < 0.1)
+    values = np.clip(full[rows, columns] + rng.normal(0, 0.3, len(rows)), 0.5, 5.5)
+    return Ratings.from_ids(rows, columns, values, source="tastes")
 
 
 def as_matrix(ratings: Ratings) -> csr_matrix:
@@ -341,3 +353,12 @@ def test_smaller_steps_still_arrive() -> None:
     constant = NMF(rank=5, decay=1, epochs=150, tol=0).fit(ratings).loss_curve_[-1]
     default = NMF(rank=5, epochs=150, tol=0).fit(ratings).loss_curve_[-1]
     assert default <= 1.1 * constant
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_training_does_not_end_at_factors_of_rank_1(seed: int) -> None:
+    data = of_several_tastes()
+    flat = NMF(rank=1, random_state=seed, epochs=300, tol=0).fit(data).loss_curve_[-1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert NMF(random_state=seed).fit(data).loss_curve_[-1] < 0.9 * flat

@@ -54,7 +54,7 @@ class NMF(AutomaticBatches):
     dataset_kind = "ratings"
     state_columns = ("factors",)
     fitted_attribute = "components_"
-    default_epochs = 100
+    default_epochs = 300
     improvement_epochs = 5
     batches_per_epoch = 10
 
@@ -69,7 +69,7 @@ class NMF(AutomaticBatches):
         decay: float = 0.98,
         batch_size: int | None = None,
         epochs: int = default_epochs,
-        tol: float = 5e-4,
+        tol: float = 1e-4,
         random_state: int | None = 0,
     ) -> None:
         self.rank = rank
@@ -241,12 +241,12 @@ class NMF(AutomaticBatches):
         require_memory(f"nmf: rank={self.rank}", needs, "lower rank")
 
     def _first_factors(self, seed: int, stream: int, ids: NDArray[np.int64]) -> Floats:
-        """Draw uniformly between 0 and half the value for which l . r is the mean rating.
+        """Draw uniformly between 0 and the value for which l . r is the mean rating.
 
-        Starting below the mean generalises better than starting at it: 0.926 against 0.933 test
-        RMSE on MovieLens 100K.
+        Smaller factors are more alike: training then stays at the best factors of rank 1 for tens
+        of epochs, with losses as if it had converged.
         """
-        highest = 0.5 * float(np.sqrt(self.mean_rating_ / self.rank))
+        highest = float(np.sqrt(self.mean_rating_ / self.rank))
         return highest * uniform_rows(seed, stream, ids, self.rank)
 
     def _rate(self, epoch: int) -> float:
