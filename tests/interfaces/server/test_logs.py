@@ -75,9 +75,10 @@ def test_an_attempt_that_a_job_has_not_had_is_refused(cluster: ScriptedCluster) 
         log_place(cluster.master.state, job, 2, 0)
 
 
-def test_a_log_that_retention_has_deleted_is_not_taken_for_an_empty_one(
+def test_a_log_that_was_deleted_is_not_taken_for_an_empty_one(
     cluster: ScriptedCluster, tmp_path: Path
 ) -> None:
+    """By hand, and with its folder by retention."""
     job = cluster.submit()
     cluster.ask(cluster.launcher.started(f"{job}.1"))
     cluster.ask(cluster.launcher.ended(f"{job}.1"))
@@ -86,24 +87,10 @@ def test_a_log_that_retention_has_deleted_is_not_taken_for_an_empty_one(
     log.parent.mkdir(parents=True)
     log.touch()
     assert read_log(workplace, place, 0).data == b""
-    forget_files(tmp_path, {job})
-    part = read_log(workplace, place, 0)
-    assert part.data == GONE
-    assert part.is_complete
-    assert part.is_note
-
-
-def test_a_log_that_was_deleted_by_hand_is_not_taken_for_an_empty_one(
-    cluster: ScriptedCluster, tmp_path: Path
-) -> None:
-    """Its folder, with what the shepherd wrote, is still there."""
-    job = cluster.submit()
-    cluster.ask(cluster.launcher.started(f"{job}.1"))
-    cluster.ask(cluster.launcher.ended(f"{job}.1"))
-    workplace, place = Workplace(tmp_path, {}), log_place(cluster.master.state, job, 0, 0)
-    log_path(workplace, place).parent.mkdir(parents=True)
-    part = read_log(workplace, place, 0)
-    assert (part.data, part.is_complete, part.is_note) == (GONE, True, True)
+    for delete in (log.unlink, lambda: forget_files(tmp_path, {job})):
+        delete()
+        part = read_log(workplace, place, 0)
+        assert (part.data, part.is_complete, part.is_note) == (GONE, True, True)
 
 
 def test_an_attempt_that_never_ran_has_no_log_to_delete(
