@@ -35,6 +35,7 @@ from motet.apps.logistic_regression import LogisticRegression
 from motet.apps.mlr import MLR
 from motet.apps.nmf import NMF
 from motet.domain.errors import BadInput
+from soak_cases import others_in_soak
 
 Data = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 
@@ -108,8 +109,8 @@ TARGETS: dict[str, Callable[[], Data]] = {
 
 @pytest.mark.parametrize(
     "name",
-    # The peer's fit of the digits takes seconds.
-    [pytest.param(it, marks=pytest.mark.soak) if it == "digits" else it for it in CLASSES],
+    # The peer's fit takes seconds for the digits, and half a second for rare columns.
+    others_in_soak(CLASSES, CLASSES.keys() - {"digits", "rare columns"}),
 )
 def test_mlr_ends_within_a_percent_of_the_peer(name: str) -> None:
     X, y = CLASSES[name]()

@@ -108,6 +108,7 @@ def test_clusters_far_apart_keep_the_digits_of_their_distances(form: Any) -> Non
     assert model.inertia_ == pytest.approx(inertia, rel=1e-6)
 
 
+@pytest.mark.soak
 def test_the_start_finds_clusters_as_often_as_scikit_learn() -> None:
     ours = peers = 0
     for seed in range(20):
@@ -125,6 +126,7 @@ def test_more_clusters_than_rows_are_refused() -> None:
         KMeans(5).fit(np.eye(3))
 
 
+@pytest.mark.soak
 def test_gate_mnist(shared_data: Path) -> None:
     """Lloyd's known inertia after 30 iterations from the first 10 rows."""
     app = KMeans(10, init="first")

@@ -289,7 +289,7 @@ def test_a_constant_target_is_refused(diabetes: LabelledMatrix) -> None:
         Lasso().fit(diabetes.features, np.ones(442))
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", others_in_soak(SOLVERS, ["active"]))
 @pytest.mark.parametrize(
     ("ratio", "objective", "nonzeros"),
     others_in_soak([(0.1, 0.24818878, 10), (0.01, 0.17640435, 37)], [(0.01, 0.17640435, 37)]),

@@ -275,6 +275,7 @@ def perplexities(corpus: Corpus, own: LDA, peer: LatentDirichletAllocation) -> t
     )
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "topics"),

@@ -308,6 +308,7 @@ def test_gate_mnist(shared_data: Path, solver: MlrSolver, epochs: int) -> None:
     assert placed.app.test_metrics(mnist(shared_data, "t10k"))["test_accuracy"] >= 0.9066
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("solver", "epochs"), others_in_soak([("lbfgs", 30), ("saga", 4)], [("saga", 4)])
 )

@@ -133,6 +133,7 @@ def test_finds_planted_factors() -> None:
     assert -model.score(test) < 0.1 * np.std(test.values)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "batch_size",
     # The automatic one: with three workers, in `e2e/test_quality.py`.

@@ -73,7 +73,9 @@ def test_final_loss_does_not_depend_on_the_size_of_sections(case: str) -> None:
     np.testing.assert_allclose(divided.loss, whole.loss, rtol=1e-9)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", others_in_soak(CASES, CASES.keys() - {"mlr, lbfgs, dense", "mlr, saga, dense"})
+)
 def test_fit_in_this_process_is_one_more_placement(case: str) -> None:
     app, dataset, epochs = CASES[case]
     placed = train_placed(app, dataset, epochs, workers=3, servers=2)
@@ -82,6 +84,7 @@ def test_fit_in_this_process_is_one_more_placement(case: str) -> None:
     np.testing.assert_allclose(fitted.loss_curve_[-1], placed.loss, rtol=1e-6)
 
 
+@pytest.mark.soak
 @settings(max_examples=examples(15))
 @given(workers=st.integers(1, 12), servers=st.integers(1, 12), seed=st.integers(0, 5))
 def test_any_placement_of_a_sparse_classifier_gives_the_same_weights(

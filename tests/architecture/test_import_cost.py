@@ -89,6 +89,7 @@ def test_it_takes_the_cpu_time_of_a_few_starts_of_a_bare_interpreter(action: str
     assert cheapest_s < MOST_BARE_STARTS * bare_s
 
 
+@pytest.mark.soak
 def test_planning_loads_neither_ray_nor_torch_nor_a_plotting_library() -> None:
     _, packages = probe("from motet.interfaces.cli.plan import command, run")
     assert packages & {"fastapi", "matplotlib", "pandas", "ray", "sklearn", "torch"} == set()

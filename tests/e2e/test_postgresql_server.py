@@ -22,6 +22,7 @@ def database() -> Iterator[PrivatePostgresql]:
         yield found
 
 
+@pytest.mark.soak
 def test_jobs_run_on_while_the_database_is_away(
     database: PrivatePostgresql, tmp_path: Path
 ) -> None:

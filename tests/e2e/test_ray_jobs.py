@@ -212,6 +212,7 @@ def test_without_ray_jobs_are_accepted_and_wait(tmp_path: Path) -> None:
     assert "--head" not in found["message"]
 
 
+@pytest.mark.soak
 def test_without_the_head_of_a_server_its_jobs_tell_how_an_admin_starts_it(tmp_path: Path) -> None:
     no_more = subprocess.Popen(["true"])
     no_more.wait()

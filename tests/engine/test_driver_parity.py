@@ -94,6 +94,11 @@ def timeline_of(drawn: tuple[int, list[int]] | None, first_us: int) -> list[Time
     ]
 
 
+# Of policies that preempt, that share slots, that group and that change sizes.
+OFTEN = {"gandiva in short turns", "harmony", "optimus", "slaq", "tiresias-las"}
+assert POLICIES.keys() >= OFTEN
+
+
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 @settings(max_examples=examples(40))
 @given(rows=workloads, machine=machine_events)
@@ -117,7 +122,13 @@ def test_both_drivers_take_the_same_actions_for_the_same_reasons(
     assert list(log) == list(other)
 
 
-@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param(policy, id=name, marks=() if name in OFTEN else pytest.mark.soak)
+        for name, policy in POLICIES.items()
+    ],
+)
 @settings(max_examples=examples(20))
 @given(rows=workloads, machine=machine_events, grace_s=st.integers(1, 5))
 def test_the_events_of_a_driver_whose_stops_take_time_give_the_same_decisions_again(

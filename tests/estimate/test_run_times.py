@@ -15,6 +15,7 @@ from motet.estimate.run_times import (
     RunTimeForecast,
     RunTimePredictor,
 )
+from soak_cases import others_in_soak
 
 GROUPS = ("ann", "all")
 times = st.floats(1e-3, 1e7)
@@ -58,7 +59,7 @@ def test_every_interval_between_run_times_is_equally_probable() -> None:
 
 
 @pytest.mark.parametrize("draw", ["exponential", "lognormal", "uniform"])
-@pytest.mark.parametrize("ran_for", [0.0, 1.0])
+@pytest.mark.parametrize("ran_for", others_in_soak([0.0, 1.0], [1.0]))
 def test_eight_of_ten_jobs_end_between_the_first_and_the_ninth_decile(
     draw: str, ran_for: float
 ) -> None:
@@ -146,7 +147,7 @@ def test_every_ended_job_narrows_a_declared_time(ended: int) -> None:
     assert forecast.quantile(0.0) == pytest.approx(50.0)
 
 
-@pytest.mark.parametrize("ended", [0, 1, 4, 20])
+@pytest.mark.parametrize("ended", others_in_soak([0, 1, 4, 20], [0, 4]))
 def test_eight_of_ten_declared_times_are_between_their_deciles(ended: int) -> None:
     """Of users whose run times are between a half and twice of what they declare."""
     generator = np.random.default_rng(ended)

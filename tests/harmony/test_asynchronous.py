@@ -10,6 +10,7 @@ import pytest
 from grouping_cases import counting_work, random_problem
 from motet.harmony.asynchronous import switched_jobs
 from motet.harmony.problem import Grouping, GroupingProblem, JobGroup, work_of
+from soak_cases import others_in_soak
 
 
 def problem_of(*jobs: tuple[float, float]) -> GroupingProblem:
@@ -61,7 +62,7 @@ def test_a_job_that_stays_switched_counts_with_its_efficiency_as_well() -> None:
     assert switched_jobs(two, group_of(two), {1}, 0.64, [0]) == {1}
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", others_in_soak(range(40), range(12)))
 def test_no_other_choice_does_more_work(seed: int) -> None:
     """Beside so many jobs that are switched already, for every efficiency."""
     problem = random_problem(seed, 1 + seed % 5, 1 + seed % 7, with_outside=seed % 2 == 1)

@@ -63,7 +63,10 @@ def test_the_search_for_many_jobs_is_near_the_best_for_few_ones(
     assert np.quantile(off, 0.95) <= 0.01
 
 
-@pytest.mark.parametrize("with_times", ["with_outside", "with_local", "with_gaps", "with_overlaps"])
+@pytest.mark.parametrize(
+    "with_times",
+    others_in_soak(["with_outside", "with_local", "with_gaps", "with_overlaps"], ["with_overlaps"]),
+)
 def test_all_times_of_jobs_count_in_both_searches(with_times: str) -> None:
     """CPU time outside of COMP, COMM that grows with machines, gaps, COMM beside COMP."""
     drawn = [small_problem(seed, **{with_times: True}) for seed in range(0, CASES, 10)]

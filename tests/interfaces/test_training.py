@@ -323,12 +323,16 @@ def test_queued_jobs_end_before_the_cluster() -> None:
     assert all(job.result().losses.size for job in jobs)
 
 
+@pytest.mark.soak
 def test_an_address_where_nothing_answers_is_refused_at_once() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
         with pytest.raises(Unreachable, match=f"127.0.0.1:{port}"):
             train("mlr", "iris", address=f"127.0.0.1:{port}")
+
+
+def test_wrong_arguments_of_a_cluster_are_named() -> None:
     with pytest.raises(BadInput, match="address=5: give HOST:PORT"):
         Cluster(address=5)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="interleave=True: only on this machine"):

@@ -140,6 +140,7 @@ def test_wrong_options_are_refused_at_once_and_wrong_data_by_the_result(cluster:
     assert repr(job) == "<TrainingJob: mlr on nowhere.csv, failed>"
 
 
+@pytest.mark.soak
 def test_two_jobs_cannot_write_to_the_same_checkpoints(cluster: Cluster, tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     refused = pytest.raises(BadInput, match=r"kept: another run writes there \(process \d+\)")

@@ -93,6 +93,7 @@ def test_a_wrong_decision_names_the_policy_the_time_and_the_job(
     assert said in message
 
 
+@pytest.mark.soak
 def test_an_error_in_a_worker_process_has_the_same_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

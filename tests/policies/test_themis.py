@@ -253,6 +253,7 @@ def test_the_wait_reason_names_the_winning_rho() -> None:
     assert np.mean([entry.measure <= entry.bar for entry in outbid]) > 0.8
 
 
+@pytest.mark.soak
 def test_the_lottery_depends_only_on_the_seed() -> None:
     jobs = generate(Recipe(jobs=120), np.random.default_rng(0))
     ends = [

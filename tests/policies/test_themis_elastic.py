@@ -100,6 +100,7 @@ def test_a_single_job_gets_all_gpus_that_make_it_faster() -> None:
     assert outcome.trained.workers.tolist() == [3]
 
 
+@pytest.mark.soak
 def test_elastic_jobs_end_sooner_and_more_fairly_than_as_gangs() -> None:
     jobs = drawn_trace("optimus-50", 0).workload
     cluster = ClusterSpec.uniform(16, 4)

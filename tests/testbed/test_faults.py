@@ -97,6 +97,7 @@ def test_down_removes_hosts_and_ray_of_a_killed_up(bed: Bed, seed: int) -> None:
     removed(bed)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("name", others_in_soak(["state.json", "ray.m1"], ["ray.m1"]))
 def test_a_second_up_says_that_the_first_one_did_not_finish(bed: Bed, name: str) -> None:
     up = started_up(bed, "--no-ray", "--cpus", "0.2")

@@ -106,5 +106,6 @@ def test_the_last_record_that_is_dropped_is_noticed(secret: bytes, direction: st
             assert relay.connection_count == 2
 
 
+@pytest.mark.soak
 def test_two_pings_fit_into_five_seconds() -> None:
     assert 2 * pinger.PING_EVERY_S <= 5 - 1.5

@@ -59,6 +59,7 @@ def test_two_workers_and_torch_optim_end_with_the_same_bits(
         assert same_state(own_state, state)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("kind", "options"),
     others_in_soak([("sgd", MOMENTUM), ("adamw", {"lr": 0.01})], [("adamw", {"lr": 0.01})]),

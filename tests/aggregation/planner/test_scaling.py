@@ -34,6 +34,7 @@ def assert_nearly_fewest(seeds: range, has_links: bool) -> None:
     assert ((above + fewest) / fewest).mean() <= 1.1
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("has_links", others_in_soak([False, True], [False]))
 def test_a_pool_has_nearly_as_few_aggregators_as_possible(has_links: bool) -> None:
     assert_nearly_fewest(range(CASES), has_links)

@@ -99,6 +99,7 @@ def test_large_fleets_are_within_half_a_percent_of_the_optimum_with_coarse_block
         assert best_configuration(profile, fleet).epoch_s <= best_s * WITHIN
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("is_batch_global", "roles"),
     others_in_soak(itertools.product([True, False], RoleMode), [(True, RoleMode.SEPARATE)]),

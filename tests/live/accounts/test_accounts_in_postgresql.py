@@ -47,6 +47,7 @@ def test_users_and_tokens_survive_a_restart(url: str) -> None:
     again.close()
 
 
+@pytest.mark.soak
 def test_entries_of_the_longest_values_are_kept(url: str) -> None:
     longest = AuditEntry(2**62, "u" * 63, "admin", "t" * 8, "s" * 45, "é" * 200, "x" * 200, 599)
     log = AuditLog()

@@ -71,6 +71,7 @@ def opened_when_free(url: str) -> JournalStore:
             continue
 
 
+@pytest.mark.soak
 def test_an_append_to_a_database_that_was_killed_is_one_clear_error(
     server: PrivatePostgresql, url: str
 ) -> None:

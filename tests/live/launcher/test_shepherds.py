@@ -71,6 +71,7 @@ def command_of(pid: str) -> bytes:
         return b""
 
 
+@pytest.mark.soak
 def test_every_folder_has_one_shepherd_although_spawners_are_killed(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

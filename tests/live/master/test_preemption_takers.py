@@ -60,7 +60,7 @@ def submission(row: tuple[int, int, int, bool]) -> Submit:
     return Submit(job_spec({**values, "queue": queue, "duration_s": length_s}), "ann")
 
 
-@pytest.mark.parametrize("policy", others_in_soak(POLICIES, ["best-effort", "tiresias-las"]))
+@pytest.mark.parametrize("policy", others_in_soak(POLICIES, ["tiresias-las"]))
 @settings(max_examples=examples(60))
 @given(
     rows=st.lists(jobs, min_size=1, max_size=10).map(sorted),

@@ -13,13 +13,14 @@ from motet.remote_memory.borrower.prefetching_store import PrefetchingStore
 from motet.remote_memory.borrower.slab_store import SlabStore
 from motet.remote_memory.borrower.store_operation import StoreOperation
 from remote_memory_parts import PAGE, SLAB_PAGES, borrowing, content, lending, read, write
+from soak_cases import others_in_soak
 from waiting import wait_until
 
 SLABS = 12
 PAGES = SLABS * SLAB_PAGES
 
 
-@pytest.fixture(params=["remote", "disk"])
+@pytest.fixture(params=others_in_soak(["remote", "disk"], ["remote"]))
 def memory(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[BorrowedMemory]:
     with (
         lending(SLABS) as lender,

@@ -30,6 +30,7 @@ from motet.remote_memory.swap.host_programs import run_program
 from motet.remote_memory.swap.swap_device import swap_down, swap_up, swap_use
 from motet.remote_memory.swap.swap_doors import LoopDoor
 from motet.remote_memory.swap.swap_table import SWAP_TABLE, SwapUse, swap_uses
+from soak_cases import others_in_soak
 from swap_host import HungryProgram, limited_group, needs_root_and, only_swap_test
 from waiting import wait_until
 
@@ -93,7 +94,7 @@ def test_one_call_sets_swap_space_up_and_one_takes_it_down(
     assert not place.file.exists()
 
 
-@pytest.mark.parametrize("program", ["losetup", "mkswap", "swapon"])
+@pytest.mark.parametrize("program", others_in_soak(["losetup", "mkswap", "swapon"], ["swapon"]))
 def test_a_step_that_fails_undoes_those_before_it(
     folder: MemoryFolder, place: DevicePlace, program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,7 +115,7 @@ def test_a_step_that_fails_undoes_those_before_it(
     assert folder.devices() == []
 
 
-@pytest.mark.parametrize("device", ["running", "killed"])
+@pytest.mark.parametrize("device", others_in_soak(["running", "killed"], ["running"]))
 def test_a_loop_device_of_an_up_that_was_killed_before_its_record_is_detached(
     folder: MemoryFolder, place: DevicePlace, device: str
 ) -> None:

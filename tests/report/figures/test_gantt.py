@@ -251,7 +251,10 @@ def test_of_a_run_with_many_bars_the_busiest_part_is_drawn() -> None:
     assert "only the busiest time, hours 1.5" in subtitle(figure)
 
 
-@pytest.mark.parametrize(("bars", "machines"), [(100 * MOST_BARS, 2), (500, MOST_MACHINES + 1)])
+@pytest.mark.parametrize(
+    ("bars", "machines"),
+    [pytest.param(100 * MOST_BARS, 2, marks=pytest.mark.soak), (500, MOST_MACHINES + 1)],
+)
 def test_where_bars_are_hopeless_a_map_shows_the_use_of_every_machine(
     bars: int, machines: int
 ) -> None:

@@ -36,6 +36,7 @@ def test_every_cell_reads_back(cell: str) -> None:
     assert original_cell(str(inert_cell(cell))) == cell
 
 
+@pytest.mark.soak
 def test_ids_of_a_run_that_begin_like_formulas_read_back(tmp_path: Path) -> None:
     count = len(FORMULAS)
     jobs = Workload.of(list(FORMULAS), [0] * count, [1_000_000] * count, [1] * count)

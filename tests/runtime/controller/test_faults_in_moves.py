@@ -115,7 +115,11 @@ def test_a_death_at_any_step_of_a_model_move_is_recovered_from(
 
 @pytest.mark.parametrize("executor", others_in_soak([0, 1], [0]))
 @pytest.mark.parametrize(
-    "kind", [RequestKind.PREPARE_WORK, RequestKind.HOLD, RequestKind.CHANGE_WORK]
+    "kind",
+    others_in_soak(
+        [RequestKind.PREPARE_WORK, RequestKind.HOLD, RequestKind.CHANGE_WORK],
+        [RequestKind.CHANGE_WORK],
+    ),
 )
 def test_a_death_at_any_step_of_a_data_move_is_recovered_from(
     executor: int, kind: RequestKind

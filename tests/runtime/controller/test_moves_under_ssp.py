@@ -19,6 +19,7 @@ from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.server.shard import Shard
 from motet.runtime.wire.table_requests import PushHead, Target
 from motet.transport import Request
+from soak_cases import others_in_soak
 from toy_app import ToyRegression
 
 MACHINES, EPOCHS = 4, 12
@@ -78,7 +79,7 @@ def move_a_block_of_the_first_chunk(layout: JobLayout) -> Plan:
     return Plan.of([Move("model", (0,), SOURCE, EMPTY)])
 
 
-@pytest.mark.parametrize("staleness", [0, 1])
+@pytest.mark.parametrize("staleness", others_in_soak([0, 1], [1]))
 def test_a_block_that_moves_to_an_empty_server_during_a_push_stalls_no_worker(
     staleness: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

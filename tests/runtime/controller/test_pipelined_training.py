@@ -43,6 +43,7 @@ def trained(made: Callable[[], tuple[Application, object]], mode: Consistency) -
     return Job(app, app.prepare(dataset, 0), options(mode), InProcessCluster(3)).run()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("made", others_in_soak([mlr, nmf], [nmf]))
 def test_a_delay_of_one_mini_batch_reaches_the_loss_of_bsp(
     made: Callable[[], tuple[Application, object]],
@@ -75,7 +76,7 @@ class Crash(TrainObserver):
             self._cluster.executors[self._victim].crash()
 
 
-@pytest.mark.parametrize("victim", [0, 2])
+@pytest.mark.parametrize("victim", others_in_soak([0, 2], [0]))
 def test_the_death_of_a_server_or_worker_loses_and_repeats_no_update(victim: int) -> None:
     """Executors 0 and 1 have a worker and a server, 2 has a worker alone."""
     app, cluster = CountingInstances(), InProcessCluster(3)

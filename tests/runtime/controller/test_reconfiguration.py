@@ -135,6 +135,7 @@ def train_restlessly(
     return job.run()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(
     "parameters",

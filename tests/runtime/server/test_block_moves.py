@@ -17,6 +17,7 @@ from motet.runtime.core.application import ModelTable
 from motet.runtime.core.table_spec import MODEL_TABLE
 from motet.runtime.server import block_migration
 from motet.transport import Call
+from soak_cases import others_in_soak
 from table_on_executors import TableOnExecutors
 
 KEYS = 64
@@ -25,7 +26,7 @@ EVERYBODY = CLIENTS
 """A column that all clients add to; each has another one of its own."""
 
 
-@pytest.fixture(params=["range", "hash"])
+@pytest.fixture(params=others_in_soak(["range", "hash"], ["hash"]))
 def table(request: pytest.FixtureRequest) -> Iterator[TableOnExecutors]:
     made = TableOnExecutors(
         ModelTable(KEYS, (CLIENTS + 1,), np.dtype(np.float64), partition=request.param)

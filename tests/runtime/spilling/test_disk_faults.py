@@ -31,6 +31,7 @@ def test_a_full_disk_ends_its_own_job_only(tmp_path: Path) -> None:
         assert len(other.result().losses) == 3
 
 
+@pytest.mark.soak
 def test_a_full_disk_is_the_same_error_beside_remote_memory(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     write_secret(secret, SECRET)

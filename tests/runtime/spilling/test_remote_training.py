@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from in_process_cluster import InProcessCluster
 from motet.runtime.controller.job import Job
 from motet.runtime.core.options import SpillLenders, SpillOptions, TrainOptions
@@ -52,6 +54,7 @@ def test_input_in_remote_memory_is_read_from_there() -> None:
         assert epoch.backup_read_bytes == 0
 
 
+@pytest.mark.soak
 def test_a_lender_that_is_lost_during_the_training_changes_nothing() -> None:
     with lending(SLABS) as lender:
         result = trained(spill("1", lender.endpoint), lender.close)
@@ -77,6 +80,7 @@ def test_a_model_in_remote_memory_is_the_same_to_the_bit() -> None:
     assert result.epochs[0].remote_bytes > 0
 
 
+@pytest.mark.soak
 def test_lenders_that_are_absent_from_the_start_are_no_error() -> None:
     with lending() as lender:
         endpoint = lender.endpoint

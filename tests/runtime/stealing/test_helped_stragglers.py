@@ -110,7 +110,7 @@ def test_every_instance_is_computed_once_per_epoch_while_blocks_and_roles_change
             (LATE, RequestKind.RETURN_STATE, LATE),
             (LATE, RequestKind.RETURN_STATE, 2),
         ],
-        [(LATE, RequestKind.ASK_WORK, 0), (LATE, RequestKind.RETURN_STATE, LATE)],
+        [(LATE, RequestKind.RETURN_STATE, LATE)],
     ),
 )
 def test_a_death_while_a_worker_helps_is_recovered_from(

@@ -38,6 +38,7 @@ def averages_s() -> dict[str, float]:
     return {name: float(np.mean(times)) for name, times in found.items()}
 
 
+@pytest.mark.soak
 def test_least_attained_service_beats_yarn_by_over_half_the_measured_factor() -> None:
     pairs = zip(completion_times_s("yarn-cs"), completion_times_s("tiresias-las"), strict=True)
     averages, medians = zip(

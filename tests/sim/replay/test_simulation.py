@@ -18,6 +18,7 @@ from motet.sim.replay.progress_watch import EndlessSimulation
 from motet.sim.replay.simulation import Simulation
 from motet.sim.speeds.speed_model import SameEverywhere
 from motet.sim.workload.workload import Workload
+from soak_cases import others_in_soak
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def asking(policy: AsksAtOnce, submit_us: int = 0) -> Simulation:
     return Simulation(workload, cluster, policy, ConsolidatingPlanner(), speeds)
 
 
-@pytest.mark.parametrize("gpus", [0, 1])
+@pytest.mark.parametrize("gpus", others_in_soak([0, 1], [1]))
 def test_a_policy_that_decides_at_every_microsecond_is_reported(gpus: int) -> None:
     with pytest.raises(EndlessSimulation, match=r"test_simulation\.py.* in decide: 10,000 deci"):
         asking(AsksAtOnce(gpus=gpus)).run()

@@ -18,7 +18,7 @@ from motet.sim.traces import read_trace
     ("name", "format", "jobs"),
     [
         ("tiresias_60_job.csv", "tiresias", 60),
-        ("philly.csv.gz", "philly", 82_247),
+        pytest.param("philly.csv.gz", "philly", 82_247, marks=pytest.mark.soak),
         ("muri_trace1.csv", "muri", 1_494),
         ("muri_trace2.csv", "muri", 5_755),
         ("muri_trace3.csv", "muri", 992),

@@ -90,6 +90,7 @@ def test_a_copy_of_the_journal_gives_the_same_report(server: LiveServer, tmp_pat
     assert one["runs"] == other["runs"]
 
 
+@pytest.mark.soak
 def test_the_table_names_the_runs_and_the_error_and_leaves_no_process(server: LiveServer) -> None:
     words = ("whatif", "--policy", "srtf", "--since", "1h", "--state-dir", str(server.folder))
     shown = " ".join(run(*words).stdout.split())

@@ -60,6 +60,7 @@ def test_start_and_delays_follow_from_what_runs_and_nothing_is_submitted(
         assert [job["id"] for job in client.jobs()] == ["1", "2"]
 
 
+@pytest.mark.soak
 @pytest.mark.cluster
 def test_the_text_says_when_and_whom(server: LiveServer) -> None:
     told = submit(server, "--processes", "1", "--", "true").stdout

@@ -36,6 +36,7 @@ def test_a_dash_is_standard_output(state: Path, tmp_path: Path) -> None:
         assert [found.sequence for found in reader.records()] == [1]
 
 
+@pytest.mark.soak
 def test_the_note_comes_after_the_whole_backup(state: Path) -> None:
     both = subprocess.run(
         [*_BACKUP, state], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True
@@ -45,6 +46,7 @@ def test_the_note_comes_after_the_whole_backup(state: Path) -> None:
     assert note.decode() == f"1 record, {size:,} bytes written to stdout\n"
 
 
+@pytest.mark.soak
 def test_without_room_for_the_copy_another_folder_is_proposed(state: Path, tmp_path: Path) -> None:
     with JournalStore(str(state / "journal.db")) as store:
         store.append([Record(n, 1000 * n, "[]", "[]", "[]", "1.0") for n in range(2, 3000)])

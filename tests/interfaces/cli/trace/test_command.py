@@ -313,7 +313,9 @@ def test_mistakes_end_in_one_line(
 @pytest.mark.parametrize(
     ("command", "unwanted"),
     [
-        (("describe",), "{'ray', 'torch', 'pandas', 'matplotlib'}"),
+        pytest.param(
+            ("describe",), "{'ray', 'torch', 'pandas', 'matplotlib'}", marks=pytest.mark.soak
+        ),
         (("convert", "-"), "{'ray', 'torch', 'numba', 'pandas', 'matplotlib'}"),
     ],
 )

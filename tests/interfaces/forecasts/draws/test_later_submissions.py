@@ -43,6 +43,7 @@ def test_after_a_pause_longer_than_all_before_none_follows() -> None:
     assert futures(latest(100, 90, 80, 60, 45), 200) == [[]] * 200
 
 
+@pytest.mark.soak
 def test_a_pause_makes_further_submissions_less_probable() -> None:
     """Of nine gaps eight or two are longer than the pause: none follows in 1 of 9 or of 3."""
     gaps_s = np.array([1, 2, 3, 4, 5, 6, 7, 8, 9])

@@ -270,6 +270,7 @@ def test_on_a_busy_machine_the_answer_is_the_same(monkeypatch: pytest.MonkeyPatc
     assert (answer["delayed"], answer["coverage"]) == ([], 0.9)
 
 
+@pytest.mark.soak
 def test_when_the_time_is_over_the_simulations_until_then_count() -> None:
     whole = asked(BUSY, "best-effort", 130, declares=False)
     told = list[str]()
@@ -284,6 +285,7 @@ def test_when_the_time_is_over_the_simulations_until_then_count() -> None:
     assert "simulating the ends of 4 other jobs" in told[-1]
 
 
+@pytest.mark.soak
 def test_starts_go_on_until_there_is_a_range_or_where_no_delays_are_simulated() -> None:
     short = asked(BUSY, "best-effort", 130, declares=False, budget=budget_of(10, 60))
     assert (short["simulations"], short["expected_start"]["unknown_because"]) == (3, "")
@@ -294,6 +296,7 @@ def test_starts_go_on_until_there_is_a_range_or_where_no_delays_are_simulated() 
     assert unknown["simulations"] == 19
 
 
+@pytest.mark.soak
 def test_delays_of_fewer_simulations_than_wanted_say_so() -> None:
     cut = asked(BUSY, "best-effort", 130, declares=False, budget=budget_of(10, 90))
     assert cut["delayed"] is not None
@@ -302,7 +305,9 @@ def test_delays_of_fewer_simulations_than_wanted_say_so() -> None:
     assert whole["delay_simulations"] is None
 
 
-@pytest.mark.parametrize(("decisions", "starts_at"), [(2, "cut"), (10, "complete")])
+@pytest.mark.parametrize(
+    ("decisions", "starts_at"), others_in_soak([(2, "cut"), (10, "complete")], [(2, "cut")])
+)
 def test_too_few_simulations_tell_how_long_it_waits_at_least(
     decisions: int, starts_at: str
 ) -> None:

@@ -94,7 +94,7 @@ def mean_jct_s(report: dict[str, Any], run: int) -> float:
             (SHARING, THREE_MACHINES, "fifo"),
             (SHARING, THREE_MACHINES, "fair"),
         ],
-        [(RESIZED, TWO_MACHINES, "fair"), (SHARING, THREE_MACHINES, "harmony")],
+        [(SHARING, THREE_MACHINES, "harmony")],
     ),
 )
 def test_the_replay_under_the_policy_in_force_has_the_mean_that_was_measured(
@@ -138,7 +138,9 @@ LONE = [
 """The first one is alone, and asynchronous, after the end of the other."""
 
 
-@pytest.mark.parametrize("since_s", [None, 20, 100])  # At 20 s it is being moved.
+@pytest.mark.parametrize(  # At 20 s it is being moved.
+    "since_s", others_in_soak([None, 20, 100], [20])
+)
 def test_a_job_that_was_asynchronous_is_so_in_a_replay_with_the_same_policy(
     since_s: float | None,
 ) -> None:
@@ -162,6 +164,7 @@ def played(home: str, settings: dict[str, str]) -> FollowedJournal:
     return FollowedJournal(address)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("wanted", others_in_soak(["fifo", "tetris", "yarn-cs"], ["fifo"]))
 def test_trainings_that_share_machines_at_the_start_part_under_another_policy(wanted: str) -> None:
     """Some of them wait, also under a policy that preempts no job."""

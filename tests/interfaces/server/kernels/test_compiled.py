@@ -64,6 +64,7 @@ def test_what_cannot_be_compiled_is_logged_and_tried_again(
     assert len(compilations) == 2
 
 
+@pytest.mark.soak
 def test_ctrl_c_during_a_compilation_ends_it_without_a_traceback_or_files(tmp_path: Path) -> None:
     temporary = tmp_path / "tmp"
     temporary.mkdir()

@@ -572,6 +572,7 @@ def test_what_is_scrolled_to_in_a_log_stays_in_view(window: Window, client: Live
     client.change(job, "cancel")
 
 
+@pytest.mark.soak
 def test_an_empty_log_says_whether_more_may_come(window: Window, client: LiveClient) -> None:
     """What a style sheet adds is not part of the text of an element."""
     told = "getComputedStyle(document.querySelector('pre.log > span'), '::before').content"

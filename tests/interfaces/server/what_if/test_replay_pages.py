@@ -172,14 +172,26 @@ def test_roles_hold(server: LiveServer, browser: Browser, held: tuple[str, Path]
         for name, role in (("vera", "viewer"), ("uwe", "user")):
             client.create_user(name, role)
             tokens[name] = client.create_token(name)["text"]
-    own = browser.replay(policy="fifo")
     with Browser(server, tokens["vera"]) as viewer, Browser(server, tokens["uwe"]) as user:
         assert '<form method="post" action="/whatif"' not in viewer.get("/whatif").text
         assert viewer.send_form("/whatif", policy="fifo", **ALL).status_code == 403
-        assert viewer.get(own).status_code == 200
         assert user.send_form("/whatif", policy=held[0], **ALL).status_code == 403
         file = {"policy": "tiresias-las", "settings": "thresholds=@/etc/passwd"}
         assert user.send_form("/whatif", **file, **ALL).status_code == 403
+
+
+@pytest.mark.soak
+def test_a_replay_is_read_by_all_and_deleted_by_its_user(
+    server: LiveServer, browser: Browser
+) -> None:
+    with LiveClient(ServerAddress.find(folder=server.folder)) as client:
+        tokens = {}
+        for name, role in (("viola", "viewer"), ("udo", "user")):
+            client.create_user(name, role)
+            tokens[name] = client.create_token(name)["text"]
+    own = browser.replay(policy="fifo")
+    with Browser(server, tokens["viola"]) as viewer, Browser(server, tokens["udo"]) as user:
+        assert viewer.get(own).status_code == 200
         assert user.send_form(f"{own}/delete").status_code == 403
         theirs = user.replay(policy="fifo")
         wait_until(lambda: user.shows(theirs, "DONE"))

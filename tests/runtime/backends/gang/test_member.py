@@ -94,6 +94,7 @@ def test_executors_end_with_a_killed_member(tmp_path: Path) -> None:
         wait_until(lambda: not process.is_running())
 
 
+@pytest.mark.soak
 def test_a_stopped_executor_is_ended(tmp_path: Path) -> None:
     folder = tmp_path / "gang"
     only = member(folder, 0)

@@ -24,6 +24,7 @@ from motet.runtime.wire.ownership import Ownership
 from motet.runtime.wire.peers import ExecutorPeers
 from motet.runtime.wire.table_requests import PushHead
 from motet.transport import Arena, Server
+from soak_cases import others_in_soak
 
 SECRET, DISK = b"s" * 32, Path("/var/tmp")
 BATCHES, WORKERS, KEYS = 6, 2, 60
@@ -76,7 +77,7 @@ def trained(spill_at: int | None, return_at: int | None = None, *, sparse: bool)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("spill_at", [0, 1, 4])
+@pytest.mark.parametrize("spill_at", others_in_soak([0, 1, 4], [1]))
 @pytest.mark.parametrize("chunk_bytes", [1, 2 << 20])
 def test_the_model_is_the_same_to_the_bit(
     chunk_bytes: int, spill_at: int, sparse: bool, monkeypatch: pytest.MonkeyPatch

@@ -19,6 +19,8 @@ BUSY = {
     "swallowing everything": "swallow()",
     "starting processes": "start_processes()",
 }
+OFTEN = {"inside compiled code that holds the interpreter", "starting processes"}
+"""In `make test`; `make soak` runs all."""
 PROGRAM = """
 import itertools, os, signal, subprocess, sys, tempfile, time
 from motet.interfaces.cli.shell.process.supervisor import leave_on_signals, run_supervised
@@ -48,7 +50,13 @@ sys.exit(run_supervised(command))
 @pytest.mark.parametrize(
     "number", others_in_soak([signal.SIGINT, signal.SIGTERM], [signal.SIGTERM])
 )
-@pytest.mark.parametrize("busy", BUSY.values(), ids=BUSY)
+@pytest.mark.parametrize(
+    "busy",
+    [
+        pytest.param(busy, id=name, marks=() if name in OFTEN else pytest.mark.soak)
+        for name, busy in BUSY.items()
+    ],
+)
 def test_a_signal_ends_a_command_with_all_its_descendants_and_files(
     busy: str, number: signal.Signals
 ) -> None:

@@ -38,6 +38,7 @@ def test_a_result_that_stdout_cannot_take_is_an_error(tmp_path: Path, streams: s
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("streams", others_in_soak(["2>&-", "2>/dev/full"], ["2>&-"]))
 def test_a_result_on_stdout_is_complete_without_stderr(tmp_path: Path, streams: str) -> None:
     expected = motet(tmp_path, DESCRIBE, "").stdout
@@ -53,7 +54,7 @@ def test_a_result_on_stdout_is_complete_without_stderr(tmp_path: Path, streams: 
         pytest.param(IN_ONE_PROCESS, "2>&-", 0, marks=SOAK),
         pytest.param(IN_ONE_PROCESS, ">/dev/full", 1, marks=SOAK),
         pytest.param(IN_ONE_PROCESS, "2>/dev/full", 0, marks=SOAK),
-        (IN_ONE_PROCESS, "<&- >&- 2>&-", 1),
+        pytest.param(IN_ONE_PROCESS, "<&- >&- 2>&-", 1, marks=SOAK),
         pytest.param(SIMULATE, "<&- >&- 2>&-", 1, marks=SOAK),
     ],
 )
@@ -66,6 +67,7 @@ def test_files_are_written_whatever_the_streams_are(
     assert (tmp_path / "results" / "summary.json").stat().st_size > 100
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "streams",
     others_in_soak(["2>&-", ">&- 2>&-", "", ">&-", "2>/dev/full"], [">&- 2>&-"]),
