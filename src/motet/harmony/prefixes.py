@@ -101,5 +101,7 @@ def assigned(costs: JobCosts, group_count: int, machines: int) -> Ints:
 def widened(found: Candidate, jobs: int) -> Candidate:
     """A grouping of the first jobs as one of all `jobs`, the others of which do not run."""
     group_of = np.full(jobs, OUTSIDE)
-    group_of[: len(found.group_of)] = found.group_of
+    # A loop: for an array assigned to a slice, each process compiles an error message.
+    for job in range(len(found.group_of)):
+        group_of[job] = found.group_of[job]
     return Candidate(group_of, found.counts, found.score)

@@ -128,8 +128,11 @@ def _fill_tables(
             fastest[0, : length + 1] = 0.0
             for job in range(jobs.first_job[experiment], jobs.first_job[experiment + 1]):
                 _add_job(job, jobs, kind[start : start + length + 1], slowdown, fastest, taken)
-                fastest[0, : length + 1] = fastest[1, : length + 1]
-            flat[at : at + length + 1] = fastest[0, : length + 1]
+                # A loop: for an array assigned to a slice, each process compiles an error message.
+                for gpus in range(length + 1):
+                    fastest[0, gpus] = fastest[1, gpus]
+            for gpus in range(length + 1):
+                flat[at + gpus] = fastest[0, gpus]
             at += most[experiment] + 1
 
 

@@ -148,7 +148,9 @@ def _optimum(rows: Ints, logs: LogValues, kind: Ints) -> tuple[Ints, Ints, float
     before, here = np.zeros(len(kind)), np.empty(len(kind))
     for begin in range(0, len(rows), _BLOCK):
         block = rows[begin : begin + _BLOCK]
-        behind[len(block)] = checkpoints[begin // _BLOCK + 1]
+        # A loop: for an array assigned to a slice, each process compiles an error message.
+        for gpu in range(len(kind)):
+            behind[len(block), gpu] = checkpoints[begin // _BLOCK + 1, gpu]
         for place in range(len(block) - 1, -1, -1):
             _step_back(block[place], behind[place + 1], behind[place], logs, kind)
         for place in range(len(block)):
@@ -173,7 +175,8 @@ def _checkpoints(rows: Ints, logs: LogValues, kind: Ints) -> Floats:
         _step_back(rows[place], after, here, logs, kind)
         after, here = here, after
         if place % _BLOCK == 0:
-            kept[place // _BLOCK] = after
+            for gpu in range(len(kind)):
+                kept[place // _BLOCK, gpu] = after[gpu]
     return kept
 
 

@@ -204,7 +204,9 @@ def relaxed_descent(
             step = step // 2
     ways = np.empty((len(tried), size), np.int64)
     for row in range(len(tried)):
-        ways[row] = tried[row]
+        # A loop: for an array assigned to a slice, each process compiles an error message.
+        for type_ in range(size):
+            ways[row, type_] = tried[row][type_]
     return ways, np.array(epochs_s)
 
 

@@ -154,7 +154,9 @@ def _line_search(given: _Given, split: Floats, line: Floats, best_s: float) -> f
         time_s = _split_s(given, np.maximum(split + at * line, 0.0))
         if time_s < best_s * (1 - _TINY):
             best_s, best_at = time_s, at
-    split[:] = np.maximum(split + best_at * line, 0.0)
+    # A loop: for an array assigned to a slice, each process compiles an error message.
+    for u in range(len(split)):
+        split[u] = np.maximum(split[u] + best_at * line[u], 0.0)
     return best_s
 
 

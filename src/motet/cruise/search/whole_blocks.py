@@ -147,7 +147,9 @@ def _best_of_all(
         time_s = earliest_s(problem, workers, exchange_s, best_s)
         if time_s < best_s:
             best_s = time_s
-            best[:] = blocks
+            # A loop: for an array assigned to a slice, each process compiles an error message.
+            for type_ in range(len(blocks)):
+                best[type_] = blocks[type_]
         # The next division: one more for the last type before the final one that has room.
         place = len(types) - 2
         while place >= 0 and blocks[types[-1]] == 0:
