@@ -150,17 +150,20 @@ def _url_of(address: str) -> URL:
         url = make_url(address)
         if url.drivername in ("postgresql", "postgres"):
             url = url.set(drivername=_PSYCOPG)
-        url.get_dialect().import_dbapi()
     except ArgumentError as error:
         raise BadInput(f"--database {_LOGIN.sub('//', address)}: not a database URL") from error
-    except ImportError as error:
-        package = "'motet[postgresql]'" if error.name == "psycopg" else error.name
-        raise BadInput(f"--database {_shown(url)}: pip install {package}") from error
     if url.get_backend_name() not in ("sqlite", "postgresql"):
         raise BadInput(
             f"--database {_shown(url)}: a journal is kept in SQLite or PostgreSQL; give a path, or "
             "postgresql://USER@HOST/NAME"
         )
+    try:
+        url.get_dialect().import_dbapi()
+    except ArgumentError as error:
+        raise BadInput(f"--database {_shown(url)}: not a database URL") from error
+    except ImportError as error:
+        package = "'motet[postgresql]'" if error.name == "psycopg" else error.name
+        raise BadInput(f"--database {_shown(url)}: pip install {package}") from error
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
         raise BadInput(
             f"--database {address}: a journal in memory is lost; give the path of a file"

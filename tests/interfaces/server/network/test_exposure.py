@@ -76,6 +76,10 @@ def test_a_certificate_gives_the_server_its_names(tmp_path: Path) -> None:
 
 def test_commands_of_this_machine_use_a_loopback_name_where_they_can(tmp_path: Path) -> None:
     assert with_tls(tmp_path, "head.example", "localhost").local_url(1) == "https://localhost:1"
+    elsewhere = with_tls(tmp_path, "localhost", "127.0.0.1", "192.0.2.7", host="192.0.2.7")
+    assert elsewhere.local_url(1) == "https://192.0.2.7:1"
+    only_local = with_tls(tmp_path, "localhost", host="192.0.2.7")
+    assert only_local.local_url(1) == "https://192.0.2.7:1"
     proxied = Exposure("127.0.0.1", proxy_name="head.example", root_path="/motet")
     assert proxied.local_url(80) == "http://127.0.0.1:80/motet"
     assert proxied.public_url(80) == "https://head.example/motet"

@@ -113,11 +113,15 @@ class Exposure:
                 return f"https://{self.proxy_name}{self.root_path}"
             host = self.host if self.is_local else "127.0.0.1"
             return f"http://{_in_url(host)}:{port}{self.root_path}"
-        local = [each for each in LOOPBACK_NAMES if each in self.certified_names]
-        usable = [each for each in self.certified_names if not each.startswith("*")]
+        return f"https://{self._certified_name()}:{port}{self.root_path}"
+
+    def _certified_name(self) -> str:
+        """At which commands on this machine reach the server, if the certificate has such a one."""
+        named = [each for each in self.certified_names if not each.startswith("*")]
+        local = [each for each in LOOPBACK_NAMES if each in named]
+        others = [each for each in named if each not in LOOPBACK_NAMES]
         reaches_loopback = self.is_local or self.host in _EVERY_ADDRESS
-        chosen = (local if reaches_loopback else []) or usable or [_in_url(self.host)]
-        return f"https://{chosen[0]}:{port}{self.root_path}"
+        return [*(local if reaches_loopback else []), *others, _in_url(self.host)][0]
 
     def _check_host(self) -> None:
         try:
