@@ -4,6 +4,7 @@ backup of the database is put in force."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,9 @@ from live_server import LiveServer
 from marked_process import run_motet
 from private_postgresql import PrivatePostgresql, private_postgresql
 from waiting import wait_until
+
+FAILED = "prediction_failed"
+REFUSED = "motet: error: the journal cannot be written; jobs run on; ask again later\n"
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -31,18 +35,21 @@ def test_jobs_run_on_while_the_database_is_away(
     go, done = tmp_path / "go", tmp_path / "done"
     script = f"while [ ! -e {go} ]; do sleep 0.05; done; touch {done}"
     spec = {"name": "job", "run": script, "workdir": "/"}
+    pool = ThreadPoolExecutor(1)
     try:
         with server.start() as client:
             job = client.submit(spec)["id"]
             wait_until(lambda: client.job(job)["state"] == "RUNNING")
             waits = client.submit(spec)["id"]
+            waiting = pool.submit(run_motet, "wait", str(job), "--state-dir", server.folder)
             database.kill()
             go.touch()
             wait_until(done.exists)
             assert server.process is not None
             assert server.process.wait(timeout=100) == 1
             *lost, told = server.said().splitlines()[4:]
-            assert all("audit_entries_lost" in line for line in lost)
+            assert all("audit_entries_lost" in line or FAILED in line for line in lost)
+            assert sum(FAILED in line for line in lost) <= 1
             assert told.startswith("motet: error: the journal postgresql://postgres@/")
             assert told.endswith("start the server again when the database is usable")
         database.start()
@@ -50,8 +57,11 @@ def test_jobs_run_on_while_the_database_is_away(
             assert client.wait(job, 100)["state"] == "SUCCEEDED"
             assert client.wait(waits, 100)["state"] == "SUCCEEDED"
             assert client.job(job)["attempts"] == 1
+            ended = waiting.result()  # Its request came before the failure, or goes on.
+            assert (ended.code, ended.err) in ((5, REFUSED), (0, ended.err))
     finally:
         server.kill_everything()
+        pool.shutdown()
 
 
 @pytest.mark.soak

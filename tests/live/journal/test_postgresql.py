@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import create_engine
 
 from killed_append import KILLED
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadInput, ConnectionLost
 from motet.live.journal.database import JournalInUse
 from motet.live.journal.reading import JournalReader
 from motet.live.journal.record import Record
@@ -87,6 +87,25 @@ def test_an_append_to_a_database_that_was_killed_is_one_clear_error(
         assert [*again.records()] == [record(1)]
         assert again.epoch == 2
     store.close()
+
+
+def test_reading_from_a_database_that_was_killed_is_no_damage(
+    server: PrivatePostgresql, url: str
+) -> None:
+    with JournalStore(url) as store:
+        store.append([record(1)])
+    with JournalReader(url) as reader:
+        assert [*reader.records()] == [record(1)]
+        server.kill()
+        with pytest.raises(ConnectionLost, match="has ended the connection"):
+            read_until_refused(reader)
+    server.start()
+
+
+def read_until_refused(reader: JournalReader) -> None:
+    """Children of a killed server live on for a moment."""
+    while True:
+        assert [*reader.records(2)] == []
 
 
 def test_every_commit_waits_for_the_disk(server: PrivatePostgresql, url: str) -> None:

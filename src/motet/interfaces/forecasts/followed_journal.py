@@ -43,20 +43,25 @@ class FollowedJournal:
 
     def __init__(self, address: str) -> None:
         """`address`: a database URL, or the path of a SQLite file. Raises BadInput,
-        JournalDamaged."""
+        JournalDamaged, ConnectionLost."""
         self._reader = JournalReader(address)
         self._next = 1
-        first = next(iter(self._reader.records()), None)
-        if first is None:
-            raise BadInput(f"{address}: the journal is empty; start 'motet server' on it once")
-        self.cluster = ReplayedCluster(declared_by(first))
+        try:
+            first = next(iter(self._reader.records()), None)
+            if first is None:
+                raise BadInput(f"{address}: the journal is empty; start 'motet server' on it once")
+            self.cluster = ReplayedCluster(declared_by(first))
+        except BaseException:
+            self._reader.close()
+            raise
 
     def read(
         self, until_us: int = NEVER_US, reported: list[tuple[int, Event]] | None = None
     ) -> list[tuple[int, Event]]:
         """Fold the further records up to a moment; returns what the policy did not cause in them.
 
-        `reported`: gets what jobs have told in them. Raises JournalDamaged.
+        `reported`: gets what jobs have told in them. Raises JournalDamaged,
+        ConnectionLost.
         """
         found: list[tuple[int, Event]] = []
         for record in self.unread(until_us):

@@ -3,8 +3,9 @@
 A line `{"now_us": ...}` on stdin is answered by a line `{"starts": {JOB: ...}, "ends": {JOB: [LOW,
 MEDIAN, HIGH]}, "because": ..., "failed": ..., "made_us": ..., "coverage": ..., "cpu_s": ...,
 "all_cpu_s": ...}`. Ends are Unix seconds; null: later than what was simulated. `because`: why
-nothing is predicted, `failed`: the error if the simulation failed; else empty. `cpu_s`: of this
-round, `all_cpu_s`: of the process. Arguments: the journal, the folder of the server's state, the
+nothing is predicted, `failed`: the error if the simulation failed; else empty. If the journal
+cannot be read, only `failed` and the times are answered. `cpu_s`: of this round, `all_cpu_s`: of
+the process. Arguments: the journal, the folder of the server's state, the
 process to end with.
 """
 
@@ -18,6 +19,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, TextIO
 
+from motet.domain.errors import MotetError
 from motet.domain.units import seconds
 from motet.interfaces.forecasts.expected_ends import ExpectedEnd, expected_ends
 from motet.interfaces.forecasts.expected_starts import (
@@ -96,17 +98,52 @@ def _store_of(journal: FollowedJournal, folder: Path) -> PredictionStore:
 
 def follow(address: str, folder: Path, questions: TextIO, answers: TextIO) -> None:
     """Answer until the end of the input."""
-    journal = store = None
+    following = _Following(address, folder)
     for line in questions:
         with redirect_stdout(sys.stderr):  # Of user's policies.
-            journal = journal or FollowedJournal(address)
-            store = store or _store_of(journal, folder)
-            began_s = time.process_time()
-            answer = predict_starts(journal, store, json.loads(line)["now_us"])
-        all_s = time.process_time()
-        took = {"cpu_s": all_s - began_s, "all_cpu_s": all_s}
-        answers.write(json.dumps(answer | took) + "\n")
+            answer = following.answer(json.loads(line)["now_us"])
+        answers.write(json.dumps(answer) + "\n")
         answers.flush()
+
+
+class _Following:
+    """A journal that is opened with the first question, and again after it could not be read."""
+
+    def __init__(self, address: str, folder: Path) -> None:
+        self._address, self._folder = address, folder
+        self._opened: tuple[FollowedJournal, PredictionStore] | None = None
+        self._first_failure = ""
+
+    def answer(self, now_us: int) -> dict[str, Any]:
+        """While the journal cannot be read `failed` is why it could not at first, so that the
+        server logs one failure and not each form that its error takes."""
+        began_s = time.process_time()
+        try:
+            if self._opened is None:
+                self._opened = self._open()
+                began_s = time.process_time()  # The next rounds need not read it all.
+            found = predict_starts(*self._opened, now_us)
+            self._first_failure = ""
+        except MotetError as error:
+            self._close()
+            self._first_failure = self._first_failure or str(error)
+            found = {"failed": self._first_failure}
+        all_s = time.process_time()
+        return {**found, "cpu_s": all_s - began_s, "all_cpu_s": all_s}
+
+    def _open(self) -> tuple[FollowedJournal, PredictionStore]:
+        journal = FollowedJournal(self._address)
+        try:
+            return journal, _store_of(journal, self._folder)
+        except BaseException:
+            journal.close()
+            raise
+
+    def _close(self) -> None:
+        if self._opened is not None:
+            for each in self._opened:
+                each.close()
+            self._opened = None
 
 
 if __name__ == "__main__":

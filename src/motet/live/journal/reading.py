@@ -8,8 +8,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from sqlalchemy import ColumnElement, Connection, func, inspect, null, select
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
+from motet.domain.errors import ConnectionLost
 from motet.live.journal.database import JournalDatabase
 from motet.live.journal.record import Record
 from motet.live.journal.tables import DAMAGES, RECORDS, JournalDamaged
@@ -31,7 +32,7 @@ class JournalReader:
             raise database.refusal(error) from error
 
     def records(self, first: int = 1) -> Iterator[Record]:
-        """All records from a number on, in order. Raises JournalDamaged."""
+        """All records from a number on, in order. Raises JournalDamaged, ConnectionLost."""
         return read_records(self._connection, first)
 
     def last_sequence(self) -> int:
@@ -57,7 +58,8 @@ class JournalReader:
 
 
 def read_records(connection: Connection, first: int) -> Iterator[Record]:
-    """Records from a number on, in order. Raises JournalDamaged with a record's number.
+    """Records from a number on, in order. Raises JournalDamaged with a record's number,
+    and ConnectionLost.
 
     Records of format 1, which have no checksums, come before all others.
     """
@@ -97,6 +99,12 @@ def _damages_from(first: int) -> Iterator[None]:
     try:
         yield
     except DAMAGES as error:
+        if isinstance(error, DBAPIError) and error.connection_invalidated:
+            reason = " ".join(str(error.orig).split())[:200]
+            raise ConnectionLost(
+                f"the database of the journal has ended the connection ({reason}); ask again when "
+                "it is usable"
+            ) from error
         raise JournalDamaged(f"the journal from record {first} on", error) from error
 
 

@@ -342,8 +342,7 @@ class MasterLoop:
             self._inbox.put(_Request(report))
 
     def _refuse_rest(self) -> None:
-        for waiting in self._waiting:
-            waiting.reply.cancel()
+        _refuse(self._waiting, self._failure)
         while not self._inbox.empty():
             _refuse([self._inbox.get()], self._failure)
 

@@ -27,7 +27,8 @@ class FollowerProcess:
         self._is_closed = False
 
     def ask(self, now_us: int) -> Mapping[str, Any]:
-        """The answer, see the follower. If the process ends, only `failed` and `cpu_s`."""
+        """The answer, see the follower. If the process ends, only `failed` and `cpu_s`; if the
+        journal cannot be read, `all_cpu_s`, too."""
         process = self._running()
         assert process.stdin is not None
         assert process.stdout is not None
