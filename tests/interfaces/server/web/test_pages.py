@@ -111,6 +111,7 @@ def test_an_address_that_leads_nowhere_is_a_page_for_browsers(
     assert (page.status_code, page.headers["content-type"]) == (status, "text/html; charset=utf-8")
     assert told in page.text
     assert "That did not work" in page.text
+    assert "hx-get" not in page.text  # The next change would bring the same error.
     assert browser.get(path).headers["content-type"] == "application/problem+json"
 
 

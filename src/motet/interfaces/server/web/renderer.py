@@ -15,6 +15,8 @@ from motet.interfaces.server.accounts.caller_of_request import SCOPE_KEY
 from motet.interfaces.server.web.job_filter import address
 from motet.live.jobs.job_state import JobState
 
+_OF_SERVER = 500
+"""The first HTTP status of errors of the server."""
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
@@ -51,8 +53,10 @@ class PageRenderer:
         }
 
     def error(self, request: Request, status: int, message: str) -> Response:
-        """A page that says what is wrong."""
-        return self.render(request, "error.html", {"message": message}, status)
+        """A page that says what is wrong. It is loaded again after changes only where the server is
+        at fault: it may be past that then."""
+        values = {"message": message, "is_live": status >= _OF_SERVER}
+        return self.render(request, "error.html", values, status)
 
     def render(
         self, request: Request, template: str, values: dict[str, Any], status: int = 200
