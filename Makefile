@@ -1,6 +1,6 @@
 # The entry points of users and of CI; `make` alone lists all targets.
 PYTHON ?=
-TEST_WORKERS ?= 3
+TEST_WORKERS ?= 4
 # Many of these tests start Ray, which gives a node 30 s to answer, however busy the machine is.
 SOAK_WORKERS ?= 3
 BIN := .venv/bin
@@ -34,7 +34,7 @@ demo: $(INSTALLED) ## Run a dozen real jobs on a live cluster inside this machin
 # Hundreds of processes import the sources: where bytecode is not kept, each compiles them again.
 test soak soak-live mutants: export PYTHONDONTWRITEBYTECODE :=
 
-test: $(INSTALLED_TEST) ## Run the tests (TEST_WORKERS=3)
+test: $(INSTALLED_TEST) ## Run the tests (TEST_WORKERS=4)
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
 soak: $(INSTALLED_TEST) ## Move blocks, reconfigure and kill at random; draw all random examples
