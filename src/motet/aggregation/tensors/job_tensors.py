@@ -36,7 +36,7 @@ class Effects:
 
 
 def _ignore() -> None:
-    """For holds of which nobody asks whether they are delayed."""
+    """The default of `delayed` in `JobTensors.hold`."""
 
 
 @dataclass(frozen=True)
