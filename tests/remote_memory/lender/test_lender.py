@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from motet.domain.errors import ConnectionLost, MotetError
-from motet.remote_memory.lender.lender import Lender
+from motet.domain.errors import BadInput, ConnectionLost, MotetError
+from motet.remote_memory.core.head_room import PoolLimits
+from motet.remote_memory.lender.lender import Lender, LenderSettings
 from motet.remote_memory.wire.memory_messages import (
     BadMemoryMessage,
     CheckActivity,
@@ -225,3 +226,32 @@ def test_a_message_of_another_version_is_refused(lender: Lender) -> None:
         client.control.request(
             MemoryMessageKind.QUERY_MEM, b"\x02" + QueryMem(SLAB_BYTES).encode()[1:]
         )
+
+
+def test_an_address_that_is_taken_is_told_before_memory_is_filled() -> None:
+    asked = list[None]()
+
+    def free_bytes() -> int:
+        asked.append(None)
+        return 0
+
+    with lending() as lender:
+        limits = PoolLimits(1 << 30, 0, SLAB_BYTES, 1)
+        taken = LenderSettings(limits, port=lender.endpoint.port)
+        with pytest.raises(BadInput, match="cannot listen"):
+            Lender(taken, SECRET, free_bytes)
+    assert not asked
+
+
+def test_an_interrupt_while_memory_is_filled_ends_the_server() -> None:
+    with lending() as lender:
+        port = lender.endpoint.port
+
+    def interrupted() -> int:
+        raise KeyboardInterrupt
+
+    limits = PoolLimits(1 << 30, 0, SLAB_BYTES, 1)
+    with pytest.raises(KeyboardInterrupt):
+        Lender(LenderSettings(limits, port=port), SECRET, interrupted)
+    with lending(port=port) as lender:
+        assert lender.endpoint.port == port

@@ -93,7 +93,7 @@ class Lender:
         self._is_ending = False
         self._news = threading.Event()
         self._adjusting = threading.Lock()
-        self.adjust()
+        # First: an address that cannot be had is told before memory is filled, which takes long.
         self._server = Server(
             self._handle,
             secret if terms is None else terms.secret_of,
@@ -101,6 +101,12 @@ class Lender:
             settings.port,
             payload_limit=lambda _: MAX_TRANSFER_BYTES,
         )
+        try:
+            self.adjust()
+        except BaseException:  # An interrupt.
+            self._server.close()
+            self._pool.close()
+            raise
         self._keeper = threading.Thread(target=self._keep, name="motet-lender", daemon=True)
         self._keeper.start()
 
