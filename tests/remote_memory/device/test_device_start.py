@@ -54,7 +54,7 @@ def test_a_device_lives_until_it_is_ended(folder: MemoryFolder) -> None:
         assert client.call(READ, 0, PAGE) == (0, content(1))
         view = device_view(folder, place)
         assert (view.clients, view.written_pages, view.away) == (1, 1, ("127.0.0.1:9",))
-    with pytest.raises(BadInput, match="a device-swap of this user runs already"):
+    with pytest.raises(BadInput, match="device 'swap' of this user runs already"):
         start_device(folder, place, started(place.backup))
     end_device(folder, place)
     assert not place.backup.exists()

@@ -31,9 +31,8 @@ class DeviceGeometry:
     slab_bytes: int
 
     def __post_init__(self) -> None:
-        for name, value in (("size", self.size_bytes), ("slab size", self.slab_bytes)):
-            if value <= 0 or value % PAGE_BYTES:
-                raise BadInput(f"{name} of {value} bytes: give a multiple of {PAGE_BYTES}")
+        check_whole_pages("size", self.size_bytes)
+        check_whole_pages("slab size", self.slab_bytes)
 
     @property
     def pages(self) -> int:
@@ -66,3 +65,9 @@ class DeviceGeometry:
             part = min(length - start, self.slab_bytes - inside, most_bytes)
             yield SlabRange(slab, inside // PAGE_BYTES, part // PAGE_BYTES, start)
             start += part
+
+
+def check_whole_pages(name: str, size_bytes: int) -> None:
+    """Raises BadInput unless the size is a positive multiple of the page size."""
+    if size_bytes <= 0 or size_bytes % PAGE_BYTES:
+        raise BadInput(f"{name} of {size_bytes} bytes: give a multiple of {PAGE_BYTES}")

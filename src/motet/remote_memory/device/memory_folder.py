@@ -75,6 +75,22 @@ class MemoryFolder:
         """The endpoint of the lender of this machine."""
         return self.path / "lender.json"
 
+    def last_lender_port(self) -> int | None:
+        """Of the lender that ran last; None: there was none."""
+        try:
+            text = self._lender_port.read_text(encoding="ascii").strip()
+        except FileNotFoundError:
+            return None
+        return int(text) if text.isdecimal() and 0 < int(text) < 1 << 16 else None
+
+    def keep_lender_port(self, port: int) -> None:
+        """For the next lender: devices know the address of this one."""
+        self._lender_port.write_text(f"{port}\n", encoding="ascii")
+
+    @property
+    def _lender_port(self) -> Path:
+        return self.path / "lender.port"
+
     @property
     def secret_file(self) -> Path:
         """The secret of all lenders and devices that belong together."""
@@ -114,7 +130,7 @@ class MemoryFolder:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             lock.close()
-            raise BadInput(f"{self.path}: a {name} of this user runs already") from None
+            raise BadInput(f"{self.path}: {_text_of(name)} of this user runs already") from None
         lock.truncate(0)
         lock.write(f"{os.getpid()}\n")
         lock.flush()
@@ -162,6 +178,11 @@ class MemoryFolder:
 
 def _role(place: DevicePlace) -> str:
     return f"device-{place.name}"
+
+
+def _text_of(role: str) -> str:
+    kind, _, name = role.partition("-")
+    return f"device {name!r}" if name else f"a {kind}"
 
 
 def default_memory_folder() -> Path:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from click.testing import CliRunner, Result
 from marked_process import new_motet_process
 from motet.domain.errors import BadInput, NotFound
 from motet.interfaces.cli.commands import motet
+from motet.remote_memory.device.memory_folder import MemoryFolder
 from nbd_client import READ, WRITE, NbdClient
 from plain_http import NO_TLS
 from remote_memory_parts import content
@@ -83,6 +85,44 @@ def test_a_device_pages_to_a_lender_and_survives_its_end(folder: Path) -> None:
     said(folder, "down", "swap")
     assert document(folder, "status") == {"lender": None, "devices": []}
     assert said(folder, "status").strip() == "lends nothing"
+
+
+def test_a_lender_that_was_killed_is_found_again_by_its_device(folder: Path) -> None:
+    lend = ("--slab", "1M", "--most", "8M", "--head-room", "1M", "--state-dir", folder)
+    killed = new_motet_process("memory", "lend", *lend)
+    address = killed.first_line()
+    document(folder, "device", "up", "--size", "4M", "--slab", "1M")
+
+    def away() -> list[str]:
+        found: list[str] = document(folder, "status")["devices"][0]["away"]
+        return found
+
+    try:
+        wait_until(lambda: not away())
+        killed.process.kill()
+        killed.process.wait()
+        wait_until(away)
+        again = new_motet_process("memory", "lend", *lend)
+        assert again.first_line() == address
+        wait_until(lambda: not away())
+        other = run(folder, "lend", "--slab", "1M")
+        assert "a lender of this user runs already" in str(other.exception)
+        same = run(folder, "device", "up", "--size", "4M")
+        assert "device 'swap' of this user runs already" in str(same.exception)
+    finally:
+        said(folder, "down")
+
+
+def test_a_lender_whose_last_port_is_taken_gets_another_one(folder: Path) -> None:
+    lend = ("memory", "lend", "--slab", "1M", "--most", "1M", "--head-room", "1M")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        MemoryFolder(folder).keep_lender_port(port)
+        line = new_motet_process(*lend, "--state-dir", folder).first_line()
+    assert re.fullmatch(r"lending at 127\.0\.0\.1:\d+", line)
+    assert not line.endswith(f":{port}")
 
 
 def test_metrics_are_of_this_machine_and_are_no_json(folder: Path) -> None:
@@ -158,6 +198,8 @@ def test_a_stopped_device_is_told_from_one_that_has_ended(folder: Path) -> None:
         (("device", "up", "--size", "4M", "--pending", "64K"), "65536 bytes for pending writes"),
         (("device", "up", "a/b", "--size", "4M"), "letters, digits"),
         (("device", "up", "--size", "4M", "--lender", "x"), "write HOST:PORT"),
+        (("lend", "--slab", "1000"), "slab size of 1000 bytes: give a multiple of 4096"),
+        (("lend", "--slab", "1M", "--quota", "1K"), "--quota 1024: at least one slab of 1048576"),
     ],
 )
 def test_bad_input_is_told_before_anything_starts(

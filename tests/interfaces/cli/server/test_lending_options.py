@@ -16,6 +16,7 @@ from motet.interfaces.cli.commands import motet
         (["--lend-quota", "1G"], "--lend-quota: of the memory that is lent"),
         (["--lend-memory", "1M"], "--lend-memory 1048576: at least one slab of 67108864 bytes"),
         (["--lend-memory", "--lend-quota", "1M"], "--lend-quota 1048576: at least one slab"),
+        (["--lend-memory", "--lend-slab", "1000"], "--lend-slab of 1000 bytes: give a multiple"),
     ],
 )
 def test_wrong_sizes_are_refused_before_the_server_starts(options: list[str], message: str) -> None:

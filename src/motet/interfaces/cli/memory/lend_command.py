@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ from motet.interfaces.cli.shell.streams.visible import echo_note
 
 if TYPE_CHECKING:
     from motet.remote_memory.core.head_room import PoolLimits
+    from motet.remote_memory.device.memory_folder import MemoryFolder
+    from motet.remote_memory.lender.lender import FreeMemory, Lender, LenderSettings
 
 
 @click.command("lend", short_help="Lend this machine's idle memory, until Ctrl-C.")
@@ -65,7 +68,7 @@ if TYPE_CHECKING:
     type=click.IntRange(0, 65535),
     default=0,
     metavar="N",
-    help="Default: a free one, which the command prints.",
+    help="Default: that of this user's last lender, which devices know, else a free one.",
 )
 @click.option(
     "--metrics",
@@ -99,7 +102,7 @@ def lend_command(
     """
     from motet.interfaces.cli.shell.process.signals import raise_on_signals
     from motet.remote_memory.device.memory_folder import write_endpoint
-    from motet.remote_memory.lender.lender import Lender, LenderSettings
+    from motet.remote_memory.lender.lender import LenderSettings
     from motet.runtime.spilling.machine_memory import MachineMemory
     from motet.transport import read_secret, use_short_switch_interval
 
@@ -108,7 +111,7 @@ def lend_command(
     machine = MachineMemory()
     settings = LenderSettings(
         _limits(machine.state().limit_bytes, slab_bytes, head_room_bytes, most_bytes),
-        None if quota_bytes is None else quota_bytes // slab_bytes,
+        _quota_slabs(quota_bytes, slab_bytes),
         done_within_s=done_within_s,
         host=host,
         port=port,
@@ -117,11 +120,12 @@ def lend_command(
     with (
         raise_on_signals(),
         place.claim("lender"),
-        Lender(settings, secret, lambda: machine.state().free_bytes) as lender,
+        _lender(place, settings, secret, lambda: machine.state().free_bytes) as lender,
     ):
         if metrics_port is not None:
             show_metrics(lender.view, metrics_port)
         write_endpoint(place.lender, lender.endpoint)
+        place.keep_lender_port(lender.endpoint.port)
         view = lender.view()
         click.echo(f"lending at {lender.endpoint}")
         echo_note(
@@ -137,8 +141,10 @@ def _limits(
     total_bytes: int, slab_bytes: int, head_room_bytes: int | None, most_bytes: int | None
 ) -> PoolLimits:
     """Raises BadInput."""
+    from motet.remote_memory.core.device_geometry import check_whole_pages
     from motet.remote_memory.core.head_room import HEAD_ROOM_SHARE, PoolLimits
 
+    check_whole_pages("slab size", slab_bytes)
     limits = PoolLimits(
         total_bytes,
         round(total_bytes * HEAD_ROOM_SHARE) if head_room_bytes is None else head_room_bytes,
@@ -148,3 +154,24 @@ def _limits(
     if limits.most_slabs < 1:
         raise BadInput(f"--most {most_bytes}: at least one slab of {slab_bytes} bytes")
     return limits
+
+
+def _quota_slabs(quota_bytes: int | None, slab_bytes: int) -> int | None:
+    """Raises BadInput."""
+    if quota_bytes is not None and quota_bytes < slab_bytes:
+        raise BadInput(f"--quota {quota_bytes}: at least one slab of {slab_bytes} bytes")
+    return None if quota_bytes is None else quota_bytes // slab_bytes
+
+
+def _lender(
+    place: MemoryFolder, settings: LenderSettings, secret: bytes, free_memory: FreeMemory
+) -> Lender:
+    """Without a port that is given at that of the last lender, if it is free: a device goes on
+    asking there. Raises BadInput."""
+    from motet.remote_memory.lender.lender import Lender
+
+    last_port = place.last_lender_port()
+    if not settings.port and last_port is not None:
+        with suppress(BadInput):
+            return Lender(replace(settings, port=last_port), secret, free_memory)
+    return Lender(settings, secret, free_memory)

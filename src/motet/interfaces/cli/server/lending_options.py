@@ -52,12 +52,14 @@ def _lending(most: int | str | None, sizes: dict[str, int | None]) -> Any:
     from motet.domain.errors import BadInput
     from motet.live.lent_memory.cluster_lenders import LendingOptions
     from motet.remote_memory.core.byte_sizes import size_of
+    from motet.remote_memory.core.device_geometry import check_whole_pages
 
     if most is None:
         if given := next((name for name, size in sizes.items() if size is not None), None):
             raise BadInput(f"{given}: of the memory that is lent; give --lend-memory, too")
         return None
     slab = sizes["--lend-slab"] or size_of(_SLAB)
+    check_whole_pages("--lend-slab", slab)
     limit = None if most == _ALL_IDLE else int(most)
     for name, size in (("--lend-memory", limit), ("--lend-quota", sizes["--lend-quota"])):
         if size is not None and size < slab:
