@@ -162,3 +162,31 @@ def test_arguments_that_make_no_sense_are_told(
 
 def device_threads() -> int:
     return sum(thread.name == "motet-device" for thread in threading.enumerate())
+
+
+def test_without_a_size_of_slabs_the_lenders_size_is_used(
+    lender: Lender, secret: Path, tmp_path: Path
+) -> None:
+    with motet.RemoteBuffer(
+        (1 << 20,),
+        "float64",
+        memory=1,
+        lenders=[str(lender.endpoint)],
+        secret_file=secret,
+        backup_dir=tmp_path,
+    ) as found:
+
+        def is_remote() -> bool:
+            found[:] = 1.0
+            found.flush()
+            return bool(found.statistics["remote_pages"])
+
+        wait_until(is_remote)
+
+
+def test_indexes_of_several_axes_are_refused(buffer: RemoteBuffer) -> None:
+    for index in [(0, 1), (slice(2), 0), ()]:
+        with pytest.raises(IndexError, match="only the first axis"):
+            buffer[index]
+        with pytest.raises(IndexError, match="only the first axis"):
+            buffer[index] = 0

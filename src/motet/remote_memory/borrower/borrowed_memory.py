@@ -138,6 +138,7 @@ class BorrowedMemory:
             repaired_pages=store.counters.repaired,
             prefetched_pages=store.issued if isinstance(store, PrefetchingStore) else None,
             prefetched_used=store.used if isinstance(store, PrefetchingStore) else 0,
+            failures=self.failures(),
         )
 
     def failures(self) -> dict[str, str]:

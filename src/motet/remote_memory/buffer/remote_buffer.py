@@ -22,9 +22,9 @@ from motet.remote_memory.core.device_geometry import PAGE_BYTES, DeviceGeometry
 from motet.remote_memory.device.lender_access import LenderAccess, known_access
 from motet.remote_memory.device.lender_addresses import known_lenders, lender_at
 from motet.remote_memory.device.memory_folder import MemoryFolder, default_memory_folder
+from motet.remote_memory.device.slab_size import lenders_slab_bytes
 from motet.transport import read_secret
 
-SLAB = "64M"
 _NAME = "buffer"
 
 
@@ -58,9 +58,9 @@ class RemoteBuffer:
         job of a live cluster its lenders, else the lender of this user on this machine.
         `secret_file`: of the lenders that are given; default: this user's. `backup_dir`: on a disk
         with room for the whole array; default: the folder for temporary files. `slab`: the lenders'
-        size of slabs; default: that of the cluster, else 64M. `replicas`: lenders of each slab, 1
-        or 2. `prefetch`: read ahead also where blocks are used with a stride, or backwards. Raises
-        BadArgument, BadInput.
+        size of slabs; default: what they answer, 64M if none does. `replicas`: lenders of each
+        slab, 1 or 2. `prefetch`: read ahead also where blocks are used with a stride, or backwards.
+        Raises BadArgument, BadInput.
         """
         self.shape = tuple(shape) if isinstance(shape, tuple) else (shape,)
         self.dtype = np.dtype(dtype)
@@ -77,7 +77,7 @@ class RemoteBuffer:
         access = _access(lenders, secret_file)
         self._backup = _backup_file(backup_dir)
         try:
-            geometry = _geometry(self.nbytes, slab or access.slab_bytes or SLAB)
+            geometry = _geometry(self.nbytes, slab or _slab_bytes(access))
             settings = DeviceSettings(geometry, self._backup, replicas=replicas)
             place = access.lenders, access.secret, access.client or _NAME
             self._memory = BorrowedMemory(settings, *place)
@@ -111,6 +111,7 @@ class RemoteBuffer:
         return self.shape[0]
 
     def __getitem__(self, index: Any) -> Array:
+        index = _first_axis(index)
         with self._lock:
             self._check_open()
             if isinstance(index, slice):
@@ -124,6 +125,7 @@ class RemoteBuffer:
             return joined.reshape(positions.shape + self._row_shape)
 
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
+        index = _first_axis(index)
         with self._lock:
             self._check_open()
             if isinstance(index, slice):
@@ -217,6 +219,20 @@ def _access(lenders: Sequence[str] | None, secret_file: Path | str | None) -> Le
     found = known_lenders(folder) if lenders is None else [*map(lender_at, lenders)]
     secret = folder.secret() if secret_file is None else read_secret(Path(secret_file))
     return LenderAccess(found, secret)
+
+
+def _first_axis(index: Any) -> Any:
+    """Without the tuple that Python makes of `[i,]`. Raises IndexError: there are more axes."""
+    if not isinstance(index, tuple):
+        return index
+    if len(index) != 1:
+        raise IndexError(f"{index!r:.60}: only the first axis; read rows, then index them")
+    return index[0]
+
+
+def _slab_bytes(access: LenderAccess) -> int:
+    """Raises BadInput."""
+    return access.slab_bytes or lenders_slab_bytes(access.lenders, access.secret)
 
 
 def _geometry(nbytes: int, slab: int | str) -> DeviceGeometry:

@@ -79,7 +79,8 @@ class DeviceView:
     """`lenders`: mapped slabs by address, also of lenders without any. `away`: addresses that do
     not answer. Pages count since the start. `disk_error`: the last one, while it lasts.
     `replicated_pages`: that `replicas` lenders have; `repaired_pages`: copied between lenders.
-    `prefetched_pages`: read ahead, None without prefetch; `prefetched_used`: read afterwards."""
+    `prefetched_pages`: read ahead, None without prefetch; `prefetched_used`: read afterwards.
+    `failures`: by address, why a lender gives no memory."""
 
     name: str
     size_bytes: int
@@ -102,6 +103,7 @@ class DeviceView:
     repaired_pages: int = 0
     prefetched_pages: int | None = None
     prefetched_used: int = 0
+    failures: Mapping[str, str] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         """As JSON."""

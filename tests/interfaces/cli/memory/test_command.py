@@ -113,6 +113,30 @@ def test_a_lender_that_was_killed_is_found_again_by_its_device(folder: Path) -> 
         said(folder, "down")
 
 
+def test_a_device_takes_the_size_of_slabs_of_its_lender(folder: Path) -> None:
+    lend = ("--slab", "1M", "--most", "2M", "--head-room", "1M", "--state-dir", folder)
+    lender = new_motet_process("memory", "lend", *lend)
+    lender.first_line()
+    refused = run(folder, "device", "up", "--size", "4M", "--slab", "2M")
+    assert "slabs of 1048576 bytes there, 2097152 here" in str(refused.exception)
+    up = run(folder, "device", "up", "--size", "4M")
+    assert "lender" not in up.stderr
+    assert document(folder, "status")["devices"][0]["slabs"] == 4
+    said(folder, "down")
+
+
+def test_a_lender_that_gives_no_memory_is_named(folder: Path) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+        up = run(folder, "device", "up", "--size", "64K", "--slab", "64K", "--lender", address)
+        assert f"lender {address} does not answer" in up.stderr
+        wait_until(lambda: document(folder, "status")["devices"][0]["failures"])
+        told = " ".join(said(folder, "status").split())
+        assert f"swap: lender {address}: no server answers" in told
+        said(folder, "down")
+
+
 def test_a_lender_whose_last_port_is_taken_gets_another_one(folder: Path) -> None:
     lend = ("memory", "lend", "--slab", "1M", "--most", "1M", "--head-room", "1M")
     with socket.socket() as taken:

@@ -9,13 +9,12 @@ import click
 
 from motet.domain.errors import BadInput, NotFound, Unreachable
 from motet.interfaces.cli.memory.cluster_status import cluster_option, show_cluster
-from motet.interfaces.cli.memory.device_output import print_device
+from motet.interfaces.cli.memory.device_output import note_lenders, print_device
 from motet.interfaces.cli.memory.memory_metrics import print_metrics
 from motet.interfaces.cli.memory.options import (
     ByteSizeType,
     memory_folder,
     secret_option,
-    slab_option,
     state_dir_option,
 )
 from motet.interfaces.cli.shell.group import HelpfulGroup
@@ -49,7 +48,13 @@ def device_group() -> None:
     metavar="HOST:PORT",
     help="A lender, several times for several. Default: that of this user on this machine.",
 )
-@slab_option("The lenders' size of slabs.")
+@click.option(
+    "--slab",
+    "slab_bytes",
+    type=ByteSizeType(),
+    metavar="SIZE",
+    help="The lenders' size of slabs. Default: what they answer, 64M if none does.",
+)
 @click.option(
     "--backup",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -109,7 +114,7 @@ def device_up_command(
     name: str,
     size_bytes: int,
     lenders: tuple[str, ...],
-    slab_bytes: int,
+    slab_bytes: int | None,
     backup: Path | None,
     hot_slab: float,
     arena_bytes: int,
@@ -132,16 +137,19 @@ def device_up_command(
     from motet.remote_memory.device.device_start import StartedDevice, start_device
     from motet.remote_memory.device.lender_addresses import known_lenders, lender_at
     from motet.remote_memory.device.memory_lock import is_killed_last
+    from motet.remote_memory.device.slab_size import ask_lenders
     from motet.remote_memory.swap.swap_device import swap_up
     from motet.remote_memory.swap.swap_doors import usable_door
+    from motet.transport import read_secret
 
     door = usable_door() if is_swap else None
     place = memory_folder(folder)
-    place.secret()
-    found = [*map(lender_at, lenders)] or known_lenders(place)
     device = place.device(name)
+    found = [*map(lender_at, lenders)] or known_lenders(place)
+    lender_secret = place.secret() if secret_file is None else read_secret(secret_file)
+    answers = ask_lenders(found, lender_secret, slab_bytes)
     settings = DeviceSettings(
-        DeviceGeometry(size_bytes, slab_bytes),
+        DeviceGeometry(size_bytes, answers.slab_bytes),
         (backup or device.backup).absolute(),
         hot_slab,
         arena_bytes,
@@ -162,8 +170,7 @@ def device_up_command(
                 "CAP_SYS_RESOURCE is missing: the kernel may kill the device when memory is short, "
                 "and programs that need its pages with it"
             )
-    if not found:
-        echo_note("no lender is known: pages are on the disk alone; motet memory lend, or --lender")
+    note_lenders(found, answers.silent)
     print_device(device, process, use, as_json=as_json)
 
 

@@ -11,8 +11,11 @@ import click
 from motet.interfaces.cli.shell.streams.visible import echo_note
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from motet.remote_memory.device.memory_folder import DevicePlace
     from motet.remote_memory.swap.swap_table import SwapUse
+    from motet.transport import Endpoint
 
 
 def print_device(device: DevicePlace, process: int, use: SwapUse | None, *, as_json: bool) -> None:
@@ -36,6 +39,14 @@ def print_device(device: DevicePlace, process: int, use: SwapUse | None, *, as_j
     echo_note("as root, to page to it:")
     for command in commands:
         echo_note(f"  {command}")
+
+
+def note_lenders(lenders: Sequence[Endpoint], silent: Sequence[Endpoint]) -> None:
+    """Which of them give no memory now: their pages are on the disk."""
+    if not lenders:
+        echo_note("no lender is known: pages are on the disk alone; motet memory lend, or --lender")
+    for each in silent:
+        echo_note(f"lender {each} does not answer; the device keeps asking")
 
 
 def swap_commands(device: DevicePlace) -> list[str]:

@@ -26,7 +26,7 @@ def status_screen(
 
 
 def _notes(devices: Sequence[Mapping[str, Any]]) -> Iterator[Text]:
-    """Replicas and prefetch of the devices that have them."""
+    """Replicas and prefetch of the devices that have them; lenders that give no memory."""
     for each in devices:
         if not each["is_running"]:
             continue
@@ -38,6 +38,8 @@ def _notes(devices: Sequence[Mapping[str, Any]]) -> Iterator[Text]:
             issued, used = each["prefetched_pages"], each["prefetched_used"]
             rate = f", {used / issued:.1%} of them read" if issued else ""
             yield Text(f"{each['name']}: {issued:,} pages read ahead{rate}")
+        for lender, failure in each["failures"].items():
+            yield Text(visible_text(f"{each['name']}: lender {lender}: {failure}"))
 
 
 def cluster_screen(document: Mapping[str, Any]) -> RenderableType:
