@@ -13,6 +13,7 @@ from typing import IO
 from motet.domain.errors import BadInput
 from motet.transport import Endpoint, new_secret, read_secret, write_secret
 
+LENDER_ROLE = "lender"
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,31}")
 
 
@@ -147,15 +148,11 @@ class MemoryFolder:
 
     def process_of(self, place: DevicePlace) -> int | None:
         """The process of a device, also if it is stopped; None: it has ended."""
-        try:
-            with self._lock(_role(place)).open("r", encoding="ascii") as lock:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            text = self._lock(_role(place)).read_text(encoding="ascii").strip()
-            return int(text) if text.isdecimal() else None
-        except FileNotFoundError:
-            pass
-        return None
+        return self._holder_of(_role(place))
+
+    def lender_process(self) -> int | None:
+        """The process of the lender, also if it is stopped; None: there is none."""
+        return self._holder_of(LENDER_ROLE)
 
     def device(self, name: str) -> DevicePlace:
         """The files of a device; its folder may not exist. Raises BadInput."""
@@ -171,6 +168,17 @@ class MemoryFolder:
             DevicePlace(path.parent, path.parent.name)
             for path in sorted((self.path / "devices").glob("*/settings.json"))
         ]
+
+    def _holder_of(self, role: str) -> int | None:
+        try:
+            with self._lock(role).open("r", encoding="ascii") as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            text = self._lock(role).read_text(encoding="ascii").strip()
+            return int(text) if text.isdecimal() else None
+        except FileNotFoundError:
+            pass
+        return None
 
     def _lock(self, name: str) -> Path:
         return self.path / f"{name}.lock"

@@ -43,21 +43,34 @@ class LocalDevice:
 
 @dataclass(frozen=True)
 class LocalMemory:
-    """`lender`: None: none runs, or it does not answer."""
+    """`lender`: None: none runs, or it does not answer, because of `lender_problem`."""
 
     lender: LenderView | None
     devices: Sequence[LocalDevice]
+    lender_problem: str = ""
 
     @classmethod
     def ask(cls, folder: MemoryFolder) -> LocalMemory:
         """Ask the lender and all devices. Raises BadInput: the folder has no usable secret."""
+        secret = folder.secret()
         devices = [LocalDevice.ask(folder, place) for place in folder.devices()]
         try:
-            return cls(lender_view(folder.lender, folder.secret()), devices)
-        except MotetError:
-            return cls(None, devices)
+            return cls(lender_view(folder.lender, secret), devices)
+        except MotetError as error:
+            return cls(None, devices, _problem(folder, error))
 
     def document(self) -> dict[str, Any]:
         """For JSON."""
         lender = None if self.lender is None else asdict(self.lender)
-        return {"lender": lender, "devices": [each.document() for each in self.devices]}
+        devices = [each.document() for each in self.devices]
+        return {"lender": lender, "lender_problem": self.lender_problem, "devices": devices}
+
+
+def _problem(folder: MemoryFolder, error: MotetError) -> str:
+    """Of a lender that runs; empty: there is none."""
+    process = folder.lender_process()
+    if process is None:
+        return ""
+    if not folder.lender.exists():
+        return f"the lender (process {process}) starts"
+    return f"the lender (process {process}) does not answer: {error}"

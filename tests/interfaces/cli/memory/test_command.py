@@ -19,7 +19,8 @@ from click.testing import CliRunner, Result
 from marked_process import new_motet_process
 from motet.domain.errors import BadInput, NotFound
 from motet.interfaces.cli.commands import motet
-from motet.remote_memory.device.memory_folder import MemoryFolder
+from motet.remote_memory.device.memory_folder import LENDER_ROLE, MemoryFolder, write_endpoint
+from motet.transport import Endpoint
 from nbd_client import READ, WRITE, NbdClient
 from plain_http import NO_TLS
 from remote_memory_parts import content
@@ -83,7 +84,7 @@ def test_a_device_pages_to_a_lender_and_survives_its_end(folder: Path) -> None:
         assert isinstance(run(folder, "down").exception, BadInput)
     wait_until(lambda: not document(folder, "status")["devices"][0]["clients"])
     said(folder, "down", "swap")
-    assert document(folder, "status") == {"lender": None, "devices": []}
+    assert document(folder, "status") == {"lender": None, "lender_problem": "", "devices": []}
     assert said(folder, "status").strip() == "lends nothing"
 
 
@@ -135,6 +136,25 @@ def test_a_lender_that_gives_no_memory_is_named(folder: Path) -> None:
         told = " ".join(said(folder, "status").split())
         assert f"swap: lender {address}: no server answers" in told
         said(folder, "down")
+
+
+def test_a_lender_that_does_not_answer_is_told_from_none(folder: Path) -> None:
+    memory = MemoryFolder(folder)
+    memory.open()
+    with memory.claim(LENDER_ROLE):
+        assert said(folder, "status").strip() == f"the lender (process {os.getpid()}) starts"
+        write_endpoint(memory.lender, Endpoint("127.0.0.1", 9))
+        assert f"the lender (process {os.getpid()}) does not answer: no" in said(folder, "status")
+    assert said(folder, "status").strip() == "lends nothing"
+
+
+def test_a_secret_that_is_none_is_an_error_of_status(folder: Path) -> None:
+    memory = MemoryFolder(folder)
+    memory.open()
+    memory.secret_file.touch(mode=0o600)
+    error = run(folder, "status").exception
+    assert isinstance(error, BadInput)
+    assert "0 bytes of secret" in str(error)
 
 
 def test_a_lender_whose_last_port_is_taken_gets_another_one(folder: Path) -> None:

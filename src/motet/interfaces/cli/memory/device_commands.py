@@ -205,7 +205,8 @@ def memory_status_command(
         print_json(memory.document())
     else:
         document = memory.document()
-        print_result(status_screen(document["lender"], document["devices"]))
+        lender, problem = document["lender"], document["lender_problem"]
+        print_result(status_screen(lender, problem, document["devices"]))
 
 
 @click.command("down", short_help="End devices.")

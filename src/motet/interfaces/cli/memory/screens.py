@@ -16,10 +16,11 @@ _WORDS = ("LENDS AT", "DEVICE", "STATE", "MACHINE", "NAME", "USER", "FROM")
 
 
 def status_screen(
-    lender: Mapping[str, Any] | None, devices: Sequence[Mapping[str, Any]]
+    lender: Mapping[str, Any] | None, problem: str, devices: Sequence[Mapping[str, Any]]
 ) -> RenderableType:
-    """What this machine lends, then a row per device and the lenders of each."""
-    parts: list[RenderableType] = [_lender_table(lender) if lender else Text("lends nothing")]
+    """What this machine lends, or why not, then a row per device and the lenders of each."""
+    absent = Text(visible_text(problem) or "lends nothing")
+    parts: list[RenderableType] = [_lender_table(lender) if lender else absent]
     if devices:
         parts += [Text(), _device_table(devices), *_notes(devices)]
     return Group(*parts)
