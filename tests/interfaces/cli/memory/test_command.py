@@ -157,6 +157,16 @@ def test_a_secret_that_is_none_is_an_error_of_status(folder: Path) -> None:
     assert "0 bytes of secret" in str(error)
 
 
+def test_a_backup_that_the_user_named_stays_and_is_told(folder: Path) -> None:
+    backup = folder / "named"
+    size = ("--size", "64K", "--slab", "64K")
+    said(folder, "device", "up", "a", *size, "--backup", str(backup))
+    assert f"a: its backup {backup} stays" in run(folder, "down", "a").stderr
+    assert backup.stat().st_size == 1 << 16
+    said(folder, "device", "up", "b", *size)
+    assert "stays" not in run(folder, "down", "b").stderr
+
+
 def test_a_lender_whose_last_port_is_taken_gets_another_one(folder: Path) -> None:
     lend = ("memory", "lend", "--slab", "1M", "--most", "1M", "--head-room", "1M")
     with socket.socket() as taken:

@@ -225,7 +225,21 @@ def memory_down_command(names: tuple[str, ...], force: bool, folder: Path | None
             running = ", ".join(known) or "none"
             raise NotFound(f"there is no device {name!r:.40}; known: {running}")
     for name in names or known:
+        backup = _named_backup(known[name])
         _end(place, known[name], force=force)
+        if backup is not None:
+            echo_note(f"{name}: its backup {backup} stays")
+
+
+def _named_backup(device: DevicePlace) -> Path | None:
+    """The file that the user named for the device, which may have been there before; None: none."""
+    from motet.remote_memory.device.device_start import StartedDevice
+
+    try:
+        backup = StartedDevice.read(device.settings).settings.backup
+    except BadInput:  # What is left of a device is removed also if it cannot be read.
+        return None
+    return backup if backup != device.backup and backup.exists() else None
 
 
 def _end(place: MemoryFolder, device: DevicePlace, *, force: bool) -> None:
