@@ -163,6 +163,67 @@ def test_gradients_that_came_before_a_copy_are_sent_again_if_it_never_comes(
     assert all(same(own, values) and same_state(own_state, state) for own, own_state in found)
 
 
+@pytest.mark.parametrize("heir", [1, 2])
+def test_gradients_that_nobody_waits_for_are_sent_again_if_the_copy_never_comes(
+    pool: AggregatorPool, monkeypatch: pytest.MonkeyPatch, heir: int
+) -> None:
+    """The new Aggregator has answered them, or keeps them for its replica."""
+    training = replace(TRAINING, steps=4, workers=1)
+    every = range(len(training.shapes))
+    pool.table.routes(training.specs)
+    pool.table.move(every, 0)
+    are_held, has_departed, goes_on = threading.Event(), threading.Event(), threading.Event()
+    monkeypatch.setattr(Tenant, "present", noting(Tenant.present, are_held))
+
+    def before_copy(self: Replication, tenant: Tenant) -> None:
+        has_departed.set()
+        goes_on.wait()
+
+    def begin_move() -> Future[None]:
+        pool.aggregators[0].replicate(1, every, pool.peer(heir))
+        monkeypatch.setattr(Replication, "await_quiet", before_copy)
+        move = threads.submit(pool.aggregators[0].move, 1, every, pool.peer(1))
+        are_held.wait()
+        return move
+
+    def die() -> None:
+        slots = pool.aggregators[1].tenant(1).tensors.slots
+        has_departed.wait()
+        wait_until(
+            lambda: len(slots) == len(every) and all(s.has_gradients() for s in slots.values())
+        )
+        pool.aggregators[0].close()
+        if heir != 1:
+            wait_until(lambda: not slots)
+        pool.aggregators[heir].promote(1, every)
+        pool.table.move(every, heir)
+
+    values = training.initial()
+    agent = NumpyAgent(pool.table, 0, 1)
+    agent.initialise(training.specs, training.spec, values)
+    with ThreadPoolExecutor(1) as threads:
+        try:
+            for step in range(1, training.steps + 1):
+                if step == 2:
+                    move = begin_move()
+                training.push_all(agent, values, step)
+                if step == 3:
+                    agent.flush()
+                    die()
+                agent.finish_step([training.options_in(step)])
+                if step >= 3:
+                    state = agent.state()  # The first request that waits.
+                pull_all(agent, values)
+        finally:
+            goes_on.set()
+        with pytest.raises(MotetError):
+            move.result(60)
+    agent.close()
+    expected, expected_state = training.with_torch()
+    assert same(values, expected)
+    assert same_state(state, expected_state)
+
+
 def test_a_tensor_that_no_worker_uses_ends_its_steps_at_the_new_aggregator(
     pool: AggregatorPool,
 ) -> None:

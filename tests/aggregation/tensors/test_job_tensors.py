@@ -217,6 +217,41 @@ def test_a_pull_waits_until_a_tensor_that_arrives_is_served() -> None:
     assert events == ["pulled"]
 
 
+def test_gradients_of_ended_steps_do_not_stay_with_a_tensor_that_arrives() -> None:
+    """An Agent sends those of the last step again, since it does not know that the step ended."""
+    job = Computed(workers=1)
+    arriving = TensorSlot(0, SPEC, SGD)
+    arriving.is_busy = arriving.is_arriving = True
+    job.tensors.slots[0] = arriving
+    job.push(0, 3, 0, 1, "ended")
+    job.push(0, 4, 0, 1, "next")
+    arriving.put(np.zeros(2, np.float32), 3)
+    arriving.is_arriving = False
+    job.carry_out(job.tensors.adopt(arriving))
+    assert job.released == {"ended": 1}
+    job.finish(0, 4, (1, 0))
+    assert job.released == {"ended": 1, "next": 1}
+    assert not arriving.has_gradients()
+
+
+def test_a_promoted_replica_has_the_gradients_of_the_tensor_that_did_not_arrive() -> None:
+    job = Computed(workers=2)
+    arriving = TensorSlot(0, SPEC, SGD)
+    arriving.is_busy = arriving.is_arriving = True
+    job.tensors.slots[0] = arriving
+    job.push(0, 1, 0, 1, "known mean")
+    job.push(0, 2, 0, 1, "next")
+    job.finish(0, 1, (1, 0))
+    replica = TensorSlot(0, SPEC, SGD)
+    replica.put(np.zeros(2, np.float32), 0)
+    replica.replayed(1, None, np.full(2, 0.5, np.float32), sums=True)
+    job.carry_out(job.tensors.adopt(replica))
+    assert job.released == {"known mean": 1}
+    job.finish(1, 1, (0, 0))
+    assert replica.value_array().tolist() == [-0.5, -0.5]
+    assert replica.has_gradients()
+
+
 def test_a_tensor_of_an_idle_job_can_leave_at_once() -> None:
     job = Computed(1)
     events: list[int] = []

@@ -41,9 +41,12 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Part:
+    """`number`: counts what this Agent has sent."""
+
     tensors: tuple[int, ...]
     endpoint: Endpoint
     call: Call
+    number: int
 
 
 @dataclass(eq=False)
@@ -64,8 +67,8 @@ class TensorOperation:
 class TensorCalls:
     """One Agent's requests. Not thread-safe.
 
-    `on_lost(tensors)`: tensors had to be looked for after their Aggregator was lost: what it may
-    have received has to be sent again.
+    `on_lost(tensors)`: tensors had to be looked for after their Aggregator was lost, or has given
+    them up: what it may have received has to be sent again, also by requests that are not awaited.
     """
 
     def __init__(
@@ -82,6 +85,8 @@ class TensorCalls:
         self._splits: dict[tuple[int, ...], list[tuple[Endpoint, tuple[int, ...]]]] = {}
         self._connections: dict[Endpoint, Connection] = {}
         self._unawaited: list[TensorOperation] = []
+        self._sent_count = 0
+        self._repeated_up_to: dict[int, int] = {}
 
     def open(self, routes: TensorRoutes) -> None:
         """Begin with a mapping table."""
@@ -167,18 +172,30 @@ class TensorCalls:
             self._send(operation, part.tensors)
             return
         if reply.status == TensorStatus.MOVED:
-            lost = self._learn(decode_locations(reply.meta), part.endpoint)
-            if lost and operation.has_locations:
-                # It has waited there: what it waited for may have been given up, though answered.
-                self._on_lost(lost)
-            if operation not in self._unawaited:
-                self._conclude_arrived()  # Earlier requests have found the tensor moved too.
-            self._send(operation, part.tensors)
+            self._follow(operation, part, decode_locations(reply.meta))
             return
         if operation.has_locations and reply.meta:
             self._learn(decode_locations(reply.meta), part.endpoint)
         if operation.on_reply is not None:
             operation.on_reply(part.tensors, reply)
+
+    def _follow(self, operation: TensorOperation, part: _Part, locations: Locations) -> None:
+        """Send a part again to where its tensors are now."""
+        lost = self._learn(locations, part.endpoint)
+        self._repeat(lost, part)
+        if operation in self._unawaited:
+            self._send(operation, [n for n in part.tensors if n not in lost])
+        else:
+            self._conclude_arrived()  # Earlier requests have found the tensor moved too.
+            self._send(operation, part.tensors)
+
+    def _repeat(self, lost: Sequence[int], part: _Part) -> None:
+        """Send all again that an Aggregator may have given up, though answered, with its tensors;
+        once, however many of its answers say so."""
+        known = self._repeated_up_to
+        if new := [n for n in lost if part.number > known.get(n, 0)]:
+            known.update(dict.fromkeys(new, self._sent_count))
+            self._on_lost(new)
 
     def _send(self, operation: TensorOperation, tensors: Sequence[int]) -> None:
         for endpoint, found in self._by_endpoint(tuple(tensors)):
@@ -189,7 +206,8 @@ class TensorCalls:
                 self._replace(endpoint, error)
                 self._send(operation, found)
             else:
-                operation.parts.append(_Part(found, endpoint, call))
+                self._sent_count += 1
+                operation.parts.append(_Part(found, endpoint, call, self._sent_count))
 
     def _by_endpoint(self, tensors: tuple[int, ...]) -> list[tuple[Endpoint, tuple[int, ...]]]:
         """The tensors at each Aggregator. Steps repeat the same questions."""

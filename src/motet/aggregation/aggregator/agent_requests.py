@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Protocol, TypeAlias
 
 from motet.aggregation.aggregator.broadcasts import Missing
@@ -112,7 +113,8 @@ def _push(services: Services, tenant: Tenant, request: Request) -> None:
                 slot.require_open(message.step)
         tenant.tensors.require_groups(message.groups)  # Before the gradients have effects.
         tenant.hold(size_bytes)
-        release = after_all(len(slots), lambda: _consumed(tenant, request, size_bytes))
+        done = partial(_consumed, tenant, request, message.tensors, size_bytes)
+        release = after_all(len(slots), done)
         batch = PushedBatch(payload, message.tensors, specs)
         gradients = [
             WorkerGradient(count, gradient, release, batch)
@@ -308,7 +310,15 @@ def _respond_with(
     return respond
 
 
-def _consumed(tenant: Tenant, request: Request, size_bytes: int) -> None:
-    tenant.free(size_bytes)
-    if not request.is_answered:
+def _consumed(tenant: Tenant, request: Request, tensors: Sequence[int], size_bytes: int) -> None:
+    """Gradients are not needed any more: added up, replaced, or given up with their tensor."""
+    with tenant.lock:
+        tenant.free(size_bytes)
+        elsewhere = {} if tenant.failure is not None else tenant.elsewhere(tensors)
+        given_up = {n: place for n, place in elsewhere.items() if not place}
+    if request.is_answered:
+        return
+    if given_up:  # What takes over lacks them.
+        request.reply(TensorStatus.MOVED, encode_locations(given_up))
+    else:
         request.reply()

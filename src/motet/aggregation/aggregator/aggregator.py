@@ -127,10 +127,8 @@ class Aggregator:
                 if slot is None:
                     raise NotFound(f"tensor {number} of job {job} has no replica here")
                 tenant.moved.pop(number, None)
-                effects = Effects()
-                if known is not None:  # It was to come from the Aggregator that has died.
-                    effects = tenant.tensors.remove(number)[1]
-                effects.add(tenant.tensors.adopt(slot))
+                # A known one was to come from the Aggregator that has died.
+                effects = tenant.tensors.adopt(slot)
                 tenant.recount()
             self.carry_out(tenant, effects)
 

@@ -99,14 +99,15 @@ def _expect(services: PeerServices, tenant: Tenant, m: ExpectTensors, request: R
 
 
 def _watch(services: PeerServices, tenant: Tenant, m: ExpectTensors) -> None:
-    """Give up tensors whose origin dies before the copy: their replicas take over."""
+    """Give up tensors whose origin dies before the copy: their replicas take over, those that are
+    here with the gradients that came."""
     try:
         services.watch(m.origin, AwaitCopy(m.job, m.numbers))
     except Unreachable:
         for number in m.numbers:
             with tenant.lock:
                 slot = tenant.tensors.slots.get(number)
-                if slot is None or not slot.is_arriving:
+                if slot is None or not slot.is_arriving or number in tenant.replicas:
                     continue
                 _, effects = tenant.tensors.remove(number)
                 tenant.recount()

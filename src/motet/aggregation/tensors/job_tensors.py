@@ -227,10 +227,13 @@ class JobTensors:
         return self._progress(numbers)
 
     def adopt(self, slot: TensorSlot) -> Effects:
-        """A tensor whose state is known: a promoted replica, or one that came back."""
+        """A tensor whose state is known: a promoted replica, one that arrived, or one that came
+        back. Gradients that came for it before count."""
         slot.is_busy = False
+        known = self.slots.get(slot.number, slot)
         self.slots[slot.number] = slot
-        return self._progress([slot.number])
+        # Also its own: gradients of steps that it has ended were sent again while it arrived.
+        return self._progress([slot.number], Effects(calls=list(slot.inherit(known))))
 
     def completed(self, works: Sequence[SlotWork]) -> Effects:
         """Computations are done: requests that waited for them can be answered."""

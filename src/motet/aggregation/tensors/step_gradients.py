@@ -85,6 +85,13 @@ class StepGradients:
         """The end that counts: that of the first worker."""
         return self.ends[ranks[0]]
 
+    def inherit(self, other: StepGradients) -> list[Release]:
+        """Continue with what came to another place too; returns what can be released."""
+        releases = [self.push(rank, each) for rank, each in other.contributions.items()]
+        self.final = other.final | self.final
+        self.ends = other.ends | self.ends
+        return [release for release in releases if release is not None]
+
     def take_releases(self) -> list[Release]:
         """Forget the gradients."""
         contributions, self.contributions = self.contributions, {}

@@ -281,11 +281,27 @@ class TensorSlot:
             del self._steps[work.step]
         return releases
 
+    def inherit(self, other: TensorSlot) -> list[Release]:
+        """Continue with the gradients of another slot of this tensor, those of steps that have not
+        ended; returns what can be released."""
+        releases = list[Release]()
+        for step, kept in other.take_steps().items():
+            if step <= self.version:
+                releases += kept.take_releases()
+            elif step in self._steps:
+                releases += self._steps[step].inherit(kept)
+            else:
+                self._steps[step] = kept
+        return releases
+
+    def take_steps(self) -> dict[int, StepGradients]:
+        """Forget what came for each step, and return it."""
+        steps, self._steps = self._steps, {}
+        return steps
+
     def drop(self) -> list[Release]:
         """Forget all gradients; returns all releases."""
-        releases = [release for s in self._steps.values() for release in s.take_releases()]
-        self._steps.clear()
-        return releases
+        return [release for s in self.take_steps().values() for release in s.take_releases()]
 
     def _step(self, step: int) -> StepGradients | None:
         """None: the step has been done. Raises BadMessage for one too far ahead."""
