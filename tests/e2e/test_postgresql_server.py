@@ -13,6 +13,7 @@ from live_server import LiveServer
 from marked_process import run_motet
 from private_postgresql import PrivatePostgresql, private_postgresql
 from waiting import wait_until
+from webhook_receiver import Receiver
 
 FAILED = "prediction_failed"
 REFUSED = "motet: error: the journal cannot be written; jobs run on; ask again later\n"
@@ -35,9 +36,10 @@ def test_jobs_run_on_while_the_database_is_away(
     go, done = tmp_path / "go", tmp_path / "done"
     script = f"while [ ! -e {go} ]; do sleep 0.05; done; touch {done}"
     spec = {"name": "job", "run": script, "workdir": "/"}
-    pool = ThreadPoolExecutor(1)
+    pool, receiver = ThreadPoolExecutor(1), Receiver()
     try:
         with server.start() as client:
+            client.add_webhook(receiver.url, ["job.ended"])
             job = client.submit(spec)["id"]
             wait_until(lambda: client.job(job)["state"] == "RUNNING")
             waits = client.submit(spec)["id"]
@@ -48,7 +50,8 @@ def test_jobs_run_on_while_the_database_is_away(
             assert server.process is not None
             assert server.process.wait(timeout=100) == 1
             *lost, told = server.said().splitlines()[4:]
-            assert all("audit_entries_lost" in line or FAILED in line for line in lost)
+            allowed = ("audit_entries_lost", FAILED, "webhook_waits")
+            assert all(any(event in line for event in allowed) for line in lost)
             assert sum(FAILED in line for line in lost) <= 1
             assert told.startswith("motet: error: the journal postgresql://postgres@/")
             assert told.endswith("start the server again when the database is usable")
@@ -57,11 +60,13 @@ def test_jobs_run_on_while_the_database_is_away(
             assert client.wait(job, 100)["state"] == "SUCCEEDED"
             assert client.wait(waits, 100)["state"] == "SUCCEEDED"
             assert client.job(job)["attempts"] == 1
+            wait_until(lambda: len(receiver.messages) >= 2)
             ended = waiting.result()  # Its request came before the failure, or goes on.
             assert (ended.code, ended.err) in ((5, REFUSED), (0, ended.err))
     finally:
         server.kill_everything()
         pool.shutdown()
+        receiver.close()
 
 
 @pytest.mark.soak

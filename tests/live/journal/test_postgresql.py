@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import create_engine
 
 from killed_append import KILLED
-from motet.domain.errors import BadInput, ConnectionLost
+from motet.domain.errors import BadInput, ConnectionLost, Unreachable
 from motet.live.journal.database import JournalInUse
 from motet.live.journal.reading import JournalReader
 from motet.live.journal.record import Record
@@ -99,6 +99,8 @@ def test_reading_from_a_database_that_was_killed_is_no_damage(
         server.kill()
         with pytest.raises(ConnectionLost, match="has ended the connection"):
             read_until_refused(reader)
+    with pytest.raises(Unreachable, match=r"cannot be reached \(.*\); ask again when it is usable"):
+        JournalReader(url)
     server.start()
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, OperationalError
 
-from motet.domain.errors import BadInput, MotetError
+from motet.domain.errors import BadInput, MotetError, Unreachable
 from motet.live.journal.migrations import copy_before_migration
 from motet.live.journal.private_file import close_to_others, locked_file
 
@@ -87,9 +87,21 @@ class JournalDatabase:
         return create_engine(self._url.set(database=place, query=query))
 
     def refusal(self, error: OperationalError) -> BadInput:
-        """The error for a database that cannot be opened."""
-        reason = " ".join(str(error.orig).split())[:200]
-        return BadInput(f"--database {self.shown}: cannot be opened: {reason}")
+        """The error for a database that a master cannot open."""
+        return BadInput(f"--database {self.shown}: cannot be opened: {_reason(error)}")
+
+    def unreadable(self, error: OperationalError) -> MotetError:
+        """The error for a journal that cannot be read: of a file, it is that of the path."""
+        if self.file is None:
+            return Unreachable(
+                f"the database of the journal, {self.shown}, cannot be reached ({_reason(error)}); "
+                "ask again when it is usable"
+            )
+        return BadInput(f"the journal {self.shown}: cannot be opened: {_reason(error)}")
+
+
+def _reason(error: OperationalError) -> str:
+    return " ".join(str(error.orig).split())[:200]
 
 
 class _FileLock:

@@ -22,14 +22,14 @@ class JournalReader:
     """A journal that is only read: it takes no lock and begins no epoch."""
 
     def __init__(self, address: str) -> None:
-        """`address`: a database URL, or the path of a SQLite file. Raises BadInput."""
+        """`address`: a database URL, or the path of a SQLite file. Raises BadInput, Unreachable."""
         database = JournalDatabase(address)
         self._engine = database.reading_engine()
         try:
             self._connection = self._engine.connect()
         except OperationalError as error:
             self._engine.dispose()
-            raise database.refusal(error) from error
+            raise database.unreadable(error) from error
 
     def records(self, first: int = 1) -> Iterator[Record]:
         """All records from a number on, in order. Raises JournalDamaged, ConnectionLost."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from motet.domain.errors import BadInput, MotetError, NotFound
+from motet.domain.errors import BadInput, MotetError, NotFound, Unreachable
 from motet.interfaces.server.predictions.told_answers import Asked, told_answer
 
 
@@ -31,7 +31,13 @@ def test_what_is_being_done_comes_before_the_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "status"), [(BadInput("no"), 422), (NotFound("no"), 404), (MotetError("no"), 500)]
+    ("error", "status"),
+    [
+        (BadInput("no"), 422),
+        (NotFound("no"), 404),
+        (Unreachable("no"), 503),
+        (MotetError("no"), 500),
+    ],
 )
 def test_an_error_is_the_last_line(error: MotetError, status: int) -> None:
     async def ask(tell: Callable[[str], None]) -> bytes:

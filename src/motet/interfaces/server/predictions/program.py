@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from motet.domain.errors import BadInput, ExitCode, MotetError, NotFound
+from motet.domain.errors import BadInput, ExitCode, MotetError, NotFound, Unreachable
 
 LONGEST_S = 600.0
 WAITS_FOR_TURN = "waits for its turn: one simulation runs at a time"
@@ -20,6 +20,7 @@ _COMMAND = (sys.executable, "-P", "-m", "motet.interfaces.forecasts")
 _ERRORS: Mapping[int, type[MotetError]] = {
     ExitCode.BAD_INPUT: BadInput,
     ExitCode.NOT_FOUND: NotFound,
+    ExitCode.UNREACHABLE: Unreachable,
 }
 
 
@@ -39,7 +40,7 @@ class ForecastProgram:
         """The answer, a JSON document. `values`: of the question of this kind. `tell`: is called
         with what the program is doing.
 
-        Raises BadInput, NotFound, MotetError.
+        Raises BadInput, NotFound, Unreachable, MotetError.
         """
         question = {"kind": kind, "values": dict(values)}
         asked = {"journal": self._journal, "question": question, "parent": os.getpid()}

@@ -7,12 +7,16 @@ import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
-from motet.domain.errors import BadInput, MotetError, NotFound
+from motet.domain.errors import BadInput, MotetError, NotFound, Unreachable
 
 TOLD_LINES = "application/x-ndjson"
 """For clients that accept it: `{"phase": TEXT}` any number of times, then `{"answer": RESULT}` or
 `{"status": CODE, "detail": TEXT}`."""
-_STATUS: Mapping[type[MotetError], int] = {BadInput: 422, NotFound: 404}
+_STATUS: Mapping[type[MotetError], int] = {
+    BadInput: 422,
+    NotFound: 404,
+    Unreachable: 503,
+}
 
 Asked: TypeAlias = Callable[[Callable[[str], None]], Awaitable[bytes]]
 """Gets the receiver of phases; its result is a JSON document."""

@@ -14,6 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from sqlalchemy.exc import DBAPIError
+
+from motet.domain.errors import Unreachable
 from motet.interfaces.server.webhooks.messages import (
     DEADLINE_S,
     GONE,
@@ -77,7 +80,7 @@ class WebhookSender:
         self._thread.join(wait_s)
 
     def _run(self) -> None:
-        read_to = self._webhook.read_to
+        read_to, pause_s = self._webhook.read_to, _FIRST_PAUSE_S
         with MessageSender() as sender:
             while not self._end.is_set():
                 self._news.wait()
@@ -94,10 +97,17 @@ class WebhookSender:
                     _LOG.warning("webhook_gone", extra=_extra(self._webhook))
                     self._on_gone(self._webhook)
                     return
+                except (DBAPIError, Unreachable) as error:
+                    reason = " ".join(str(error).split())
+                    _LOG.warning("webhook_waits", extra=_extra(self._webhook, error=reason))
                 except Exception:
                     _LOG.exception("webhook_failed", extra=_extra(self._webhook))
-                    self._end.wait(_LONGEST_PAUSE_S)
-                    self._news.set()
+                else:
+                    pause_s = _FIRST_PAUSE_S
+                    continue
+                self._end.wait(pause_s)
+                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+                self._news.set()
 
     def _deliver_page(self, sender: MessageSender, read_to: int) -> int:
         """Deliver the events of some records; returns the last of them."""
