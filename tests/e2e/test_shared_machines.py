@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from waiting import wait_until
 pytestmark = pytest.mark.cluster
 
 EPOCHS = 30
+SAGA = {"tol": 0, "solver": "saga", "batch_size": 300}
+"""Mini-batches, which may be asynchronous."""
 GREEDY = greedy_training.__file__
 
 
@@ -138,7 +141,7 @@ def test_a_training_alone_is_asynchronous_after_its_next_start(tmp_path: Path) -
     server = LiveServer(tmp_path / "state", "--cluster", "2x1", "--policy", "harmony", *more)
     client, go = server.start(), {name: tmp_path / name for name in ("one", "two")}
     try:
-        asked = {"allow_async": True, "set": {"tol": 0, "solver": "saga", "batch_size": 300}}
+        asked = {"allow_async": True, "set": SAGA}
         one, two = (submit(client, path, **asked) for path in go.values())
         wait_until(lambda: all(held_file(path).exists() for path in go.values()))
         client.change(two, "cancel")
@@ -155,6 +158,63 @@ def test_a_training_alone_is_asynchronous_after_its_next_start(tmp_path: Path) -
         server.kill_everything()
         for each in arbiters(server):
             each.kill()
+
+
+ALONE_ASYNCHRONOUS = """
+from dataclasses import dataclass, replace
+
+from motet.domain.estimates import Overlap
+from motet.policies.harmony import Harmony
+
+
+@dataclass(frozen=True)
+class AloneAsynchronous(Harmony):
+    def decide(self, snapshot):
+        decision, subtasks = super().decide(snapshot), snapshot.wanted_estimates.subtasks
+        if subtasks is None:
+            return decision
+        alone = (subtasks.overlap == Overlap.PERMITTED) & (len(snapshot.jobs) == 1)
+        return replace(decision, asynchronous=alone)
+
+
+POLICIES = {"alone_asynchronous": AloneAsynchronous}
+"""
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_a_training_changes_its_mode_on_the_same_machine_and_back(tmp_path: Path) -> None:
+    policy, go = tmp_path / "alone.py", tmp_path / "go"
+    policy.write_text(ALONE_ASYNCHRONOUS)
+    go.touch()
+    more = ("--policy", str(policy), "--set", "check_s=3600")
+    server = LiveServer(tmp_path / "state", "--cluster", "1x1", *more)
+    client, endless = server.start(), {"epochs": 1_000_000, "set": SAGA}
+    try:
+        one = submit(client, go, **endless, allow_async=True)
+        wait_for_epochs(client, one, attempt=1)
+        two = submit(client, go, **endless)
+        wait_for_epochs(client, one, attempt=2)
+        client.change(two, "cancel")
+        wait_for_epochs(client, one, attempt=3)
+        assert [each["placement"] for each in attempts(client, one)] == [{"m0": 1}] * 3
+        client.change(one, "cancel")
+        assert ended(client, one)["state"] == "CANCELLED"
+        server.end()
+        own = [event.overlaps for event in measured(server) if str(event.job) == one]
+        assert [mode for mode, _ in groupby(own)] == [True, None, True]
+    finally:
+        server.kill_everything()
+        for each in arbiters(server):
+            each.kill()
+
+
+def wait_for_epochs(client: LiveClient, job: str, attempt: int) -> None:
+    """Until an attempt of a job has done epochs; none is done twice for a change of the mode."""
+    wait_until(lambda: len(attempts(client, job)) == attempt)
+    progress = client.job(job)["progress"]
+    before = progress["epochs_done"] if progress else 0
+    wait_until(lambda: (client.job(job)["progress"] or {"epochs_done": 0})["epochs_done"] > before)
 
 
 @pytest.mark.soak

@@ -47,6 +47,14 @@ def test_the_start_of_an_asynchronous_job_says_why_it_is_one() -> None:
     )
 
 
+def test_a_job_that_starts_again_on_its_machines_did_not_move() -> None:
+    event = StoryEvent(0, "migrate", 1, machines={"m0": 1}, asynchronous=True, stays=True)
+    assert account(event, Rules()).startswith("started again on m0 (1 GPU); asynchronous: its COMM")
+    assert account(replace(event, asynchronous=False), Rules()) == (
+        "started again on m0 (1 GPU); not asynchronous any more, since others fill the gaps"
+    )
+
+
 def test_a_measurement_says_which_of_its_figures_was_predicted() -> None:
     found = GroupMeasurement(10.0, 5.0, False, 1.3, 0.7, 0.6, 0.2, 0.8, 2)
     event = StoryEvent(0, "measure", 1, others=(OtherJob("b", 1),), others_total=1, measured=found)
@@ -139,3 +147,17 @@ def test_the_log_says_which_jobs_are_asynchronous_and_of_others_nothing(tmp_path
         assert ('"asynchronous": true' in path.read_text()) == is_switched
         read = story_events_of(path, "j0")
         assert any(event.asynchronous for event in read) == is_switched
+
+
+def test_the_log_says_which_jobs_start_again_on_their_machines(tmp_path: Path) -> None:
+    first = SubtaskRow(0, 1_000, 5.0, 5.0, overlap=Overlap.PERMITTED, async_efficiency=0.8)
+    workload = subtask_workload([first, SubtaskRow(1_000, 200, 5.0, 5.0)])
+    cluster, log, path = ClusterSpec.uniform(1, 1), DecisionLog(), tmp_path / "decisions.jsonl"
+    Experiment("harmony", {"async_efficiency": "0.8"}).run(workload, cluster, journal=log)
+    with path.open("w") as file:
+        write = DecisionWriter(file, workload.ids, cluster.names)
+        for entry in log:
+            write(entry)
+    read = [each for each in story_events_of(path, "j0") if each.event == "migrate"]
+    assert [each.asynchronous for each in read] == [True, False, True]
+    assert all(each.stays for each in read)

@@ -20,6 +20,7 @@ from motet.domain.policy import Policy
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.units import SECOND_US
 from motet.domain.wait import Wait
+from motet.engine.journal.decision_log import DecisionLog
 from motet.placement.planners import ConsolidatingPlanner
 from motet.policies.harmony import Harmony
 from motet.sim.replay.outcome import Outcome
@@ -184,15 +185,16 @@ def test_the_order_of_the_input_changes_nothing(
         np.testing.assert_array_equal(column, other.columns[name], err_msg=name)
 
 
+@every_policy("harmony", "asynchronous")
 @settings(max_examples=examples(25))
 @given(rows=workloads, left=st.integers(0, 4), at_s=st.integers(1, 300), drains=st.booleans())
 def test_all_jobs_finish_although_a_machine_leaves(
-    rows: list[SubtaskRow], left: int, at_s: int, drains: bool
+    settings_: dict[str, Any], rows: list[SubtaskRow], left: int, at_s: int, drains: bool
 ) -> None:
     away = Drained(left) if drains else MachineLeft(left)
     timeline = [(at_s * SECOND_US, away), ((at_s + 500) * SECOND_US, MachineLeft(left))]
     timeline.append(((at_s + 900) * SECOND_US, MachineCame(left)))
-    assert run(rows, Harmony(), timeline=timeline).is_finished.all()
+    assert run(rows, Harmony(**settings_), timeline=timeline).is_finished.all()
 
 
 def test_complementary_jobs_share_all_machines() -> None:
@@ -299,6 +301,29 @@ def test_a_job_is_asynchronous_until_its_next_start_whatever_parameters_change(
     run(own, policy, cluster=ClusterSpec.of([1, 1, 1, 2]))
     assert policy.asynchronous
     assert all(policy.asynchronous)
+
+
+def modes(policy: Policy, rows: list[SubtaskRow], cost_us: int = 0) -> list[tuple[str, bool]]:
+    """The events of the first job on one machine: how it trains from each of them on."""
+    log = DecisionLog()
+    own, machine = subtask_workload(rows), ClusterSpec.uniform(1, 1)
+    speeds = SameEverywhere(cost_us)
+    Simulation(own, machine, policy, ConsolidatingPlanner(), speeds, journal=log).run()
+    begins = ("start", "resume", "migrate")
+    return [(it.event, it.asynchronous) for it in log if it.job == 0 and it.event in begins]
+
+
+def test_a_job_changes_how_it_trains_on_its_machine_when_others_come_and_go() -> None:
+    """Alone 5 instead of 10 s for 0.8 of an iteration; beside the other job 10 s anyway."""
+    first = SubtaskRow(0, 1_000, 5.0, 5.0, overlap=Overlap.PERMITTED, async_efficiency=0.8)
+    second = SubtaskRow(1_000, 200, 5.0, 5.0)
+    there_and_back = [("start", False), ("migrate", True), ("migrate", False), ("migrate", True)]
+    policy = Harmony(async_efficiency=0.8)
+    assert modes(policy, [first, second]) == there_and_back
+    assert modes(policy, [first, second], 100 * SECOND_US) == there_and_back
+    # The second job ends before a start would pay.
+    long_start = modes(policy, [first, second], 900 * SECOND_US)
+    assert long_start == there_and_back[:2]
 
 
 def test_jobs_that_fill_each_others_gaps_stay_synchronous() -> None:

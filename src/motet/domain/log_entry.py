@@ -42,7 +42,8 @@ class LogEntry(NamedTuple):
     `gpus`: the job's request in waits and changes of queues, else the GPUs of `placement`: of the
     job's machines from now on, or of those that it lost. `left`: the slow machine that caused a new
     placement. `forecast`: of the job's group; `on_disk`: the part of its input there;
-    `asynchronous`: the policy lets it train so. `others`:
+    `asynchronous`: the policy lets it train so; `stays`: it starts again on its slots only to
+    train the other way. `others`:
     jobs that share these GPUs; for a preemption, jobs that received them; for a wait, jobs before
     it that hold GPUs, or the head of the line that it may not overtake. `queue`: the policy's own
     queue, from 0 (UNKNOWN: none). `overhead_us`: of a finished job, its time in checkpoints and
@@ -81,6 +82,7 @@ class LogEntry(NamedTuple):
     forecast: GroupForecast | None = None
     on_disk: float = 0.0
     asynchronous: bool = False
+    stays: bool = False
     job_queue: str = ""
     refusal: str = ""
     measured: GroupMeasurement | None = None

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from motet.estimate.colocation.group_time import SubtaskTimes
 from motet.harmony.problem import GroupingProblem, JobGroup, work_of
 
 _LEAST_GAIN = 1e-9
@@ -35,10 +36,8 @@ def switched_jobs(
     that overlap by choice of their users do so in `problem`. `switched`: jobs that keep their
     machines and are asynchronous; their iterations are worth the less, too.
     """
-    plain = {job: problem.times(job, group.machines) for job in group.jobs}
-    worth = {job: work_of(problem.costs, job) or plain[job].iteration_s for job in group.jobs}
-    worth |= {job: worth[job] * efficiency for job in switched}
-    times = plain | {job: plain[job]._replace(overlaps=True) for job in switched}
+    worth = worth_of_iterations(problem, group, efficiency, switched)
+    times = _times(problem, group, switched)
     longest_first = sorted(group.jobs, key=lambda job: (-times[job].iteration_s, job))
     longest_s = [*(times[job].iteration_s for job in longest_first), 0.0]
     sums_s = max(
@@ -57,3 +56,32 @@ def switched_jobs(
         if rate > best * (1 + _LEAST_GAIN):
             best, chosen = rate, count
     return frozenset(longest_first[:chosen])
+
+
+def worth_of_iterations(
+    problem: GroupingProblem, group: JobGroup, efficiency: float, switched: Collection[int]
+) -> dict[int, float]:
+    """What an iteration of each job of a group is worth; of `switched` ones it is less."""
+    found = {}
+    for job in group.jobs:
+        own_s = problem.times(job, group.machines).iteration_s
+        found[job] = work_of(problem.costs, job) or own_s
+    return found | {job: found[job] * efficiency for job in switched}
+
+
+def work_per_second(
+    problem: GroupingProblem, group: JobGroup, efficiency: float, switched: Collection[int]
+) -> float:
+    """Of a group of which these jobs are asynchronous by choice of the policy; 0 without work."""
+    work = sum(worth_of_iterations(problem, group, efficiency, switched).values())
+    times = _times(problem, group, switched).values()
+    sums_s = sum(each.cpu_s for each in times), sum(each.comm_s for each in times)
+    return work / max(*sums_s, *(each.iteration_s for each in times)) if work else 0.0
+
+
+def _times(
+    problem: GroupingProblem, group: JobGroup, switched: Collection[int]
+) -> dict[int, SubtaskTimes]:
+    """Of the jobs of a group, these ones asynchronous."""
+    plain = {job: problem.times(job, group.machines) for job in group.jobs}
+    return plain | {job: plain[job]._replace(overlaps=True) for job in switched}

@@ -39,6 +39,7 @@ def story_event(
         measured=entry.measured,
         on_disk=entry.on_disk,
         asynchronous=entry.asynchronous,
+        stays=entry.stays,
         gain=entry.measure if entry.event == "propose" else None,
         refusal=entry.refusal,
         **(_wait_fields(entry) if waits else {}),

@@ -76,7 +76,7 @@ def _begun(verb: str) -> Callable[[StoryEvent, Rules], str]:
 
 def _moved(each: StoryEvent, rules: Rules) -> str:
     del rules
-    return f"moved to {_there(each)}"
+    return f"started again on {_there(each)}" if each.stays else f"moved to {_there(each)}"
 
 
 def _resized(each: StoryEvent, rules: Rules) -> str:
@@ -118,6 +118,8 @@ def _gain(each: StoryEvent) -> str:
         )
     if each.asynchronous:
         told += "; asynchronous: its COMM runs beside its COMP, since too few others fill the gaps"
+    elif each.stays:
+        told += "; not asynchronous any more, since others fill the gaps"
     return f"{told}; {100 * each.on_disk:.0f} % of its input on disk" if each.on_disk else told
 
 

@@ -51,9 +51,9 @@ class StoryEvent:
     of a wait for limits of the job's queue, its name. `forecast`, `measured`: of the jobs on the
     same machines;
     `on_disk`: the part of the job's input that is kept there; `asynchronous`: the policy lets it
-    train so; `told`: of an end, its cause
-    in words, empty: the usual one; of a wait for the cluster, why it cannot be reached; of a
-    preemption, the guarantee of a queue that the jobs with the GPUs have.
+    train so; `stays`: it starts again on its machines only to train the other way; `told`: of an
+    end, its cause in words, empty: the usual one; of a wait for the cluster, why it cannot be
+    reached; of a preemption, the guarantee of a queue that the jobs with the GPUs have.
 
     `released`: of a wait that is over; None: it is not, or no job released GPUs in it.
 
@@ -94,6 +94,7 @@ class StoryEvent:
     forecast: GroupForecast | None = None
     on_disk: float = 0.0
     asynchronous: bool = False
+    stays: bool = False
     told: str = ""
     gain: float | None = None
     refusal: str = ""

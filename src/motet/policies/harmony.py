@@ -73,8 +73,9 @@ class Harmony(Policy):
     would end than they miss in so many times the measured time of a start (0: moves cost nothing,
     as with `search=paper`). `async_efficiency`: jobs whose users permit it train asynchronously if
     their group has too few others to fill the gaps, and an iteration of theirs is worth so much of
-    another one (0: no job is switched). `check_s`: while jobs are profiled, decide at multiples of
-    this interval.
+    another one (0: no job is switched); one that keeps its machines starts again to change if its
+    group gains more by its first end than that costs. `check_s`: while jobs are profiled, decide at
+    multiples of this interval.
     """
 
     grouping: Literal["harmony", "isolated", "naive"] = "harmony"
@@ -197,9 +198,10 @@ class _Made:
         self._asynchronous: Bools | None = None
 
     def switch(self, jobs: Bools) -> None:
-        """These jobs train asynchronously; `(rows,)`."""
-        if jobs.any():
-            self._asynchronous = np.zeros(len(self._snapshot.jobs), np.bool_)
+        """These jobs train asynchronously, the others of the groups do not; `(rows,)`."""
+        before = self._snapshot.jobs.is_asynchronous == 1
+        if jobs.any() or before[self._rows].any():
+            self._asynchronous = before & (self._snapshot.jobs.held_gpus > 0)
             self._asynchronous[self._rows] = jobs
 
     def add(self, group: JobGroup, place: Placement) -> None:

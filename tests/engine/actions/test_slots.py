@@ -79,13 +79,33 @@ def test_a_job_with_other_workers_is_counted_as_rescaled() -> None:
 def test_the_engine_knows_how_a_job_trains_since_its_last_start() -> None:
     state = state_with({"gpus": 1}, {"gpus": 1}, cluster=CLUSTER, held={10: on(0, 1)})
     switched = replace(decision([1, 1]), asynchronous=np.array([True, True]))
-    carried_out(state, switched)  # The first one keeps its slots.
-    assert state.snapshot().jobs.is_asynchronous.tolist() == [0, 1]
-    carried_out(state, replace(switched, places={0: on(1, 1)}))
+    carried_out(state, switched)
     state.change_memory({"of_another_policy": 0})
     assert state.snapshot().jobs.is_asynchronous.tolist() == [1, 1]
-    carried_out(state, decision([1, 1], places={0: on(0, 1)}))
+    carried_out(state, decision([1, 1], places={0: on(1, 1)}))
     assert state.snapshot().jobs.is_asynchronous.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("asynchronously", [True, False])
+def test_a_job_that_trains_another_way_starts_again_on_its_slots(asynchronously: bool) -> None:
+    held = {10: on(0, 1), 11: on(0, 1), 12: on(1, 4)}
+    state = state_with({"gpus": 1}, {"gpus": 1}, {"gpus": 4}, cluster=CLUSTER, held=held)
+    state.jobs.is_asynchronous[:] = not asynchronously
+    column = np.array([asynchronously, not asynchronously, asynchronously])
+    actions = carried_out(state, replace(decision([1, 1, 0]), asynchronous=column))
+    assert actions == [Preempt(12), Migrate(10, on(0, 1), 1, 0, asynchronously)]
+    assert state.placements == {10: on(0, 1), 11: on(0, 1)}
+    assert carried_out(state, decision([1, 1, 0])) == []  # It says nothing: they go on as they are.
+
+
+def test_all_jobs_that_share_slots_may_train_another_way_at_once() -> None:
+    state = state_with({"gpus": 4}, {"gpus": 4}, cluster=CLUSTER, held={10: on(1, 4)})
+    together = decision([4, 4], group=np.array([0, 0]))
+    carried_out(state, together)
+    switched = replace(together, asynchronous=np.array([True, True]))
+    moved = [Migrate(job, on(1, 4), 4, 0, asynchronous=True) for job in (10, 11)]
+    assert carried_out(state, replace(switched, places={0: on(1, 4), 1: on(1, 4)})) == moved
+    assert [*state.sharing.others(10)] == [11]
 
 
 def test_a_place_of_the_policy_that_is_taken_is_a_problem_of_its_job() -> None:

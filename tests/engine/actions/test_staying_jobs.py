@@ -87,7 +87,7 @@ def test_without_closed_machines_the_policy_sees_everything() -> None:
 
 def test_jobs_that_stay_keep_their_gpus_and_come_last() -> None:
     places = {0: Placement((0,), (2,)), 1: Placement((1,), (3,))}
-    found = staying(places, memory={"rank": [7, 8, 9]})
+    found = staying(places, memory={"rank": [7, 8, 9]}, is_asynchronous=[0, 1, 0])
     joined = found.joined(
         decided(
             0,
@@ -114,7 +114,7 @@ def test_jobs_that_stay_keep_their_gpus_and_come_last() -> None:
     assert joined.spill is not None
     assert joined.spill.tolist() == [0.0, 0.0, 0.5]
     assert joined.asynchronous is not None
-    assert joined.asynchronous.tolist() == [False, False, True]
+    assert joined.asynchronous.tolist() == [False, True, True]
     assert [*joined.forecasts] == [2]
 
 

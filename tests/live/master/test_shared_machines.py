@@ -142,6 +142,38 @@ def test_an_attempt_is_asynchronous_where_gaps_remain_and_its_user_permits_it(
     cluster.close()
 
 
+def test_a_training_changes_how_it_trains_on_its_machine_when_others_come_and_go(
+    tmp_path: Path,
+) -> None:
+    """COMP and COMM 5 s of both: beside each other 10 s, alone and asynchronously 5 s."""
+    policy = ChoosePolicy("harmony", {"check_s": "1", "async_efficiency": "0.8"})
+    cluster = ScriptedCluster(tmp_path, policy, ClusterDeclared(("m0",), (2,)))
+    first = cluster.train(machines="any", epochs=100, allow_async=True)
+    cluster.handle(cluster.launcher.started(f"{first}.1"))
+    cluster.handle(measured(first, 5, 5))
+    cluster.handle()
+    assert restarted(cluster, first, 2) == "async"
+    second = train(cluster)
+    cluster.handle(measured(second, 5, 5))
+    cluster.handle()
+    cluster.begin()  # The master is killed; the next one has the decision from the journal.
+    assert restarted(cluster, first, 3) is None
+    assert machines_of(cluster) == {f"{first}.3": ["m0"], f"{second}.1": ["m0"]}
+    cluster.ask(cluster.launcher.ended(f"{second}.1"))
+    cluster.handle()
+    assert restarted(cluster, first, 4) == "async"
+    cluster.close()
+
+
+def restarted(cluster: ScriptedCluster, job: int, attempt: int) -> str | None:
+    """The consistency of an attempt of a job, which the end of the one before lets begin."""
+    assert cluster.launcher.stopping == {f"{job}.{attempt - 1}"}
+    end_stops(cluster)
+    cluster.handle(cluster.launcher.started(f"{job}.{attempt}"))
+    (task,) = cluster.launcher.running[f"{job}.{attempt}"].ranks
+    return task.env.get("MOTET_CONSISTENCY")
+
+
 @pytest.mark.parametrize(
     ("keys", "overlap"),
     [

@@ -13,7 +13,10 @@ from motet.engine.state.partners import Partners
 
 
 class SlotChange(NamedTuple):
-    """A job whose slots change. `held` and `wanted`: its GPUs before and after."""
+    """A job whose slots change, or that starts again on the same ones to train another way.
+
+    `held` and `wanted`: its GPUs before and after.
+    """
 
     row: int
     number: int
@@ -44,6 +47,10 @@ def changes_of(
         ]
     if has_shared or decision.group is not None:
         rows += partners.regrouped().tolist()
+    if decision.asynchronous is not None:
+        runs_on = (jobs.held_gpus > 0) & (decision.gpus > 0)
+        trains_otherwise = decision.asynchronous != (jobs.is_asynchronous == 1)
+        rows += np.flatnonzero(runs_on & trains_otherwise).tolist()
     workers, servers = jobs.workers, jobs.servers
     if has_elastic:
         workers, servers = roles_of(decision, jobs)

@@ -138,7 +138,7 @@ class StayingJobs:
         )
 
     def _asynchronous(self, column: Bools | None) -> Bools | None:
-        return None if column is None else self._with(column, of_all=False)
+        return None if column is None else self._with(column, self.whole.jobs.is_asynchronous == 1)
 
     def _has_own_roles(self) -> bool:
         """Whether one of these elastic jobs runs with other workers or servers than it requests."""

@@ -224,6 +224,7 @@ class DecisionLog:
             forecast=decision.forecasts.get(row),
             on_disk=0.0 if decision.spill is None else float(decision.spill[row]),
             asynchronous=action.asynchronous,
+            stays=event == "migrate" and self._stays(action),
         )
         if is_elastic(snapshot.jobs, row):
             entry = entry._replace(team=team_of(action))
@@ -241,6 +242,11 @@ class DecisionLog:
         is_first = has_started[action.job] == _NOT_SEEN
         has_started[action.job] = 1
         return "start" if is_first else "resume"
+
+    def _stays(self, action: Start | Migrate) -> bool:
+        """Whether a job that starts again has its slots already."""
+        before = self._begun.get(action.job)
+        return before is not None and before.placement == action.placement
 
     # -- proposed sizes ----------------------------------------------------------------------------
 

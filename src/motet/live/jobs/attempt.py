@@ -50,7 +50,8 @@ class AttemptOutcome(StrEnum):
 
 
 MOVES = (StopCause.MIGRATED, StopCause.RESIZED)
-"""The next attempt begins on other slots, or on more or fewer of them, when this one has ended."""
+"""The next attempt begins on other slots, or on more or fewer of them, when this one has ended; or
+on the same ones, to train asynchronously or not any more."""
 
 
 @dataclass(slots=True)
@@ -134,6 +135,8 @@ class Attempt:
         returned. None: they have to be stopped for it; nothing has changed.
         """
         if self.roster is None or self.phase is not AttemptPhase.RUNNING:
+            return None
+        if action.asynchronous != self.is_asynchronous:
             return None
         roster = self.roster.resized(action.placement)
         if roster is None:

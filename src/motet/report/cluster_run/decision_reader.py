@@ -138,6 +138,7 @@ def _story_event(document: Mapping[str, Any]) -> StoryEvent:
         measured=_measured(document.get("measured")),
         on_disk=float(document.get("on_disk", 0.0)),
         asynchronous=bool(document.get("asynchronous", False)),
+        stays=bool(document.get("stays", False)),
     )
 
 

@@ -151,7 +151,7 @@ def _wait_fields(entry: LogEntry) -> str:
 
 def _has_more(entry: LogEntry) -> bool:
     """Whether it has more than GPUs and their machines."""
-    of_job = entry.team or entry.team_before or entry.left or entry.asynchronous
+    of_job = entry.team or entry.team_before or entry.left or entry.asynchronous or entry.stays
     return bool(of_job or entry.forecast or entry.measured or entry.on_disk)
 
 
@@ -170,6 +170,7 @@ def _group(entry: LogEntry) -> dict[str, Any]:
         **measured,
         **on_disk,
         **({"asynchronous": True} if entry.asynchronous else {}),
+        **({"stays": True} if entry.stays else {}),
     }
 
 

@@ -84,6 +84,7 @@ def _details(because: StoryEvent) -> dict[str, Any]:
         "measured": because.measured and because.measured._asdict(),
         "on_disk": because.on_disk or None,
         "asynchronous": because.asynchronous or None,
+        "stays": because.stays or None,
         **_others(OTHERS_OF.get(because.event), because.others, because.others_total),
     }
     if because.released is not None:

@@ -166,14 +166,15 @@ def _sum(total_us: int, parts: Sequence[str]) -> str:
 
 
 def _counts(story: Story) -> str:
-    named = {
-        "preempt": "preempted",
-        "migrate": "moved",
-        "resize": "resized",
-        "demote": "demoted",
-        "promote": "promoted",
+    again = sum(each.because.stays for each in story.chapters)
+    counts = {
+        "preempted": story.count("preempt"),
+        "moved": story.count("migrate") - again,
+        "started again": again,
+        "resized": story.count("resize"),
+        "demoted": story.count("demote"),
+        "promoted": story.count("promote"),
     }
-    counts = {word: story.count(event) for event, word in named.items()}
     return ", ".join(f"{word} {_often(n)}" for word, n in counts.items() if n)
 
 
