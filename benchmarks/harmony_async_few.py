@@ -1,8 +1,8 @@
 """Asynchronous training of few jobs that arrive while others train, in simulations.
 
 Random workloads of 2 to 5 jobs on 2 to 9 machines; of the jobs 70 % arrive within 3,000 s, all
-users permit it. A job that is switched while it is alone pays with its efficiency beside others that
-fill its gaps, until it starts again. How often the mean JCT is more than 1 % longer and
+users permit it. A job that is switched while it is alone pays with its efficiency beside others
+that fill its gaps, until it starts again. How often the mean JCT is more than 1 % longer and
 shorter than without asynchronous training, and the geometric mean of the ratios.
 """
 

@@ -20,7 +20,7 @@ traffic on the network and nothing to gain from others. A host has memory for ME
 that needs most. Each job trains about `--length` seconds alone on a pair. `--schedules grouping`:
 this one only. Each schedule is written to results/harmony_schedules as it ends, and the table has
 all that are there; profiles are measured once (`--again`: anew). `--report` writes them into
-docs/systems/harmony.md.
+docs/systems/harmony-measurements.md.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
     python benchmarks/remote_memory_all.py --report [PART ...]
 
 Runs each benchmark, keeps its results as a record, goes on after a failure or after twice the time
-that a part takes, and writes the tables of docs/systems/infiniswap.md and one of harmony.md from
-the records; `--report` does only that. All parts take 35 minutes on an idle machine. Ends with
-status 1 if one has failed.
+that a part takes, and writes the tables of docs/systems/infiniswap.md and one of
+harmony-measurements.md from the records; `--report` does only that. All parts take 35 minutes on
+an idle machine. Ends with status 1 if one has failed.
 """
 
 from __future__ import annotations

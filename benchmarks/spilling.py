@@ -10,7 +10,7 @@ memory, in turns and with the models compared; the disk has a limit of 125 MB/s 
 per second, then none. Target: with the limit, an epoch is shorter with remote memory.
 A whole run of `--part shares` becomes the record `spilling`, a quick one with
 `evidence_table.py --keep spilling`; `--report` writes it into
-docs/systems/harmony.md.
+docs/systems/harmony-measurements.md.
 """
 
 from __future__ import annotations

@@ -254,7 +254,7 @@ PARTS = (
     Part("simulation", "memory_simulation", 3, False, _simulation),
     Part(
         *("spill", "spilling_remote", 5, True, _spill, ("spilling.py", "--part", "remote")),
-        page="harmony.md",
+        page="harmony-measurements.md",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""The section on schedules in Harmony's page, beside the paper's figures."""
+"""The section on schedules among Harmony's measurements, beside the paper's figures."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from support.schedule_outcomes import (
     reference_of,
 )
 
-PAGE = ROOT / "docs" / "systems" / "harmony.md"
+PAGE = ROOT / "docs" / "systems" / "harmony-measurements.md"
 PICTURE = ROOT / "docs" / "_static" / "harmony-traces.png"
-SCRIPT, NEXT_HEADING = "harmony_testbed.py", "## Grouping"
+SCRIPT, NEXT_HEADING = "harmony_testbed.py", "## Tokens"
 
 
 def write_page(

@@ -1,4 +1,4 @@
-"""The section on shares of spilled input in Harmony's page, from the record of the sweep."""
+"""Shares of spilled input among Harmony's measurements, from the record of the sweep."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from support.hosts import ROOT
 from support.pages import Row, put_into, table
 from support.records import Record
 
-PAGE = ROOT / "docs" / "systems" / "harmony.md"
-SCRIPT, NEXT_HEADING = "spilling.py", "## Evidence by simulation"
+PAGE = ROOT / "docs" / "systems" / "harmony-measurements.md"
+SCRIPT, NEXT_HEADING = "spilling.py", "## What it cannot do"
 COMPARED = "epoch: auto, best fixed share"
 
 
