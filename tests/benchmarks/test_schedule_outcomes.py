@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from support.hosts import ROOT
+from support.records import Record
 from support.schedule_outcomes import (
+    PAPER,
     Outcome,
     Prediction,
     Profile,
@@ -88,6 +91,14 @@ def test_the_page_has_ratios_beside_those_of_the_paper() -> None:
     assert "| grouping | 1.00 | 2.00 | 1.00 | 1.00 | 2.14 | 2.00 | 1.72 | 1.35 |" in text
     assert "| grouping | 2 | 0.0% | 3.0 s | 0.0 s | +43% | +120% |  |  | 0.25 |" in text
     assert "| grouping | 1 | 1 | 1 | 4e-09 |" in text
+
+
+@pytest.mark.parametrize("name", ["subtasks", "grouping", "reloading"])
+def test_the_ratios_on_the_first_page_are_those_of_the_record(name: str) -> None:
+    record = Record.read("harmony_testbed_schedules")
+    ratios = (record.ratio(f"{name}: {key}") for key in ("JCT", "makespan"))
+    row = " | ".join(f"{each:.2f}" for each in (*ratios, *PAPER[name]))
+    assert f"| {name} | {row} |" in (ROOT / "docs/systems/harmony.md").read_text(encoding="utf-8")
 
 
 def test_models_of_reloading_are_those_in_sections() -> None:
