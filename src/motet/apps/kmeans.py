@@ -16,7 +16,7 @@ import numpy as np
 from motet.apps.estimator import Estimator, EstimatorType, features_for
 from motet.apps.inputs.coordinates import feature_columns, features_of
 from motet.apps.inputs.distances import as_dense, nearest_centres, squared_distances
-from motet.apps.inputs.matrix import training_bytes, training_features
+from motet.apps.inputs.matrix import require_entries, training_bytes, training_features
 from motet.apps.inputs.memory import MODEL_COPIES, float64_bytes, require_memory
 from motet.apps.inputs.spread_rows import spread_rows
 from motet.apps.optimisers.whole_batch import require_whole_batch
@@ -66,6 +66,7 @@ class KMeans(Estimator):
     def prepare(self, dataset: LabelledMatrix, seed: int) -> Rows:
         """Rows with features."""
         del seed
+        require_entries(dataset)
         self.check_number("n_clusters", at_least=1, at_most=dataset.row_count, whole=True)
         if self.init not in ("k-means++", "first"):
             raise BadArgument(f"kmeans: init={self.init!r} must be k-means++ or first")

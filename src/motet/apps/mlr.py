@@ -23,7 +23,12 @@ from motet.apps.estimator import Estimator, EstimatorType, features_for
 from motet.apps.inputs.centred import RELATIVE_GRADIENT, Centred, trained_features
 from motet.apps.inputs.class_labels import accuracy, class_numbers, learn_classes
 from motet.apps.inputs.coordinates import Coordinates, feature_columns, features_of
-from motet.apps.inputs.matrix import nonzero_share, training_bytes, training_features
+from motet.apps.inputs.matrix import (
+    nonzero_share,
+    require_entries,
+    training_bytes,
+    training_features,
+)
 from motet.apps.inputs.memory import MODEL_COPIES, ROW_COPIES, float64_bytes, require_memory
 from motet.apps.optimisers.lbfgs import LBFGS, LBFGS_STATISTICS, DiagonalExpansion
 from motet.apps.optimisers.saga import (
@@ -118,6 +123,7 @@ class MLR(Estimator):
         """Rows with features, `label` and, for saga, the remembered `residual`."""
         del seed
         self._check_parameters()
+        require_entries(dataset)
         self.classes_, labels = learn_classes(dataset)
         self.learn_features(dataset)
         self._choose_solver()

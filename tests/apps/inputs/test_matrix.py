@@ -9,6 +9,7 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.exceptions import NotFittedError
 
+from motet.apps import load_application
 from motet.apps.estimator import features_for
 from motet.apps.inputs.class_labels import class_numbers, learn_classes
 from motet.apps.inputs.matrix import finite_features, stored_by_content, varying_target
@@ -38,6 +39,13 @@ def test_nan_and_infinity_are_refused_with_their_place(bad: float) -> None:
 def test_empty_features_are_refused(shape: tuple[int, int]) -> None:
     with pytest.raises(BadInput, match="training needs at least one of each"):
         finite_features(LabelledMatrix(np.ones(shape), source="x.csv"))
+
+
+@pytest.mark.parametrize("name", ["mlr", "kmeans", "lasso", "logistic_regression"])
+def test_every_application_says_that_there_are_no_rows(name: str) -> None:
+    app = load_application(name)()
+    with pytest.raises(BadInput, match="X: 0 rows and 2 feature columns; training needs at least"):
+        app.fit(np.empty((0, 2)), np.empty(0))
 
 
 def test_a_regression_refuses_words_nan_and_constants() -> None:

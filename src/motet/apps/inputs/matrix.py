@@ -16,14 +16,20 @@ from motet.domain.errors import BadArgument
 _DENSE_SHARE = 1 / 3
 
 
-def finite_features(dataset: LabelledMatrix) -> Any:
-    """Return the features, dense or CSR. Raises BadInput for none, NaN or infinity."""
-    features: Any = dataset.features
-    if 0 in features.shape:
+def require_entries(dataset: LabelledMatrix) -> None:
+    """Raise BadInput if there are no rows or no columns; before other checks, which need some."""
+    rows, columns = dataset.features.shape
+    if rows == 0 or columns == 0:
         raise BadArgument(
-            f"{dataset.source}: {features.shape[0]} rows and {features.shape[1]} feature columns; "
+            f"{dataset.source}: {rows} rows and {columns} feature columns; "
             "training needs at least one of each"
         )
+
+
+def finite_features(dataset: LabelledMatrix) -> Any:
+    """Return the features, dense or CSR. Raises BadInput for none, NaN or infinity."""
+    require_entries(dataset)
+    features: Any = dataset.features
     values = features if isinstance(features, np.ndarray) else features.data
     if not np.isfinite(values.sum()) and not np.isfinite(values).all():
         raise BadArgument(
