@@ -9,6 +9,7 @@ import sys
 import warnings
 from dataclasses import fields
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,15 @@ def test_callbacks_see_every_epoch(cluster: Cluster) -> None:
     found = cluster.train("mlr", "iris", epochs=4, callbacks=[seen.append])
     assert [report.epoch for report in seen] == found.losses.index.tolist() == [1, 2, 3, 4]
     assert [report.loss for report in seen] == found.result.losses
+
+
+def test_callbacks_are_called_on_the_thread_that_the_page_names(cluster: Cluster) -> None:
+    threads: list[int] = []
+    cluster.train("mlr", "iris", epochs=1, callbacks=lambda _: threads.append(get_ident()))
+    cluster.submit(
+        "mlr", "iris", epochs=1, callbacks=lambda _: threads.append(get_ident())
+    ).result()
+    assert threads[0] == get_ident() != threads[1]
 
 
 def test_an_exception_of_a_callback_ends_the_training(cluster: Cluster) -> None:

@@ -38,6 +38,13 @@ def test_messages_tell_test_data_from_training_data(test: DataFrame, message: st
         checked(TRAIN, test).datasets()
 
 
+def test_a_frame_for_testing_without_a_target_is_named_as_such() -> None:
+    X, y = TRAIN[["a", "b"]], TRAIN["kind"]
+    given = CheckedTraining(MLR(), UNUSED, (X, y), X, DataArguments(), UNUSED, (), UNUSED)
+    with pytest.raises(BadInput, match=r"^test: a DataFrame needs \(X, y\)$"):
+        given.datasets()
+
+
 def test_a_table_in_a_file_for_testing_may_have_its_columns_in_another_order(
     tmp_path: Path,
 ) -> None:

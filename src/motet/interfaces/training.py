@@ -160,7 +160,7 @@ class Cluster:
         `random_state`, else 0. `until`: stop early, "loss=X" or "improvement=Y"; the
         application's `tol` ends training, too, and where it is not reached, scikit-learn's
         ConvergenceWarning says so. `callbacks`: called with the `EpochReport` of every epoch, on
-        another thread.
+        the thread that called `train` (`submit`: on a thread of the job).
 
         `lost_after`: seconds without any answer after which an executor counts as lost. `spill`:
         share of each worker's input that is kept on disk, in `spill_dir`; "auto" or "model".

@@ -73,11 +73,11 @@ class DataArguments:
     def _of_object(self, kind: str, data: Any, role: Literal["train", "test"]) -> Dataset:
         self._require_none("a file", "format", "na", "exclude", "labels", "stop_words")
         if _is_frame(data):
-            return self._of_frame(kind, data)
+            return self._of_frame(kind, data, role)
         self._require_none("a file or a DataFrame", "target", "drop", "columns")
         if data is None or isinstance(data, int | float | dict | set):
             raise BadInput(
-                f"{'data' if role == 'train' else role}={data!r:.60}: give a path, the name of a "
+                f"{_argument(role)}={data!r:.60}: give a path, the name of a "
                 "built-in data set, arrays X or (X, y), a DataFrame, or a data set of Motet"
             )
         is_pair = isinstance(data, tuple) and len(data) == 2
@@ -100,9 +100,12 @@ class DataArguments:
             role=role,
         )
 
-    def _of_frame(self, kind: str, frame: DataFrame) -> Dataset:
+    def _of_frame(self, kind: str, frame: DataFrame, role: Literal["train", "test"]) -> Dataset:
         if self.target is None and kind == _LABELLED:
-            raise BadInput("data: a DataFrame needs target=NAME, its column to predict, or (X, y)")
+            wanted = (
+                "target=NAME, its column to predict, or (X, y)" if role == "train" else "(X, y)"
+            )
+            raise BadInput(f"{_argument(role)}: a DataFrame needs {wanted}")
         names = _listed(self.drop)
         rules = [name for name in names if name in _RULES and name not in frame.columns]
         dropped = [_column(frame, "drop", name) for name in names if name not in rules]
@@ -130,6 +133,10 @@ class DataArguments:
             raise BadInput(
                 f"{given}={getattr(self, given)!r:.40}: applies to {wanted} only; leave it out"
             )
+
+
+def _argument(role: Literal["train", "test"]) -> str:
+    return "data" if role == "train" else role
 
 
 def _without_missing(
