@@ -19,6 +19,7 @@ from motet.domain.decision import Decision
 from motet.domain.events import Failed, Stopped
 from motet.domain.snapshot import Snapshot
 from motet.domain.units import SECOND_US
+from motet.engine.actions.requests import Requests
 from motet.engine.journal.decision_log import DecisionLog
 from motet.engine.policy_loading.catalogue import built_in_policies
 from motet.placement.planners import ConsolidatingPlanner
@@ -75,6 +76,41 @@ def test_no_slot_is_ever_held_twice_and_all_jobs_finish(
     )
     ended = [entry.job for entry in log if entry.event in ("finish", "fail")]
     assert sorted(ended) == list(range(len(rows)))
+
+
+@pytest.mark.parametrize("packing", [True, False])
+@settings(max_examples=examples(200))
+@given(rows=workloads, grace_s=st.integers(0, 5), crashes=crashes)
+def test_no_action_could_be_issued_that_was_not_tried_again(
+    packing: bool, rows: Any, grace_s: int, crashes: Any
+) -> None:
+    """Actions are tried again once something has changed on their machines."""
+    take, cluster = Requests.take, ClusterSpec.of([4, 2])
+
+    def checked(requests: Requests) -> list[Action]:
+        every = requests.copy()
+        every._touched.update(range(cluster.size))
+        of_all, found = take(every), take(requests)
+        assert found == of_all
+        return found
+
+    times = [(submit * SECOND_US, duration * SECOND_US, gpus) for submit, duration, gpus in rows]
+    failures: Sequence[tuple[int, Stopped]] = [
+        (second * SECOND_US, Stopped(job)) for second, job, _ in crashes
+    ]
+    policy = Gandiva(packing=packing, quantum_s=4.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Requests, "take", checked)
+        drive(
+            times,
+            cluster,
+            policy,
+            ConsolidatingPlanner(),
+            DecisionLog(),
+            grace_s * SECOND_US,
+            lambda machines: None,
+            failures,
+        )
 
 
 class ServiceCheck(DecisionLog):

@@ -262,6 +262,39 @@ def test_a_waiting_job_does_not_follow_a_partner_that_has_left_its_group() -> No
     assert requests.take() == [start(1, on(0, 2))]
 
 
+def with_pair_of_which_one_goes_on_alone() -> Requests:
+    """Job 1 waits until job 2 leaves the slots that they share; job 3 is being stopped."""
+    requests = with_running((1, on(0)), (3, on(1)))
+    requests.start(start(2, on(0)), (1,))
+    requests.take()
+    requests.stop(3)
+    requests.start(migrate(1, on(0)), ())
+    assert requests.take() == [Preempt(3)]
+    return requests
+
+
+def test_a_job_goes_on_alone_once_its_partner_is_stopped() -> None:
+    requests = with_pair_of_which_one_goes_on_alone()
+    requests.stop(2)
+    assert requests.take() == [Preempt(2), migrate(1, on(0))]
+
+
+def test_a_job_goes_on_alone_once_its_partner_waits_for_other_slots() -> None:
+    requests = with_pair_of_which_one_goes_on_alone()
+    requests.start(migrate(2, on(1)), ())
+    assert requests.take() == [migrate(1, on(0))]
+
+
+def test_a_job_moves_on_once_it_has_left_the_slots_before() -> None:
+    requests = with_running((1, on(0)), gpus=(4, 4, 4))
+    requests.start(migrate(1, on(1)), ())
+    assert requests.take() == [migrate(1, on(1))]
+    requests.start(migrate(1, on(2)), ())
+    assert requests.take() == []
+    requests.resized(1)
+    assert requests.take() == [migrate(1, on(2))]
+
+
 def test_another_engine_goes_on_with_the_requests_that_are_not_done() -> None:
     requests = with_running((1, on(0)))
     requests.stop(1)

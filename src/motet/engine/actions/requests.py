@@ -48,6 +48,8 @@ class Requests:
         self._waiting: dict[int, tuple[Start | Migrate, Sequence[int]]] = {}
         self._ready: list[Action] = []
         self._any_shared = False
+        # Machines on which something has changed since waiting actions were tried.
+        self._touched: set[int] = set()
         # By job, at least the jobs that wait for slots that they share with it.
         self._named_by: dict[int, set[int]] = {}
 
@@ -58,8 +60,7 @@ class Requests:
 
     def take(self) -> list[Action]:
         """The actions that can be executed now."""
-        for job in list(self._waiting):
-            self._try(job)
+        self._try_touched()
         # Jobs that wait no more stay in it: one that could not start may be requested again.
         if len(self._named_by) > _SPARE_NAMES + 4 * len(self._waiting):
             self._named_by = self._names()
@@ -74,7 +75,7 @@ class Requests:
             if isinstance(action, Preempt):
                 self._ready = [each for each in self._ready if each != action]
                 if action.job in self._holds:
-                    self._stopping.add(action.job)
+                    self._stops(action.job)
             else:
                 self._waiting.setdefault(action.job, (action, ()))
                 self._occupy(action.job)
@@ -105,6 +106,7 @@ class Requests:
         twin._left = {job: twins[id(hold)] for job, hold in self._left.items()}
         twin._stopping, twin._waiting = set(self._stopping), dict(self._waiting)
         twin._ready, twin._any_shared = [*self._ready], self._any_shared
+        twin._touched = set(self._touched)
         twin._named_by = {job: set(others) for job, others in self._named_by.items()}
         return twin
 
@@ -122,7 +124,7 @@ class Requests:
         """Request that the job releases all slots."""
         self._waiting.pop(job, None)
         if job in self._holds and job not in self._stopping:
-            self._stopping.add(job)
+            self._stops(job)
             self._ready.append(Preempt(job))
 
     def start(self, action: Start | Migrate, partners: Sequence[int]) -> None:
@@ -130,7 +132,7 @@ class Requests:
         self._any_shared |= bool(partners)
         if self._any_shared:
             self._regroup_waiting(action.job, partners)
-        self._waiting[action.job] = action, partners
+        self._wait(action, partners)
 
     def is_issued(self, job: int) -> bool:
         """Whether the job holds slots and nothing else is requested of it."""
@@ -158,11 +160,11 @@ class Requests:
         """Go on with these, after `adopt` of all slots that jobs were given."""
         for job, action in pending.waiting.items():
             self._release(job, self._holds.pop(job, None))
-            self._waiting[job] = action, ()
+            self._wait(action, ())
         for job, placement in pending.stopping.items():
             if job not in self._holds:  # Else it moves, and has its new slots.
                 self._hold(job, placement, None)
-                self._stopping.add(job)
+                self._stops(job)
 
     def stopped(self, job: int) -> bool:
         """Its processes have stopped; returns whether that was requested, or they held nothing.
@@ -183,6 +185,29 @@ class Requests:
     def resized(self, job: int) -> None:
         """The job has released its former slots."""
         self._release(job, self._left.pop(job, None))
+        self._touch_wanted(job)
+
+    # -- what may let waiting actions be issued ----------------------------------------------------
+
+    def _wait(self, action: Start | Migrate, partners: Sequence[int]) -> None:
+        """The action waits for slots; jobs that hold slots with its job may stay without it."""
+        self._waiting[action.job] = action, partners
+        self._touched.update(action.placement.machines)
+        self._touch_held(action.job)
+
+    def _stops(self, job: int) -> None:
+        """The processes of a job are being stopped: jobs that hold slots with it may stay."""
+        self._stopping.add(job)
+        self._touch_held(job)
+
+    def _touch_held(self, job: int) -> None:
+        if (hold := self._holds.get(job)) is not None:
+            self._touched.update(hold.placement.machines)
+
+    def _touch_wanted(self, job: int) -> None:
+        """A job that has left its former slots may get those for which it waits."""
+        if job in self._waiting:
+            self._touched.update(self._waiting[job][0].placement.machines)
 
     # -- slots -------------------------------------------------------------------------------------
 
@@ -199,14 +224,23 @@ class Requests:
         for other in self._named_by.get(job, ()):
             if other in self._waiting and other not in partners:
                 action, known = self._waiting[other]
-                self._waiting[other] = action, tuple(each for each in known if each != job)
+                self._wait(action, tuple(each for each in known if each != job))
         for other in partners:
             self._named_by.setdefault(other, set()).add(job)
             if other in self._waiting:
                 action, known = self._waiting[other]
                 if job not in known:
-                    self._waiting[other] = action, (*known, job)
+                    self._wait(action, (*known, job))
                     self._named_by.setdefault(job, set()).add(other)
+
+    def _try_touched(self) -> None:
+        """Try the actions on whose machines something has changed since they were tried last."""
+        touched, self._touched = self._touched, set()
+        if not touched:
+            return
+        for job, (action, _) in list(self._waiting.items()):
+            if not touched.isdisjoint(action.placement.machines):
+                self._try(job)
 
     def _try(self, job: int) -> None:
         """Issue the action if its slots are free."""
@@ -265,6 +299,7 @@ class Requests:
         return True
 
     def _hold(self, job: int, placement: Placement, shared: _Hold | None) -> None:
+        self._touched.update(placement.machines)
         if shared is not None:
             shared.jobs.add(job)
             self._holds[job] = shared
@@ -279,11 +314,13 @@ class Requests:
             self._ready = [each for each in self._ready if each != Preempt(job)]
         self._release(job, self._holds.pop(job, None))
         self._release(job, self._left.pop(job, None))
+        self._touch_wanted(job)
 
     def _release(self, job: int, hold: _Hold | None) -> None:
         if hold is None:
             return
         hold.jobs.discard(job)
+        self._touched.update(hold.placement.machines)
         if not hold.jobs:
             for machine, count in zip(*hold.placement, strict=True):
                 self._free[machine] += count
@@ -300,7 +337,7 @@ class Requests:
                 f"actions wait for slots that are neither free nor about to be: {places}; "
                 f"free GPUs by machine: {self._free}"
             )
-        self._stopping.add(job)
+        self._stops(job)
         self._ready.append(Preempt(job))
 
 
