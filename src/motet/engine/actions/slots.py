@@ -32,6 +32,8 @@ class Slots:
 
         Raises Overcommitted if the policy named a place that is not free.
         """
+        if not changes:
+            return []
         roles_before = self._roles_before(changes)
         for change in changes:
             if change.held:
