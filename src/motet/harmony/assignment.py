@@ -38,7 +38,7 @@ def assign_jobs(comp_s: Floats, comm_s: Floats, group_count: int) -> Ints:
 def _filled_evenly(comp_s: Floats, comm_s: Floats, group_count: int) -> Ints:
     """Groups of equal size; -1 for the remaining jobs."""
     difference = comp_s - comm_s
-    longest_first = np.argsort(-(comp_s + comm_s), kind="mergesort")
+    longest_first = _ascending(-(comp_s + comm_s))
     group_of = np.full(len(comp_s), -1)
     # The next place in the order, for jobs of any sign, and of one sign.
     places = np.zeros(3, np.int64)
@@ -75,7 +75,7 @@ def _place_remaining(difference: Floats, group_of: Ints, group_count: int) -> No
         if group_of[row] >= 0:
             sums[group_of[row]] += difference[row]
     remaining = np.flatnonzero(group_of < 0)
-    for row in remaining[np.argsort(-np.abs(difference[remaining]), kind="mergesort")]:
+    for row in remaining[_ascending(-np.abs(difference[remaining]))]:
         group = np.argmin(np.abs(difference[row] + sums))
         group_of[row] = group
         sums[group] += difference[row]
@@ -86,8 +86,7 @@ def swap_between_groups(difference: Floats, group_of: Ints, group_count: int) ->
     """Swap jobs in place while the imbalance of the most imbalanced group and of the group that
     differs most from it shrinks. `difference`: T_cpu - T_net of each job.
     """
-    members = np.argsort(group_of, kind="mergesort")
-    starts = np.searchsorted(group_of[members], np.arange(group_count + 1))
+    members, starts = _members(group_of, group_count)
     sums = np.zeros(group_count)
     for row in range(len(difference)):
         sums[group_of[row]] += difference[row]
@@ -115,7 +114,7 @@ def _best_swap(first: Floats, second: Floats, apart: float) -> tuple[int, int]:
     The sum of both imbalances is convex in what is moved and symmetric about half the distance of
     the sums, so the swap that moves nearest to half of it is the best one.
     """
-    order = np.argsort(second, kind="mergesort")
+    order = _ascending(second)
     ascending = second[order]
     best, best_place, best_peer = np.inf, 0, 0
     for place in range(len(first)):
@@ -126,3 +125,25 @@ def _best_swap(first: Floats, second: Floats, apart: float) -> tuple[int, int]:
                 best = abs(ascending[near] - wanted)
                 best_place, best_peer = place, order[near]
     return best_place, best_peer
+
+
+@njit(cache=True)
+def _ascending(values: Floats) -> Ints:
+    """Places in ascending order of their values, equal ones by place. Numba compiles a sort anew in
+    every kernel that has one, which takes seconds."""
+    return np.argsort(values, kind="mergesort")
+
+
+@njit(cache=True)
+def _members(group_of: Ints, group_count: int) -> tuple[Ints, Ints]:
+    """The jobs of each group after those of the group before; those of group g begin at the g-th
+    place of the second array."""
+    starts = np.zeros(group_count + 1, np.int64)
+    for group in group_of:
+        starts[group + 1] += 1
+    starts = np.cumsum(starts)
+    members, ends = np.empty_like(group_of), starts.copy()
+    for row in range(len(group_of)):
+        members[ends[group_of[row]]] = row
+        ends[group_of[row]] += 1
+    return members, starts
