@@ -55,7 +55,8 @@ def best_by_bounds(problem: SearchProblem, best: BestWay, effort: int) -> BestWa
     """The best way, starting with the best one known. `problem`: a boundable one."""
     numbers, bounds_s = ways_below(problem, best.epoch_s)
     effort -= int(np.prod(problem.counts + 1)) * _BOUND_SPLITS
-    return _best_in_order(problem, numbers, bounds_s, best, effort)
+    order = np.argsort(bounds_s, kind="stable")
+    return _best_in_order(problem, numbers[order], bounds_s[order], best, effort)
 
 
 @njit(cache=True)
@@ -120,7 +121,7 @@ def _best_in_order(
     workers, blocks, epoch_s = best.workers.copy(), best.model_blocks.copy(), best.epoch_s
     way = np.zeros(len(workers), np.int64)
     shares = np.zeros(len(workers))
-    for place in np.argsort(bounds_s, kind="mergesort"):
+    for place in range(len(numbers)):
         if bounds_s[place] >= epoch_s:
             break
         read_way(problem.counts, numbers[place], way)
