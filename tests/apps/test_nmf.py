@@ -22,6 +22,7 @@ from motet.datasets.kinds import Ratings
 from motet.domain.arrays import Floats
 from motet.domain.errors import BadInput
 from motet.runtime.core.application import Step
+from motet.runtime.worker.local_training import LocalTraining
 from placement import assert_placement_independent, train_placed
 
 
@@ -41,6 +42,16 @@ def of_several_tastes() -> Ratings:
     rows, columns = np.nonzero(rng.random(full.shape) < 0.1)
     values = np.clip(full[rows, columns] + rng.normal(0, 0.3, len(rows)), 0.5, 5.5)
     return Ratings.from_ids(rows, columns, values, source="tastes")
+
+
+def of_weak_tastes(seed: int) -> Ratings:
+    """Ratings of which nearly all are between 3 and 4, in steps of 0.1."""
+    rng = np.random.default_rng(seed)
+    tastes = 0.2 * rng.normal(0, 1, (60, 3)) @ rng.normal(0, 1, (3, 40)) / np.sqrt(3)
+    full = np.round(3.5 + tastes + rng.normal(0, 0.2, tastes.shape), 1)
+    rows, columns = np.nonzero(rng.random(full.shape) < 0.5)
+    values = np.clip(full[rows, columns], 1, 5)
+    return Ratings.from_ids(rows, columns, values, source="weak tastes")
 
 
 def as_matrix(ratings: Ratings) -> csr_matrix:
@@ -354,6 +365,30 @@ def test_smaller_steps_still_arrive() -> None:
     constant = NMF(rank=5, decay=1, epochs=150, tol=0).fit(ratings).loss_curve_[-1]
     default = NMF(rank=5, epochs=150, tol=0).fit(ratings).loss_curve_[-1]
     assert default <= 1.1 * constant
+
+
+def test_the_objective_is_that_of_the_docstring() -> None:
+    model, data = NMF(rank=3, epochs=5, tol=0, random_state=2), of_several_tastes()
+    training = LocalTraining(model, model.prepare(data, 2), 2)
+    *_, last = training.epochs(5)
+    rows = training.final_rows()
+    model.adopt(training.model.values, rows)
+    users, items = model.user_factors_[data.users], model.components_[:, data.items].T
+    errors = np.einsum("nk,nk->n", users, items) - data.values
+    squares = (users**2).sum() + (items**2).sum()
+    expected = ((errors**2).sum() + model.l2 * squares) / 2 / len(data.values)
+    np.testing.assert_allclose(last.metrics["objective"], expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_training_goes_on_while_the_objective_falls(seed: int) -> None:
+    """The loss hardly changes meanwhile."""
+    data = of_weak_tastes(seed)
+    epochs = len(NMF(rank=4, random_state=seed).fit(data).loss_curve_)
+    model = NMF(rank=4, random_state=seed, tol=0)
+    training = LocalTraining(model, model.prepare(data, seed), seed)
+    objectives = [report.metrics["objective"] for report in training.epochs(1500)]
+    assert objectives[epochs - 1] < 1.005 * objectives[-1]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -43,8 +43,9 @@ class NMF(AutomaticBatches):
     `rank`: factors per user and item. `l2`: regularisation per rating. `learning_rate`: step size
     of the first epoch; in epoch e it is divided by 1 + (1 - decay) e, so steps become smaller and
     never too small to arrive. `batch_size`: users per mini-batch over all workers; None: a tenth of
-    the users. Training ends once the loss falls by at most `tol` per epoch, relatively, between
-    means over five epochs.
+    the users. Training ends once the objective falls by at most `tol` per epoch, relatively,
+    between means over five epochs; it goes on falling where the loss stays the same or rises,
+    while the factors become smaller.
 
     Loss: root mean squared error (RMSE) of the training ratings. Fitted: `components_: (rank,
     items)` and `user_factors_: (users, rank)`, in the order of `item_ids_` and `user_ids_`.
@@ -54,7 +55,9 @@ class NMF(AutomaticBatches):
     dataset_kind = "ratings"
     state_columns = ("factors",)
     fitted_attribute = "components_"
-    default_epochs = 300
+    default_epochs = 500
+    residual_name = "change of the objective per epoch"
+    lowered_metric = "objective"
     improvement_epochs = 5
     batches_per_epoch = 10
 
@@ -69,7 +72,7 @@ class NMF(AutomaticBatches):
         decay: float = 0.98,
         batch_size: int | None = None,
         epochs: int = default_epochs,
-        tol: float = 1e-4,
+        tol: float = 2e-5,
         random_state: int | None = 0,
     ) -> None:
         self.rank = rank
@@ -149,18 +152,20 @@ class NMF(AutomaticBatches):
     # -- evaluation --------------------------------------------------------------------------------
 
     def evaluate(self, rows: Rows, model: Array) -> Floats:
-        """The sum of squared errors and the number of ratings."""
-        from motet.apps.kernels.ratings import squared_error
+        """Sums of squared errors and of squared factors, and the number of ratings."""
+        from motet.apps.kernels.ratings import squared_sums
 
         items, ratings = rows.ragged("items"), rows.ragged("ratings").values
-        error = squared_error(items.offsets, items.values, ratings, rows["factors"], model)
-        return np.array([error, len(ratings)])
+        found = squared_sums(items.offsets, items.values, ratings, rows["factors"], model)
+        return np.array([*found, len(ratings)])
 
     def summarise(self, model: Array, sums: Array, rows_count: int) -> Evaluation:
-        """`train_rmse`, which is also the loss."""
+        """`train_rmse`, which is also the loss, and the `objective` per rating."""
         del model, rows_count
-        rmse = float(np.sqrt(sums[0] / sums[1]))
-        return Evaluation(rmse, {"train_rmse": rmse})
+        errors, squares, count = map(float, sums)
+        objective = (errors + self.l2 * squares) / 2 / count
+        rmse = float(np.sqrt(errors / count))
+        return Evaluation(rmse, {"train_rmse": rmse, "objective": objective})
 
     def test_metrics(self, dataset: Any) -> dict[str, float]:
         """`test_rmse`; predictions as by `predict`, within the range of the training ratings."""

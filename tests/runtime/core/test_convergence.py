@@ -20,11 +20,18 @@ from toy_app import ToyRegression
 
 
 def test_without_a_residual_of_its_own_the_change_of_the_loss_counts() -> None:
-    assert with_residual(ToyRegression(), Evaluation(9.0), [11.0, 10.0]).residual == pytest.approx(
-        0.1
-    )
-    assert with_residual(ToyRegression(), Evaluation(9.0, residual=7.0), [10.0]).residual == 7.0
-    assert with_residual(ToyRegression(), Evaluation(9.0), []).residual == math.inf
+    app, earlier = ToyRegression(), [Evaluation(11.0), Evaluation(10.0)]
+    assert with_residual(app, Evaluation(9.0), earlier).residual == pytest.approx(0.1)
+    assert with_residual(app, Evaluation(9.0, residual=7.0), earlier).residual == 7.0
+    assert with_residual(app, Evaluation(9.0), []).residual == math.inf
+
+
+def test_what_training_lowers_counts_where_it_is_not_the_loss() -> None:
+    class Regularised(ToyRegression):
+        lowered_metric = "objective"
+
+    before, last = (Evaluation(9.0, {"objective": value}) for value in (5.0, 4.0))
+    assert with_residual(Regularised(), last, [before]).residual == pytest.approx(0.2)
 
 
 def test_a_fluctuating_loss_is_compared_by_means() -> None:

@@ -52,22 +52,24 @@ def descend_ratings(
 
 
 @njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
-def squared_error(
+def squared_sums(
     offsets: Indices,
     items: NDArray[np.int32],
     ratings: Floats,
     factors: Floats,
     item_factors: Floats,
-) -> float:
-    """Sum of squared errors over the ratings."""
-    total = 0.0
+) -> tuple[float, float]:
+    """Sums over the ratings: of the squared errors, and of the squares of both factors."""
+    errors, squares = 0.0, 0.0
     for user in range(len(offsets) - 1):
         for entry in range(offsets[user], offsets[user + 1]):
             error = -ratings[entry]
             for k in range(factors.shape[1]):
-                error += factors[user, k] * item_factors[items[entry], k]
-            total += error * error
-    return total
+                user_value, item_value = factors[user, k], item_factors[items[entry], k]
+                error += user_value * item_value
+                squares += user_value * user_value + item_value * item_value
+            errors += error * error
+    return errors, squares
 
 
 @njit(cache=True, nogil=True, fastmath=True, error_model="numpy")

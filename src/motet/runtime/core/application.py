@@ -160,7 +160,8 @@ class Evaluation:
     """The loss (what training lowers and what `--until loss=` reads) and named metrics.
 
     `residual`: the distance from the optimum, in the measure that `Application.residual_name`
-    names; None: the relative change of the loss takes its place.
+    names; None: the relative change of the loss, or of `Application.lowered_metric`, takes its
+    place.
     """
 
     loss: float
@@ -186,6 +187,9 @@ class Application(ABC):
     """Training has converged once the residual is at most this (0: all epochs are trained)."""
     residual_name: str = "change of the loss per epoch"
     """What `Evaluation.residual` measures."""
+    lowered_metric: ClassVar[str] = ""
+    """Of the metrics, what training lowers where that is not the loss: then the residual is its
+    change."""
     improvement_epochs: ClassVar[int] = 1
     """Without a residual: the change of the loss is one between means over so many epochs."""
     needs_bsp: bool = False

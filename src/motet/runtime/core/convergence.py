@@ -1,16 +1,16 @@
 """Convergence of a training run: how far an epoch's model is from the optimum. Pure.
 
 An application measures the distance itself (`Evaluation.residual`), or it is the relative change of
-the loss per epoch, between means over `Application.improvement_epochs`. Training has converged once
-it is at most `tol`.
+the loss per epoch, or of `Application.lowered_metric`, between means over
+`Application.improvement_epochs`. Training has converged once it is at most `tol`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Protocol
 
 from motet.runtime.core.application import Application, Evaluation
 
@@ -59,22 +59,33 @@ def has_converged(residual: float, tol: float) -> bool:
     return tol > 0 and residual <= tol
 
 
-def losses_compared(app: Application) -> int:
-    """Return how many losses the change of the loss depends on."""
-    return 2 * app.improvement_epochs
+class Evaluated(Protocol):
+    """An `Evaluation`, or the report of an epoch."""
+
+    @property
+    def loss(self) -> float:
+        """See Evaluation."""
+        ...
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """See Evaluation."""
+        ...
 
 
 def with_residual(
-    app: Application, evaluation: Evaluation, earlier_losses: Sequence[float]
+    app: Application, evaluation: Evaluation, earlier: Sequence[Evaluated]
 ) -> Evaluation:
-    """Return the evaluation of an epoch with a residual: the change of the loss if it has none.
+    """Return the evaluation of an epoch with a residual: a relative change if it has none.
 
-    `earlier_losses`: at least the last `losses_compared`, as far as there are so many.
+    `earlier`: of all epochs before, or at least of the last `2 * app.improvement_epochs`.
     """
     if evaluation.residual is not None:
         return evaluation
-    change = relative_change([*earlier_losses, evaluation.loss], app.improvement_epochs)
-    return replace(evaluation, residual=change)
+    compared = [*earlier[-2 * app.improvement_epochs :], evaluation]
+    name = app.lowered_metric
+    values = [each.metrics[name] if name else each.loss for each in compared]
+    return replace(evaluation, residual=relative_change(values, app.improvement_epochs))
 
 
 def relative_change(losses: Sequence[float], epochs: int) -> float:

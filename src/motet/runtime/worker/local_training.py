@@ -11,7 +11,7 @@ import numpy as np
 
 from motet.domain.arrays import Array
 from motet.runtime.core.application import Application, Evaluation, Step, Update
-from motet.runtime.core.convergence import losses_compared, with_residual
+from motet.runtime.core.convergence import with_residual
 from motet.runtime.core.reporting.reports import EpochReport
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import DATA_BLOCKS, BatchKeys, Schedule, deal_blocks
@@ -84,7 +84,7 @@ class LocalTraining:
         self.model = LocalModel(app, app.initial_model(rows, seed))
         self.schedule = Schedule.of(len(rows), app.batch_size, DATA_BLOCKS, seed)
         blocks = deal_blocks(rows, self.schedule)
-        self._losses: list[float] = []
+        self._evaluations: list[Evaluation] = []
         self._share = DataShare(app, self.schedule, blocks, make_store)
         self._worker = Worker(
             app,
@@ -132,6 +132,6 @@ class LocalTraining:
     def _evaluation(self, log: SubtaskLog) -> Evaluation:
         sums = self._worker.evaluate(self._share, log)
         found = self.app.summarise(self.model.values, sums, self.schedule.instance_count)
-        evaluation = with_residual(self.app, found, self._losses[-losses_compared(self.app) :])
-        self._losses.append(evaluation.loss)
+        evaluation = with_residual(self.app, found, self._evaluations)
+        self._evaluations.append(evaluation)
         return evaluation

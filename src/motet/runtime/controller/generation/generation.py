@@ -19,7 +19,7 @@ from motet.runtime.controller.generation.messenger import CONTROL_TIMEOUT_S, Mes
 from motet.runtime.controller.job_plan import JobPlan
 from motet.runtime.controller.ports import ExecutorHandle
 from motet.runtime.core.application import Evaluation
-from motet.runtime.core.convergence import losses_compared, with_residual
+from motet.runtime.core.convergence import with_residual
 from motet.runtime.core.reporting.reports import EpochReport
 from motet.runtime.core.rows import Rows
 from motet.runtime.elastic.layout import JobLayout
@@ -106,8 +106,7 @@ class Generation:
     def summarise(self, model: Array, sums: Array, earlier: Sequence[EpochReport]) -> Evaluation:
         """Loss, metrics and residual from all workers' evaluation sums."""
         app = self._plan.app
-        losses = [report.loss for report in earlier[-losses_compared(app) :]]
-        return with_residual(app, app.summarise(model, sums, self.instance_count), losses)
+        return with_residual(app, app.summarise(model, sums, self.instance_count), earlier)
 
     def workers_of(self, epoch: int) -> tuple[int, ...]:
         """The workers that finish an epoch."""
