@@ -54,10 +54,10 @@ import numpy as np
 from motet.apps.lda import LDA
 from motet.apps.nmf import NMF
 from motet.datasets import open_dataset
-for app, data in ((LDA(), "synthetic-corpus:documents=9"), (NMF(), "digits-ratings")):
+for app, data, sums in ((LDA(), "synthetic-corpus:documents=9", 2), (NMF(), "digits-ratings", 3)):
     rows = app.prepared(open_dataset(data, kind=app.dataset_kind), 0)
     model = app.initial_model(rows, 0)
-    app.summarise(model, np.ones(2), len(rows))
+    app.summarise(model, np.ones(sums), len(rows))
     app.adopt(model, rows)
 """
 PROBE = """
