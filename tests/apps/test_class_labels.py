@@ -65,6 +65,12 @@ def test_boolean_test_data_fit_a_model_of_zeros_and_ones(tmp_path: Path) -> None
     assert model.test_metrics(from_csv(tmp_path, IS_POSITIVE))["test_accuracy"] > 0.9
 
 
+def test_no_rows_have_no_accuracy() -> None:
+    model = MLR(epochs=1, tol=0).fit(np.eye(2), [0, 1])
+    with pytest.raises(BadInput, match="no rows; a score needs at least one"):
+        model.score(np.empty((0, 2)), [])
+
+
 @pytest.mark.parametrize("app", [MLR, LogisticRegression])
 def test_whole_numbers_above_2_to_the_53_stay_exact(app: Any, tmp_path: Path) -> None:
     for data in ((X, LARGE), (X, Series(LARGE)), (from_csv(tmp_path, LARGE),)):

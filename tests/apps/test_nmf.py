@@ -278,6 +278,14 @@ def test_negative_ratings_are_named() -> None:
         NMF().fit([[1.0, -2.0]])
 
 
+def test_no_ratings_have_no_score() -> None:
+    data = planted()
+    model = NMF(rank=2, epochs=1, tol=0).fit(data)
+    none = Ratings.from_ids(data.users[:0], data.items[:0], data.values[:0], source="none")
+    with pytest.raises(BadInput, match="none: no ratings; a score needs at least one"):
+        model.score(none)
+
+
 def test_no_ratings_at_all_is_bad_input() -> None:
     with pytest.raises(BadInput, match="holds no ratings"):
         NMF().fit(csr_matrix((3, 3)))

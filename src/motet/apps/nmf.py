@@ -31,6 +31,7 @@ from motet.apps.user_warnings.unknown_ids import warn_of_unknown_ids
 from motet.datasets.kinds import Ratings
 from motet.datasets.kinds.ids import id_positions
 from motet.domain.arrays import Array, Floats, Indices
+from motet.domain.errors import BadArgument
 from motet.runtime.core.application import Batch, Evaluation, ModelTable, Step, Update
 from motet.runtime.core.rows import Ragged, Rows
 
@@ -202,6 +203,8 @@ class NMF(AutomaticBatches):
         if not has_ids(X):
             check_columns(ratings.shape[0], len(self.user_ids_), "users")
             ratings = replace(ratings, user_ids=self.user_ids_)
+        if not len(ratings.values):
+            raise BadArgument(f"{ratings.source}: no ratings; a score needs at least one")
         errors = self._rate_pairs(*self._positions(ratings)) - ratings.values
         return -float(np.sqrt(np.mean(errors**2)))
 

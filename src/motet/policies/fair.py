@@ -26,7 +26,7 @@ class Fair(Policy):
     """
 
     needed_inputs: ClassVar[dict[JobInput, str]] = {
-        JobInput.SPEED: "jobs keep the GPUs that they request, in order of submission",
+        JobInput.SPEED: "jobs get the GPUs that they request, or none if older ones need them",
     }
     may_overtake: ClassVar[bool] = True
     equal_shares_of: ClassVar[Literal["", "jobs", "queues"]] = "jobs"

@@ -59,9 +59,12 @@ def class_numbers(dataset: LabelledMatrix, classes: Array) -> Array:
 def accuracy(classes: Array, predicted: Array, y: Any) -> float:
     """Return the share of rows whose predicted class is that of `y`.
 
-    Raises BadInput if `y` holds words and the classes are numbers, or the reverse.
+    Raises BadInput without rows, and if `y` holds words and the classes are numbers, or the
+    reverse.
     """
     known = np.asarray(y)
+    if not len(predicted):
+        raise BadArgument("the data have no rows; a score needs at least one")
     if known.ndim == 2 and known.shape[1] == 1:
         known = known[:, 0]
     target = target_of(known, "y") if known.ndim == 1 else TargetColumn(known)

@@ -21,7 +21,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
             "allocated_gpus",
         ),
     ),
-    "duration": ("elapsed", "runtime", "run_time", "wall_time", "walltime", "elapsedraw"),
+    "duration": ("elapsed", "run", "runtime", "run_time", "wall_time", "walltime", "elapsedraw"),
     "start_time": ("start", "started", "started_at"),
     "end_time": ("end", "ended", "ended_at", "finished", "finished_at", "completed_at"),
 }
