@@ -20,7 +20,7 @@ from motet.sim.traces.formats.motet_columns.usual_names import has_usual_name, u
         ("num_gpus", "GPU count"),
         ("num_gpus", "allocated-gpus"),
         ("duration", "Run Time (s)"),
-        ("duration", ["id", "submit", "run"], "run"),
+        ("duration", "run"),
         ("duration", "runtime [sec]"),
         ("duration", "elapsed_seconds"),
         ("submit_time", "Submitted At"),
