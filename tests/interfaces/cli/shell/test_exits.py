@@ -18,6 +18,9 @@ from soak_cases import others_in_soak
 SUBMIT = click.Context(
     click.Command("submit", params=[click.Option(["--processes"])]), info_name="submit"
 )
+DESCRIBE = click.Context(
+    click.Command("describe", params=[click.Argument(["file"])]), info_name="describe"
+)
 
 
 def raising(error: BaseException) -> object:
@@ -48,6 +51,11 @@ def raising(error: BaseException) -> object:
             click.NoSuchOption("--gpus", possibilities=["--cpus"], ctx=SUBMIT),
             2,
             "no such option --gpus; did you mean --processes? see 'submit --help'",
+        ),
+        (
+            click.NoSuchOption("--trace", possibilities=["--seed"], ctx=DESCRIBE),
+            2,
+            "no such option --trace; give FILE without an option; see 'describe --help'",
         ),
         (click.NoSuchOption("--blah", possibilities=["--na"]), 2, "no such option --blah"),
         (

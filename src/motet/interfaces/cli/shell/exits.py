@@ -71,7 +71,8 @@ def _without_ending(error: click.ClickException) -> str:
     """The message as a clause, with similar names after a semicolon instead of in brackets."""
     if isinstance(error, click.NoSuchOption):
         near = _option_for(error) or _near_option(error.option_name, error.possibilities or ())
-        return f"no such option {error.option_name}" + (f"; did you mean {near}?" if near else "")
+        remedy = f"; did you mean {near}?" if near else _argument_for(error)
+        return f"no such option {error.option_name}{remedy}"
     message = error.format_message().rstrip(".")
     return message[:1].lower() + message[1:]
 
@@ -85,6 +86,19 @@ def _option_for(error: click.NoSuchOption) -> str | None:
     same = _OPTIONS_ELSEWHERE.get(error.option_name.lstrip("-"))
     params = error.ctx.command.params if error.ctx is not None else ()
     return same if any(same in each.opts for each in params) else None
+
+
+_NAMES_OF_ARGUMENTS = frozenset(("trace", "file", "run", "job", "model", "app"))
+
+
+def _argument_for(error: click.NoSuchOption) -> str:
+    """What to do with an option that other commands have for what this one has as an argument."""
+    if error.ctx is None or error.option_name.lstrip("-") not in _NAMES_OF_ARGUMENTS:
+        return ""
+    arguments = [each for each in error.ctx.command.params if isinstance(each, click.Argument)]
+    if not arguments:
+        return ""
+    return f"; give {arguments[0].make_metavar(error.ctx).strip('[]')} without an option"
 
 
 def _near_option(name: str, known: Sequence[str]) -> str | None:
