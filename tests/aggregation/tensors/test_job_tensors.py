@@ -204,9 +204,7 @@ def test_a_promoted_replica_with_the_mean_of_a_step_stays_until_the_step_ends() 
 def test_a_pull_waits_until_a_tensor_that_arrives_is_served() -> None:
     """Other events of the job happen while its copy is read, or before optimizer state is."""
     job = Computed(1)
-    slot = TensorSlot(0, SPEC, SGD)
-    slot.is_busy = slot.is_arriving = True
-    job.tensors.slots[0] = slot
+    slot = arriving_in(job)
     events: list[str] = []
     job.carry_out(job.tensors.await_versions([0], 1, lambda: events.append("pulled")))
     slot.put(np.zeros(2, np.float32), 1)
@@ -217,12 +215,18 @@ def test_a_pull_waits_until_a_tensor_that_arrives_is_served() -> None:
     assert events == ["pulled"]
 
 
+def arriving_in(job: Computed) -> TensorSlot:
+    """Tensor 0, of which only gradients have come."""
+    slot = TensorSlot(0, SPEC, SGD)
+    slot.is_busy = slot.is_arriving = True
+    job.tensors.slots[0] = slot
+    return slot
+
+
 def test_gradients_of_ended_steps_do_not_stay_with_a_tensor_that_arrives() -> None:
     """An Agent sends those of the last step again, since it does not know that the step ended."""
     job = Computed(workers=1)
-    arriving = TensorSlot(0, SPEC, SGD)
-    arriving.is_busy = arriving.is_arriving = True
-    job.tensors.slots[0] = arriving
+    arriving = arriving_in(job)
     job.push(0, 3, 0, 1, "ended")
     job.push(0, 4, 0, 1, "next")
     arriving.put(np.zeros(2, np.float32), 3)
@@ -236,9 +240,7 @@ def test_gradients_of_ended_steps_do_not_stay_with_a_tensor_that_arrives() -> No
 
 def test_a_promoted_replica_has_the_gradients_of_the_tensor_that_did_not_arrive() -> None:
     job = Computed(workers=2)
-    arriving = TensorSlot(0, SPEC, SGD)
-    arriving.is_busy = arriving.is_arriving = True
-    job.tensors.slots[0] = arriving
+    arriving_in(job)
     job.push(0, 1, 0, 1, "known mean")
     job.push(0, 2, 0, 1, "next")
     job.finish(0, 1, (1, 0))
