@@ -99,7 +99,7 @@ def test_reading_from_a_database_that_was_killed_is_no_damage(
         server.kill()
         with pytest.raises(ConnectionLost, match="has ended the connection"):
             read_until_refused(reader)
-    with pytest.raises(Unreachable, match=r"cannot be reached \(.*\); ask again when it is usable"):
+    with pytest.raises(Unreachable, match=r"cannot be reached \(.*\); start the database"):
         JournalReader(url)
     server.start()
 

@@ -32,6 +32,7 @@ def test_what_training_lowers_counts_where_it_is_not_the_loss() -> None:
 
     before, last = (Evaluation(9.0, {"objective": value}) for value in (5.0, 4.0))
     assert with_residual(Regularised(), last, [before]).residual == pytest.approx(0.2)
+    assert with_residual(Regularised(), last, [Evaluation(9.0)]).residual == math.inf
 
 
 def test_a_fluctuating_loss_is_compared_by_means() -> None:

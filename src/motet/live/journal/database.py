@@ -95,7 +95,7 @@ class JournalDatabase:
         if self.file is None:
             return Unreachable(
                 f"the database of the journal, {self.shown}, cannot be reached ({_reason(error)}); "
-                "ask again when it is usable"
+                "start the database, or give the URL of another one"
             )
         return BadInput(f"the journal {self.shown}: cannot be opened: {_reason(error)}")
 

@@ -78,13 +78,15 @@ def with_residual(
 ) -> Evaluation:
     """Return the evaluation of an epoch with a residual: a relative change if it has none.
 
-    `earlier`: of all epochs before, or at least of the last `2 * app.improvement_epochs`.
+    `earlier`: of all epochs before, or at least of the last `2 * app.improvement_epochs`. Reports
+    of a checkpoint from before the application had `lowered_metric` are not compared.
     """
     if evaluation.residual is not None:
         return evaluation
     compared = [*earlier[-2 * app.improvement_epochs :], evaluation]
-    name = app.lowered_metric
-    values = [each.metrics[name] if name else each.loss for each in compared]
+    values = [each.loss for each in compared]
+    if name := app.lowered_metric:
+        values = [each.metrics[name] for each in compared if name in each.metrics]
     return replace(evaluation, residual=relative_change(values, app.improvement_epochs))
 
 

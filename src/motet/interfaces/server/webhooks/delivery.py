@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import InterfaceError, OperationalError
 
 from motet.domain.errors import Unreachable
 from motet.interfaces.server.webhooks.messages import (
@@ -58,6 +58,7 @@ class WebhookSender:
         """`on_gone`: called on the thread when the receiver wants no further messages."""
         self._webhook, self._store = webhook, store
         self._journal, self._master, self._on_gone = journal, master, on_gone
+        self._read_to = webhook.read_to
         self._end, self._news = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"webhook-{webhook.id}", daemon=True)
 
@@ -80,14 +81,14 @@ class WebhookSender:
         self._thread.join(wait_s)
 
     def _run(self) -> None:
-        read_to, pause_s = self._webhook.read_to, _FIRST_PAUSE_S
+        pause_s = _FIRST_PAUSE_S
         with MessageSender() as sender:
             while not self._end.is_set():
                 self._news.wait()
                 self._news.clear()
                 try:
-                    while (read := self._deliver_page(sender, read_to)) > read_to:
-                        read_to = read
+                    while self._deliver_page(sender):
+                        pause_s = _FIRST_PAUSE_S
                 except MasterStopped:
                     return
                 except FileNotFoundError:  # It was removed, or the database was restored elsewhere.
@@ -97,8 +98,8 @@ class WebhookSender:
                     _LOG.warning("webhook_gone", extra=_extra(self._webhook))
                     self._on_gone(self._webhook)
                     return
-                except (DBAPIError, Unreachable) as error:
-                    reason = " ".join(str(error).split())
+                except (InterfaceError, OperationalError, Unreachable) as error:
+                    reason = " ".join(str(getattr(error, "orig", error)).split())
                     _LOG.warning("webhook_waits", extra=_extra(self._webhook, error=reason))
                 except Exception:
                     _LOG.exception("webhook_failed", extra=_extra(self._webhook))
@@ -109,21 +110,21 @@ class WebhookSender:
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
                 self._news.set()
 
-    def _deliver_page(self, sender: MessageSender, read_to: int) -> int:
-        """Deliver the events of some records; returns the last of them."""
+    def _deliver_page(self, sender: MessageSender) -> bool:
+        """Deliver the events of some records; returns whether there were any."""
         with JournalReader(self._journal) as reader:
-            records = list(islice(reader.records(read_to + 1), _PAGE))
+            records = list(islice(reader.records(self._read_to + 1), _PAGE))
         for record in records:
             if self._end.is_set():
-                break
+                return False
             if told := self._told(record):
                 for event in told:
                     self._deliver(sender, event)
                 self._store.read(self._webhook.id, record.sequence, time.time_ns() // 1000)
-            read_to = record.sequence
+            self._read_to = record.sequence
         if records:
-            self._store.read(self._webhook.id, read_to, None)
-        return read_to
+            self._store.read(self._webhook.id, self._read_to, None)
+        return bool(records)
 
     def _told(self, record: Record) -> Sequence[WebhookEvent]:
         return [each for each in events_of_record(record) if each.kind in self._webhook.kinds]
