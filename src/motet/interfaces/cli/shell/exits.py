@@ -88,17 +88,19 @@ def _option_for(error: click.NoSuchOption) -> str | None:
     return same if any(same in each.opts for each in params) else None
 
 
-_NAMES_OF_ARGUMENTS = frozenset(("trace", "file", "run", "job", "model", "app"))
+_NAMES_OF_ARGUMENTS = {"trace": ("file", "source"), "job": ("job",), "app": ("app",)}
+"""Options, and arguments for the same."""
 
 
 def _argument_for(error: click.NoSuchOption) -> str:
     """What to do with an option that other commands have for what this one has as an argument."""
-    if error.ctx is None or error.option_name.lstrip("-") not in _NAMES_OF_ARGUMENTS:
+    if error.ctx is None:
         return ""
-    arguments = [each for each in error.ctx.command.params if isinstance(each, click.Argument)]
-    if not arguments:
-        return ""
-    return f"; give {arguments[0].make_metavar(error.ctx).strip('[]')} without an option"
+    names = _NAMES_OF_ARGUMENTS.get(error.option_name.lstrip("-"), ())
+    for each in error.ctx.command.params:
+        if isinstance(each, click.Argument) and each.name in names:
+            return f"; give {each.make_metavar(error.ctx).strip('[]')} without an option"
+    return ""
 
 
 def _near_option(name: str, known: Sequence[str]) -> str | None:
