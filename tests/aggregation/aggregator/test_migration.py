@@ -15,6 +15,7 @@ from aggregation_training import AggregatorPool, SmallTraining, pull_all, same, 
 from motet.aggregation.agent.numpy_agent import NumpyAgent
 from motet.aggregation.aggregator import migration
 from motet.aggregation.aggregator.migration import Migration
+from motet.aggregation.aggregator.peers import PeerConnections
 from motet.aggregation.aggregator.replication import Replication
 from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.tensors.job_tensors import Effects, JobTensors
@@ -222,6 +223,96 @@ def test_gradients_that_nobody_waits_for_are_sent_again_if_the_copy_never_comes(
     expected, expected_state = training.with_torch()
     assert same(values, expected)
     assert same_state(state, expected_state)
+
+
+def test_gradients_are_sent_back_if_the_connection_of_a_move_breaks(
+    pool: AggregatorPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody has died, and the replica is at the new Aggregator."""
+    training = replace(TRAINING, steps=4, workers=1)
+    every = range(len(training.shapes))
+    pool.table.routes(training.specs)
+    pool.table.move(every, 0)
+    are_held, breaks = threading.Event(), threading.Event()
+    monkeypatch.setattr(Tenant, "present", noting(Tenant.present, are_held))
+
+    def broken(*arguments: Any) -> None:
+        breaks.wait()
+        raise Unreachable("the connection broke")
+
+    slots = pool.aggregators[1].tenant(1).tensors.slots
+    values = training.initial()
+    agent = NumpyAgent(pool.table, 0, 1)
+    agent.initialise(training.specs, training.spec, values)
+    with ThreadPoolExecutor(1) as threads:
+        try:
+            for step in range(1, training.steps + 1):
+                if step == 2:
+                    pool.aggregators[0].replicate(1, every, pool.peer(1))
+                    monkeypatch.setattr(PeerConnections, "watch", broken)
+                    monkeypatch.setattr(Migration, "_copy", broken)
+                    move = threads.submit(pool.aggregators[0].move, 1, every, pool.peer(1))
+                    are_held.wait()
+                training.push_all(agent, values, step)
+                if step == 3:
+                    agent.flush()
+                    wait_until(lambda: all(slot.has_gradients() for slot in slots.values()))
+                    breaks.set()
+                    wait_until(lambda: not slots)
+                agent.finish_step([training.options_in(step)])
+                pull_all(agent, values)
+        finally:
+            breaks.set()
+        with pytest.raises(Unreachable):
+            move.result(60)
+    agent.close()
+    assert same(values, training.with_torch()[0])
+
+
+def test_an_unused_tensor_ends_its_steps_at_the_heir_of_one_that_never_arrived(
+    pool: AggregatorPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its worker has sent no gradient, only the ends of steps, and has waited for no value."""
+    used, unused, heir = 0, 1, 2
+    training = replace(TRAINING, workers=1)
+    pool.table.routes(training.specs)
+    pool.table.move(range(len(training.shapes)), 0)
+    pool.table.move([used], heir)
+    has_departed, goes_on = threading.Event(), threading.Event()
+
+    def before_copy(self: Replication, tenant: Tenant) -> None:
+        has_departed.set()
+        goes_on.wait()
+
+    values = training.initial()
+    agent = NumpyAgent(pool.table, 0, 1)
+    agent.initialise(training.specs, training.spec, values)
+    pool.aggregators[0].replicate(1, [unused], pool.peer(heir))
+
+    def do_step() -> None:
+        agent.push(used, values[used])
+        agent.finish_step([training.options])
+        agent.pull(used, values[used]).wait()
+
+    monkeypatch.setattr(Replication, "await_quiet", before_copy)
+    with ThreadPoolExecutor(1) as threads:
+        try:
+            move = threads.submit(pool.aggregators[0].move, 1, [unused], pool.peer(1))
+            while not has_departed.is_set():
+                do_step()
+            for _ in range(3):
+                do_step()
+            slots = pool.aggregators[1].tenant(1).tensors.slots
+            pool.aggregators[0].close()
+            wait_until(lambda: not slots)
+            pool.aggregators[heir].promote(1, [unused])
+            pool.table.move([unused], heir)
+            agent.pull(unused, values[unused]).wait(60)
+        finally:
+            goes_on.set()
+        with pytest.raises(MotetError):
+            move.result(60)
+    agent.close()
 
 
 def test_a_tensor_that_no_worker_uses_ends_its_steps_at_the_new_aggregator(

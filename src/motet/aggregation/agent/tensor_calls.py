@@ -41,12 +41,9 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """`number`: counts what this Agent has sent."""
-
     tensors: tuple[int, ...]
     endpoint: Endpoint
     call: Call
-    number: int
 
 
 @dataclass(eq=False)
@@ -85,8 +82,8 @@ class TensorCalls:
         self._splits: dict[tuple[int, ...], list[tuple[Endpoint, tuple[int, ...]]]] = {}
         self._connections: dict[Endpoint, Connection] = {}
         self._unawaited: list[TensorOperation] = []
-        self._sent_count = 0
-        self._repeated_up_to: dict[int, int] = {}
+        self._kept_count = 0
+        self._repeated_at: dict[int, int] = {}
 
     def open(self, routes: TensorRoutes) -> None:
         """Begin with a mapping table."""
@@ -174,6 +171,7 @@ class TensorCalls:
         if reply.status == TensorStatus.MOVED:
             self._follow(operation, part, decode_locations(reply.meta))
             return
+        self._kept_count += 1
         if operation.has_locations and reply.meta:
             self._learn(decode_locations(reply.meta), part.endpoint)
         if operation.on_reply is not None:
@@ -181,20 +179,17 @@ class TensorCalls:
 
     def _follow(self, operation: TensorOperation, part: _Part, locations: Locations) -> None:
         """Send a part again to where its tensors are now."""
-        lost = self._learn(locations, part.endpoint)
-        self._repeat(lost, part)
-        if operation in self._unawaited:
-            self._send(operation, [n for n in part.tensors if n not in lost])
-        else:
+        self._repeat(self._learn(locations, part.endpoint))
+        if operation not in self._unawaited:
             self._conclude_arrived()  # Earlier requests have found the tensor moved too.
-            self._send(operation, part.tensors)
+        self._send(operation, part.tensors)
 
-    def _repeat(self, lost: Sequence[int], part: _Part) -> None:
-        """Send all again that an Aggregator may have given up, though answered, with its tensors;
-        once, however many of its answers say so."""
-        known = self._repeated_up_to
-        if new := [n for n in lost if part.number > known.get(n, 0)]:
-            known.update(dict.fromkeys(new, self._sent_count))
+    def _repeat(self, lost: Sequence[int]) -> None:
+        """Send all again that an Aggregator has answered and may have given up with its tensors.
+        What is not answered, as what was sent again since the last answer, is known to be open."""
+        new = [n for n in lost if self._repeated_at.get(n) != self._kept_count]
+        if new:
+            self._repeated_at.update(dict.fromkeys(new, self._kept_count))
             self._on_lost(new)
 
     def _send(self, operation: TensorOperation, tensors: Sequence[int]) -> None:
@@ -206,8 +201,7 @@ class TensorCalls:
                 self._replace(endpoint, error)
                 self._send(operation, found)
             else:
-                self._sent_count += 1
-                operation.parts.append(_Part(found, endpoint, call, self._sent_count))
+                operation.parts.append(_Part(found, endpoint, call))
 
     def _by_endpoint(self, tensors: tuple[int, ...]) -> list[tuple[Endpoint, tuple[int, ...]]]:
         """The tensors at each Aggregator. Steps repeat the same questions."""

@@ -113,7 +113,7 @@ def _push(services: Services, tenant: Tenant, request: Request) -> None:
                 slot.require_open(message.step)
         tenant.tensors.require_groups(message.groups)  # Before the gradients have effects.
         tenant.hold(size_bytes)
-        done = partial(_consumed, tenant, request, message.tensors, size_bytes)
+        done = partial(_consumed, tenant, request, message.tensors, tenant.give_ups, size_bytes)
         release = after_all(len(slots), done)
         batch = PushedBatch(payload, message.tensors, specs)
         gradients = [
@@ -136,8 +136,11 @@ def _finish(services: Services, tenant: Tenant, request: Request) -> None:
             return
         tenant.require_alive()
         tenant.note_end(message.rank, message.step)
-        effects = tenant.tensors.finish(message)
-    request.reply()
+        tensors = tenant.tensors
+        effects = tensors.finish(message)
+        arriving = [n for n in message.tensors if tensors.slots[n].is_arriving]
+        done = partial(_answer_kept, tenant, request, message.tensors, tenant.give_ups)
+        effects.add(tensors.await_versions(arriving, 0, done))
     services.carry_out(tenant, effects)
 
 
@@ -310,15 +313,20 @@ def _respond_with(
     return respond
 
 
-def _consumed(tenant: Tenant, request: Request, tensors: Sequence[int], size_bytes: int) -> None:
+def _consumed(
+    tenant: Tenant, request: Request, tensors: Sequence[int], give_ups: int, size_bytes: int
+) -> None:
     """Gradients are not needed any more: added up, replaced, or given up with their tensor."""
+    tenant.free(size_bytes)
+    if not request.is_answered:
+        _answer_kept(tenant, request, tensors, give_ups)
+
+
+def _answer_kept(tenant: Tenant, request: Request, tensors: Sequence[int], give_ups: int) -> None:
+    """What was sent is kept, unless a tensor was given up since: what takes over lacks it."""
     with tenant.lock:
-        tenant.free(size_bytes)
-        elsewhere = {} if tenant.failure is not None else tenant.elsewhere(tensors)
-        given_up = {n: place for n, place in elsewhere.items() if not place}
-    if request.is_answered:
-        return
-    if given_up:  # What takes over lacks them.
+        given_up = tenant.given_up_since(tensors, give_ups)
+    if given_up:
         request.reply(TensorStatus.MOVED, encode_locations(given_up))
     else:
         request.reply()

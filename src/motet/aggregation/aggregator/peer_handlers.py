@@ -12,7 +12,7 @@ import numpy as np
 from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.tensors.job_tensors import Effects
 from motet.aggregation.tensors.slot_computation import Computation, apply
-from motet.aggregation.tensors.step_gradients import StepEnd
+from motet.aggregation.tensors.step_gradients import Release, StepEnd
 from motet.aggregation.tensors.tensor_slot import TensorSlot
 from motet.aggregation.tensors.worker_sets import WorkerSets
 from motet.aggregation.wire.message_kinds import CopyStatus
@@ -82,6 +82,7 @@ def _expect(services: PeerServices, tenant: Tenant, m: ExpectTensors, request: R
     with tenant.lock:
         _learn(tenant, optimizer, m.workers)
         former = {n: slot for n, slot in tenant.tensors.slots.items() if n in m.numbers}
+        releases = list[Release]()
         tenant.tensors.slots |= {slot.number: slot for slot in new}
         try:
             tenant.reserve()
@@ -93,24 +94,27 @@ def _expect(services: PeerServices, tenant: Tenant, m: ExpectTensors, request: R
             raise
         for slot in new:
             tenant.moved.pop(slot.number, None)
-    watch = threading.Thread(target=_watch, args=(services, tenant, m), daemon=True)
+            if slot.number in former:  # The move is tried again.
+                releases += slot.inherit(former[slot.number])
+    services.carry_out(tenant, Effects(calls=releases))
+    watch = threading.Thread(target=_watch, args=(services, tenant, m, new), daemon=True)
     watch.start()
     request.reply()
 
 
-def _watch(services: PeerServices, tenant: Tenant, m: ExpectTensors) -> None:
-    """Give up tensors whose origin dies before the copy: their replicas take over, those that are
-    here with the gradients that came."""
+def _watch(
+    services: PeerServices, tenant: Tenant, m: ExpectTensors, slots: Sequence[TensorSlot]
+) -> None:
+    """Give up tensors whose origin cannot be reached before the copy: it takes them back, or has
+    died, and their replicas take over."""
     try:
         services.watch(m.origin, AwaitCopy(m.job, m.numbers))
     except Unreachable:
-        for number in m.numbers:
+        for slot in slots:
             with tenant.lock:
-                slot = tenant.tensors.slots.get(number)
-                if slot is None or not slot.is_arriving or number in tenant.replicas:
+                if tenant.tensors.slots.get(slot.number) is not slot or not slot.is_arriving:
                     continue
-                _, effects = tenant.tensors.remove(number)
-                tenant.recount()
+                effects = tenant.give_up(slot.number)
             services.carry_out(tenant, effects)
 
 
@@ -179,8 +183,8 @@ def _arrived(
             tenant.replicas.pop(slot.number, None)
             if replica and replica != services.own_endpoint():
                 tenant.replica_at[slot.number] = replica
-            is_awaited |= slot.has_gradients()
             effects.add(tenant.tensors.adopt(slot))
+            is_awaited |= slot.has_gradients()
         tenant.recount()
     return effects, is_awaited
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from motet.aggregation.aggregator.broadcasts import AnswerBytes, Broadcasts
 from motet.aggregation.aggregator.job_meter import JobMeter
-from motet.aggregation.tensors.job_tensors import JobTensors
+from motet.aggregation.tensors.job_tensors import Effects, JobTensors
 from motet.aggregation.tensors.tensor_slot import TensorSlot
 from motet.aggregation.wire.aggregator_control import JobAccess, JobMeasurement
 from motet.aggregation.wire.job_requests import BroadcastArrays
@@ -27,7 +27,8 @@ class Tenant:
     tensors of other Aggregators, `following` those that are in a step now (`copied` tells when that
     changes, and when tensors depart); `replica_at`: where the replicas of tensors are that are
     here; `unreplicated`: what goes on once pMaster knows that a replica lacks it, by endpoint.
-    `failure`: what ended the job here.
+    `give_ups`: how often a tensor was given up whose copy never came. `failure`: what ended the job
+    here.
     """
 
     def __init__(self, access: JobAccess) -> None:
@@ -45,7 +46,9 @@ class Tenant:
         self.following: set[int] = set()
         self.replica_at: dict[int, str] = {}
         self.unreplicated: dict[str, list[Callable[[], None]]] = {}
+        self.give_ups = 0
         self.failure: MotetError | None = None
+        self._given_up: dict[int, int] = {}
         self._reserved_bytes = 0
         self._held_bytes = 0
 
@@ -95,6 +98,21 @@ class Tenant:
         with self.lock:
             self.copied.wait_for(lambda: number not in self.following)
             return self.replicas.pop(number, None)
+
+    def give_up(self, number: int) -> Effects:
+        """A tensor whose copy never comes; what was sent for it has to be sent elsewhere."""
+        self.give_ups += 1
+        self._given_up[number] = self.give_ups
+        _, effects = self.tensors.remove(number)
+        self.recount()
+        return effects
+
+    def given_up_since(self, numbers: Iterable[int], give_ups: int) -> Locations:
+        """Those of these tensors that were given up since this count; where they are is not
+        known."""
+        if self.give_ups == give_ups or self.failure is not None:
+            return {}
+        return {n: "" for n in numbers if self._given_up.get(n, 0) > give_ups}
 
     def present(self, numbers: Iterable[int]) -> list[int]:
         """Those of these tensors that are here."""
