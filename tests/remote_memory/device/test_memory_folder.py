@@ -36,3 +36,17 @@ def test_a_role_has_one_process(tmp_path: Path) -> None:
     ):
         folder.claim("lender")
     folder.claim("lender").close()
+
+
+def test_a_kept_port_that_cannot_be_read_is_none(tmp_path: Path) -> None:
+    folder = MemoryFolder(tmp_path)
+    assert folder.last_lender_port() is None
+    folder.keep_lender_port(7400)
+    assert folder.last_lender_port() == 7400
+    (file,) = tmp_path.iterdir()
+    for damaged in (b"\xff\n", b"70000\n", b"-1\n", b""):
+        file.write_bytes(damaged)
+        assert folder.last_lender_port() is None
+    file.unlink()
+    file.mkdir()  # Unlike a file's mode, an OSError for root, too.
+    assert folder.last_lender_port() is None

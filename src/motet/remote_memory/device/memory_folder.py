@@ -77,10 +77,10 @@ class MemoryFolder:
         return self.path / "lender.json"
 
     def last_lender_port(self) -> int | None:
-        """Of the lender that ran last; None: there was none."""
+        """Of the lender that ran last; None: there was none, or the file cannot be read."""
         try:
             text = self._lender_port.read_text(encoding="ascii").strip()
-        except FileNotFoundError:
+        except (OSError, ValueError):
             return None
         return int(text) if text.isdecimal() and 0 < int(text) < 1 << 16 else None
 

@@ -16,6 +16,7 @@ import httpx
 import pytest
 from click.testing import CliRunner, Result
 
+from lasting_port import lasting_port
 from marked_process import new_motet_process
 from motet.domain.errors import BadInput, NotFound
 from motet.interfaces.cli.commands import motet
@@ -90,7 +91,7 @@ def test_a_device_pages_to_a_lender_and_survives_its_end(folder: Path) -> None:
 
 def test_a_lender_that_was_killed_is_found_again_by_its_device(folder: Path) -> None:
     lend = ("--slab", "1M", "--most", "8M", "--head-room", "1M", "--state-dir", folder)
-    killed = new_motet_process("memory", "lend", *lend)
+    killed = new_motet_process("memory", "lend", *lend, "--port", str(lasting_port()))
     address = killed.first_line()
     document(folder, "device", "up", "--size", "4M", "--slab", "1M")
 
