@@ -51,10 +51,11 @@ def lending(
     quota_slabs: int | None = None,
     done_within_s: float = 60.0,
     port: int = 0,
+    slab_bytes: int = SLAB_BYTES,
 ) -> Iterator[Lender]:
     """A lender; with `memory` it can be made to evict."""
     machine = memory or MovableMemory()
-    limits = PoolLimits(MACHINE_BYTES, 0, SLAB_BYTES, slabs)
+    limits = PoolLimits(MACHINE_BYTES, 0, slab_bytes, slabs)
     settings = LenderSettings(limits, quota_slabs, done_within_s=done_within_s, port=port)
     with Lender(settings, SECRET, machine.free_bytes) as lender:
         machine.lender = lender

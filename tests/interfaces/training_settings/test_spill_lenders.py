@@ -60,6 +60,15 @@ def test_addresses_of_lenders_that_do_not_answer_are_kept() -> None:
     assert found.endpoints == (Endpoint("127.0.0.1", gone.port), Endpoint("::1", gone.port))
 
 
+def test_lenders_with_slabs_of_two_sizes_are_refused() -> None:
+    with (
+        lending() as first,
+        lending(slab_bytes=2 * SLAB_BYTES) as second,
+        pytest.raises(BadInput, match=r"slabs of 65536 bytes there, 32768 here"),
+    ):
+        spill_lenders(f"{first.endpoint},{second.endpoint}", None)
+
+
 def test_what_is_no_target_is_named() -> None:
     with pytest.raises(BadInput, match=r"spill_to='host': .*write HOST:PORT, or 'disk' or 'rem"):
         spill_lenders("host", None)

@@ -18,7 +18,7 @@ from motet.remote_memory.buffer.remote_buffer import RemoteBuffer
 from motet.remote_memory.core.head_room import PoolLimits
 from motet.remote_memory.lender.lender import Lender, LenderSettings
 from motet.transport import write_secret
-from remote_memory_parts import MACHINE_BYTES, SECRET
+from remote_memory_parts import MACHINE_BYTES, SECRET, lending
 from waiting import wait_until
 
 ROWS, COLUMNS = 40_000, 64
@@ -182,6 +182,22 @@ def test_without_a_size_of_slabs_the_lenders_size_is_used(
             return bool(found.statistics["remote_pages"])
 
         wait_until(is_remote)
+
+
+@pytest.mark.parametrize("slab", [None, "4M", "1M"])
+def test_lenders_whose_slabs_have_another_size_are_refused(
+    lender: Lender, secret: Path, tmp_path: Path, slab: str | None
+) -> None:
+    with lending() as other, pytest.raises(BadInput, match=r"slabs of \d+ bytes there, \d+ here"):
+        RemoteBuffer(
+            (3,),
+            "float32",
+            lenders=[str(lender.endpoint), str(other.endpoint)],
+            secret_file=secret,
+            backup_dir=tmp_path,
+            slab=slab,
+        )
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_indexes_of_several_axes_are_refused(buffer: RemoteBuffer) -> None:

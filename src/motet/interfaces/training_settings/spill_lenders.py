@@ -10,7 +10,7 @@ from motet.domain.errors import BadInput
 from motet.remote_memory.device.lender_access import known_access
 from motet.remote_memory.device.lender_addresses import known_lenders, lender_at
 from motet.remote_memory.device.memory_folder import MemoryFolder, default_memory_folder
-from motet.remote_memory.device.slab_size import lenders_slab_bytes
+from motet.remote_memory.device.slab_size import ask_lenders
 from motet.runtime.core.options import SpillLenders
 from motet.transport import Endpoint, read_secret
 
@@ -22,7 +22,7 @@ def spill_lenders(target: str | None, secret_file: Path | None) -> SpillLenders 
     of this user on this machine) or addresses of lenders, separated by commas; None: the disk
     alone. `secret_file`: of the lenders; default: this user's.
 
-    Lenders that do not answer are no error. Raises BadInput.
+    Lenders that do not answer are no error. Raises BadInput: also if their slabs differ in size.
     """
     if target in (None, DISK):
         if secret_file is not None:
@@ -33,13 +33,14 @@ def spill_lenders(target: str | None, secret_file: Path | None) -> SpillLenders 
         return _known(folder)
     lenders = known_lenders(folder) if target == REMOTE else _lenders(str(target))
     secret = folder.secret() if secret_file is None else read_secret(secret_file)
-    return SpillLenders(tuple(lenders), secret, lenders_slab_bytes(lenders, secret))
+    return SpillLenders(tuple(lenders), secret, ask_lenders(lenders, secret, None).slab_bytes)
 
 
 def _known(folder: MemoryFolder) -> SpillLenders:
     access = known_access(folder, os.environ)
-    slab_bytes = access.slab_bytes or lenders_slab_bytes(access.lenders, access.secret)
-    known = SpillLenders(tuple(access.lenders), access.secret, slab_bytes)
+    lenders, secret = access.lenders, access.secret
+    slab_bytes = access.slab_bytes or ask_lenders(lenders, secret, None).slab_bytes
+    known = SpillLenders(tuple(lenders), secret, slab_bytes)
     return known if access.client is None else replace(known, client=access.client)
 
 

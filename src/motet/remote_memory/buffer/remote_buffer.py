@@ -22,7 +22,7 @@ from motet.remote_memory.core.device_geometry import PAGE_BYTES, DeviceGeometry
 from motet.remote_memory.device.lender_access import LenderAccess, known_access
 from motet.remote_memory.device.lender_addresses import known_lenders, lender_at
 from motet.remote_memory.device.memory_folder import MemoryFolder, default_memory_folder
-from motet.remote_memory.device.slab_size import lenders_slab_bytes
+from motet.remote_memory.device.slab_size import ask_lenders
 from motet.transport import read_secret
 
 _NAME = "buffer"
@@ -77,7 +77,7 @@ class RemoteBuffer:
         access = _access(lenders, secret_file)
         self._backup = _backup_file(backup_dir)
         try:
-            geometry = _geometry(self.nbytes, slab or _slab_bytes(access))
+            geometry = _geometry(self.nbytes, _slab_bytes(access, slab))
             settings = DeviceSettings(geometry, self._backup, replicas=replicas)
             place = access.lenders, access.secret, access.client or _NAME
             self._memory = BorrowedMemory(settings, *place)
@@ -230,13 +230,16 @@ def _first_axis(index: Any) -> Any:
     return index[0]
 
 
-def _slab_bytes(access: LenderAccess) -> int:
-    """Raises BadInput."""
-    return access.slab_bytes or lenders_slab_bytes(access.lenders, access.secret)
+def _slab_bytes(access: LenderAccess, slab: int | str | None) -> int:
+    """Raises BadInput: what is given is no size, or not that of the lenders."""
+    given = size_of(slab) if slab else None
+    if access.slab_bytes:  # The server of the live cluster gives one size to all its lenders.
+        return given or access.slab_bytes
+    return ask_lenders(access.lenders, access.secret, given).slab_bytes
 
 
-def _geometry(nbytes: int, slab: int | str) -> DeviceGeometry:
-    return DeviceGeometry(-(-nbytes // PAGE_BYTES) * PAGE_BYTES, size_of(slab))
+def _geometry(nbytes: int, slab_bytes: int) -> DeviceGeometry:
+    return DeviceGeometry(-(-nbytes // PAGE_BYTES) * PAGE_BYTES, slab_bytes)
 
 
 def _backup_file(folder: Path | str | None) -> Path:

@@ -42,12 +42,6 @@ def ask_lenders(
     return LenderAnswers(chosen, silent)
 
 
-def lenders_slab_bytes(lenders: Sequence[Endpoint], secret: bytes) -> int:
-    """Of the first that answers; the default if none does. Raises BadInput: another secret."""
-    found = (_slab_bytes_of(each, secret) for each in lenders)
-    return next(filter(None, found), DEFAULT_SLAB_BYTES)
-
-
 def _slab_bytes_of(lender: Endpoint, secret: bytes) -> int | None:
     """None: it does not answer. Raises BadInput: it has another secret."""
     try:
