@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import stat
@@ -11,9 +10,10 @@ from pathlib import Path
 from typing import IO
 
 from motet.domain.errors import BadInput
+from motet.remote_memory.device.role_lock import await_lock, is_role_held, try_lock
 from motet.transport import Endpoint, new_secret, read_secret, write_secret
 
-LENDER_ROLE = "lender"
+_LENDER_ROLE = "lender"
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,31}")
 
 
@@ -121,38 +121,28 @@ class MemoryFolder:
                     raise
         return read_secret(self.secret_file)
 
-    def claim(self, name: str) -> IO[str]:
-        """Keep others from the same role as long as the file is open. Raises BadInput.
-
-        The file names the process that holds it.
-        """
-        lock = self._lock(name).open("a", encoding="ascii")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
-            raise BadInput(f"{self.path}: {_text_of(name)} of this user runs already") from None
-        lock.truncate(0)
-        lock.write(f"{os.getpid()}\n")
-        lock.flush()
+    def claim_lender(self) -> IO[str]:
+        """Keep others from lending as long as the file is open. Raises BadInput: one does."""
+        lock = self._claim(_LENDER_ROLE)
+        self.lender.unlink(missing_ok=True)  # Of a lender that was killed: this one starts.
         return lock
 
     def claim_device(self, place: DevicePlace) -> IO[str]:
-        """The role of one device."""
-        return self.claim(_role(place))
+        """Keep others from this device as long as the file is open. Raises BadInput: it runs."""
+        return self._claim(_role(place))
 
     def await_end(self, place: DevicePlace) -> None:
         """Return once the process of a device has ended."""
-        with self._lock(_role(place)).open("a", encoding="ascii") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        await_lock(self._lock(_role(place)))
 
     def process_of(self, place: DevicePlace) -> int | None:
         """The process of a device, also if it is stopped; None: it has ended."""
-        return self._holder_of(_role(place))
+        return self._holder_of(_role(place)) or None
 
     def lender_process(self) -> int | None:
-        """The process of the lender, also if it is stopped; None: there is none."""
-        return self._holder_of(LENDER_ROLE)
+        """The process of the lender, also if it is stopped; None: there is none; 0: there is one
+        that has not told its number yet."""
+        return self._holder_of(_LENDER_ROLE)
 
     def device(self, name: str) -> DevicePlace:
         """The files of a device; its folder may not exist. Raises BadInput."""
@@ -169,16 +159,22 @@ class MemoryFolder:
             for path in sorted((self.path / "devices").glob("*/settings.json"))
         ]
 
+    def _claim(self, role: str) -> IO[str]:
+        """The file names the process that holds it. Raises BadInput."""
+        lock = try_lock(self._lock(role))
+        if lock is None:
+            raise BadInput(f"{self.path}: {_text_of(role)} of this user runs already")
+        lock.truncate(0)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
+        return lock
+
     def _holder_of(self, role: str) -> int | None:
-        try:
-            with self._lock(role).open("r", encoding="ascii") as lock:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            text = self._lock(role).read_text(encoding="ascii").strip()
-            return int(text) if text.isdecimal() else None
-        except FileNotFoundError:
-            pass
-        return None
+        """0: it has not told its number yet."""
+        if not is_role_held(self._lock(role)):
+            return None
+        text = self._lock(role).read_text(encoding="ascii").strip()
+        return int(text) if text.isdecimal() else 0
 
     def _lock(self, name: str) -> Path:
         return self.path / f"{name}.lock"

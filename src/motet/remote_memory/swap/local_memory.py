@@ -71,6 +71,7 @@ def _problem(folder: MemoryFolder, error: MotetError) -> str:
     process = folder.lender_process()
     if process is None:
         return ""
+    lender = f"the lender (process {process})" if process else "the lender"
     if not folder.lender.exists():
-        return f"the lender (process {process}) starts"
-    return f"the lender (process {process}) does not answer: {error}"
+        return f"{lender} starts"
+    return f"{lender} does not answer: {error}"

@@ -20,7 +20,7 @@ from lasting_port import lasting_port
 from marked_process import new_motet_process
 from motet.domain.errors import BadInput, NotFound
 from motet.interfaces.cli.commands import motet
-from motet.remote_memory.device.memory_folder import LENDER_ROLE, MemoryFolder, write_endpoint
+from motet.remote_memory.device.memory_folder import MemoryFolder, write_endpoint
 from motet.transport import Endpoint
 from nbd_client import READ, WRITE, NbdClient
 from plain_http import NO_TLS
@@ -142,8 +142,12 @@ def test_a_lender_that_gives_no_memory_is_named(folder: Path) -> None:
 def test_a_lender_that_does_not_answer_is_told_from_none(folder: Path) -> None:
     memory = MemoryFolder(folder)
     memory.open()
-    with memory.claim(LENDER_ROLE):
+    write_endpoint(memory.lender, Endpoint("127.0.0.1", 9))  # As of a lender that was killed.
+    with memory.claim_lender():
         assert said(folder, "status").strip() == f"the lender (process {os.getpid()}) starts"
+        (folder / "lender.lock").write_bytes(b"")  # As before it writes its number.
+        assert said(folder, "status").strip() == "the lender starts"
+    with memory.claim_lender():
         write_endpoint(memory.lender, Endpoint("127.0.0.1", 9))
         assert f"the lender (process {os.getpid()}) does not answer: no" in said(folder, "status")
     assert said(folder, "status").strip() == "lends nothing"

@@ -101,7 +101,7 @@ def lend_command(
       motet memory lend --host 192.0.2.7 --port 7400 --most 32G
     """
     from motet.interfaces.cli.shell.process.signals import raise_on_signals
-    from motet.remote_memory.device.memory_folder import LENDER_ROLE, write_endpoint
+    from motet.remote_memory.device.memory_folder import write_endpoint
     from motet.remote_memory.lender.lender import LenderSettings
     from motet.runtime.spilling.machine_memory import MachineMemory
     from motet.transport import read_secret, use_short_switch_interval
@@ -119,7 +119,7 @@ def lend_command(
     use_short_switch_interval()
     with (
         raise_on_signals(),
-        place.claim(LENDER_ROLE),
+        place.claim_lender(),
         _lender(place, settings, secret, lambda: machine.state().free_bytes) as lender,
     ):
         if metrics_port is not None:
