@@ -124,11 +124,11 @@ class Decision:
     them on the same machines; UNKNOWN: exclusive use (None: for all jobs). `recheck_at_us`: time of
     the next decision if no event occurs before. `memory`: new values of the policy's own columns.
     `spill`: part of each job's input that is kept on disk, 0 to 1 (None: nothing is).
-    `asynchronous`: jobs whose users permit it that train asynchronously from now on: a job that
-    keeps its slots and trains the other way starts again there (None: jobs that start train as
-    their users want, the others go on as they are). `forecasts`: by row, of the job's group, for
-    the decision log. `exclude`: by row, the slow machine that caused a new placement, for the
-    decision log. `refused`: by row, why the job runs with fewer
+    `asynchronous`: jobs whose users permit it that train asynchronously from now on: a running job
+    of which nothing else changes starts again on its slots, also without a place (None: jobs that
+    start train as their users want, the others go on as they are). `forecasts`: by row, of the
+    job's group, for the decision log. `exclude`: by row, the slow machine that caused a new
+    placement, for the decision log. `refused`: by row, why the job runs with fewer
     GPUs than it proposed; filled by the engine.
     """
 

@@ -35,6 +35,14 @@ def test_jobs_that_fit_get_places() -> None:
     assert {place.machines for place in found.places.values()} == {(0,), (1,)}
 
 
+def test_a_job_that_trains_another_way_keeps_its_place_before_others_get_theirs() -> None:
+    jobs, held = [{"gpus": 2, "cpus": 8}] * 3, {10: on(0, 2), 12: on(1, 2)}
+    asked = decision([2, 2, 2], order=[1, 2, 0], asynchronous=np.array([False, False, True]))
+    found = fitted(asked, *jobs, held=held)
+    assert found.gpus.tolist() == [2, 0, 2]
+    assert found.places == {2: on(1, 2)}
+
+
 def test_a_job_without_cpus_beside_its_gpus_waits_for_that_reason() -> None:
     jobs = [{"gpus": 2, "cpus": 8}] * 3
     found = fitted(decision([2, 2, 2]), *jobs)

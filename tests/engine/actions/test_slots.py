@@ -88,14 +88,22 @@ def test_the_engine_knows_how_a_job_trains_since_its_last_start() -> None:
 
 @pytest.mark.parametrize("asynchronously", [True, False])
 def test_a_job_that_trains_another_way_starts_again_on_its_slots(asynchronously: bool) -> None:
-    held = {10: on(0, 1), 11: on(0, 1), 12: on(1, 4)}
-    state = state_with({"gpus": 1}, {"gpus": 1}, {"gpus": 4}, cluster=CLUSTER, held=held)
+    """The planner would choose machine 0, which has fewer free GPUs."""
+    held = {10: on(1, 1), 11: on(0, 1), 12: on(0, 2)}
+    state = state_with({"gpus": 1}, {"gpus": 1}, {"gpus": 2}, cluster=CLUSTER, held=held)
     state.jobs.is_asynchronous[:] = not asynchronously
     column = np.array([asynchronously, not asynchronously, asynchronously])
     actions = carried_out(state, replace(decision([1, 1, 0]), asynchronous=column))
-    assert actions == [Preempt(12), Migrate(10, on(0, 1), 1, 0, asynchronously)]
-    assert state.placements == {10: on(0, 1), 11: on(0, 1)}
+    assert actions == [Preempt(12), Migrate(10, on(1, 1), 1, 0, asynchronously)]
+    assert state.placements == {10: on(1, 1), 11: on(0, 1)}
     assert carried_out(state, decision([1, 1, 0])) == []  # It says nothing: they go on as they are.
+
+
+def test_no_job_that_starts_gets_the_slots_of_one_that_trains_another_way() -> None:
+    state = state_with({"gpus": 4}, {"gpus": 2}, cluster=CLUSTER, held={11: on(0, 2)})
+    asked = decision([4, 2], order=[0, 1])
+    actions = carried_out(state, replace(asked, asynchronous=np.array([False, True])))
+    assert actions == [Migrate(11, on(0, 2), 2, 0, asynchronous=True), Start(10, on(1, 4), 4, 0)]
 
 
 def test_all_jobs_that_share_slots_may_train_another_way_at_once() -> None:

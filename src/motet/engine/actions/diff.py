@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from motet.domain.decision import Decision
-from motet.domain.snapshot import Snapshot
+from motet.domain.snapshot import Placement, Snapshot
 from motet.engine.actions.roles import roles_of
 from motet.engine.state.partners import Partners
 
@@ -15,7 +15,8 @@ from motet.engine.state.partners import Partners
 class SlotChange(NamedTuple):
     """A job whose slots change, or that starts again on the same ones to train another way.
 
-    `held` and `wanted`: its GPUs before and after.
+    `held` and `wanted`: its GPUs before and after. `kept`: its slots, if nothing but the way
+    in which it trains changes.
     """
 
     row: int
@@ -24,6 +25,7 @@ class SlotChange(NamedTuple):
     wanted: int
     workers: int
     servers: int
+    kept: Placement | None = None
 
 
 def changes_of(
@@ -34,7 +36,7 @@ def changes_of(
     has_elastic: bool,
     has_shared: bool,
 ) -> list[SlotChange]:
-    """Changes in the policy's order.
+    """Changes in the policy's order, but jobs that keep their slots first: no other job gets these.
 
     `has_elastic`: whether any job may be elastic. `has_shared`: whether any ever shared its GPUs.
     """
@@ -47,22 +49,39 @@ def changes_of(
         ]
     if has_shared or decision.group is not None:
         rows += partners.regrouped().tolist()
-    if decision.asynchronous is not None:
-        runs_on = (jobs.held_gpus > 0) & (decision.gpus > 0)
-        trains_otherwise = decision.asynchronous != (jobs.is_asynchronous == 1)
-        rows += np.flatnonzero(runs_on & trains_otherwise).tolist()
     workers, servers = jobs.workers, jobs.servers
     if has_elastic:
         workers, servers = roles_of(decision, jobs)
         differs = (workers != jobs.held_workers) | (servers != jobs.held_servers)
         rows += np.flatnonzero(differs).tolist()
-    if not rows:
+    switched = _switched_rows(decision, snapshot)
+    if not (rows or switched):
         return []
-    if len(rows) > 1:
-        rows = sorted(set(rows), key=decision.reasons.position.item)
+    position = decision.reasons.position.item
+    staying = sorted(switched.difference(rows), key=position)
+    others = sorted(set(rows), key=position)
     number, held, wanted = jobs.number.item, jobs.held_gpus.item, decision.gpus.item
     of_workers, of_servers = workers.item, servers.item
+    kept = {row: snapshot.placements[number(row)] for row in staying}
     return [
-        SlotChange(row, number(row), held(row), wanted(row), of_workers(row), of_servers(row))
-        for row in rows
+        SlotChange(
+            row,
+            number(row),
+            held(row),
+            wanted(row),
+            of_workers(row),
+            of_servers(row),
+            kept.get(row),
+        )
+        for row in staying + others
     ]
+
+
+def _switched_rows(decision: Decision, snapshot: Snapshot) -> frozenset[int]:
+    """Rows of jobs that run on and train the other way."""
+    if decision.asynchronous is None:
+        return frozenset()
+    jobs = snapshot.jobs
+    runs_on = (jobs.held_gpus > 0) & (decision.gpus > 0)
+    trains_otherwise = decision.asynchronous != (jobs.is_asynchronous == 1)
+    return frozenset(np.flatnonzero(runs_on & trains_otherwise).tolist())

@@ -108,6 +108,8 @@ class Fitting:
 
     def _place(self, change: SlotChange, gpus: int) -> Placement | None:
         """Machines for `gpus` GPUs; None if they do not fit. Raises Overcommitted."""
+        if change.kept is not None:
+            return change.kept
         chosen, demand = self._decision.places.get(change.row), self._demand(change.row)
         if chosen is not None:
             if np.isin(self._closed, chosen.machines).any():

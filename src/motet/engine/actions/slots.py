@@ -137,6 +137,8 @@ class Slots:
     ) -> Placement:
         if host != UNKNOWN:
             return self._state.placements[host]
+        if change.kept is not None:
+            return change.kept
         chosen = decision.places.get(change.row)
         if chosen is not None:
             self._check_is_free(chosen, change.row)
