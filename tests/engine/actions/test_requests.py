@@ -295,6 +295,50 @@ def test_a_job_moves_on_once_it_has_left_the_slots_before() -> None:
     assert requests.take() == [migrate(1, on(2))]
 
 
+@pytest.mark.parametrize("is_replayed", [False, True])
+def test_a_job_that_starts_again_in_place_does_so_once_at_a_time(is_replayed: bool) -> None:
+    requests = with_running((1, on(0)))
+    switched = migrate(1, on(0))._replace(asynchronous=True)
+    requests.start(switched, ())
+    if is_replayed:
+        requests.issue([switched])
+    else:
+        assert requests.take() == [switched]
+    requests.start(migrate(1, on(0)), ())
+    assert requests.take() == []
+    assert not requests.are_settled
+    requests.resized(1)
+    assert requests.take() == [migrate(1, on(0))]
+    requests.resized(1)
+    assert requests.are_settled
+
+
+def test_partners_that_start_again_in_place_do_so_once_at_a_time() -> None:
+    requests = with_running((1, on(0)))
+    requests.start(start(2, on(0)), (1,))
+    requests.take()
+    for _ in range(2):
+        requests.start(migrate(1, on(0)), (2,))
+        assert requests.take() == [migrate(1, on(0))]
+        requests.start(migrate(1, on(0)), (2,))
+        assert requests.take() == []
+        requests.resized(1)
+        assert requests.take() == [migrate(1, on(0))]
+        requests.resized(1)
+
+
+def test_a_job_that_starts_again_in_place_can_be_stopped_on_the_way() -> None:
+    requests = with_running((1, on(0)), gpus=(4,))
+    requests.start(migrate(1, on(0))._replace(asynchronous=True), ())
+    requests.take()
+    requests.stop(1)
+    requests.start(start(2, on(0)), ())
+    assert requests.take() == [Preempt(1)]
+    requests.stopped(1)
+    assert requests.take() == [start(2, on(0))]
+    assert requests.are_settled
+
+
 def test_another_engine_goes_on_with_the_requests_that_are_not_done() -> None:
     requests = with_running((1, on(0)))
     requests.stop(1)

@@ -165,6 +165,28 @@ def test_a_training_changes_how_it_trains_on_its_machine_when_others_come_and_go
     cluster.close()
 
 
+def test_a_training_changes_how_it_trains_again_once_it_has_changed(tmp_path: Path) -> None:
+    policy = ChoosePolicy("harmony", {"check_s": "1", "async_efficiency": "0.8"})
+    cluster = ScriptedCluster(tmp_path, policy, ClusterDeclared(("m0",), (2,)))
+    first = cluster.train(machines="any", epochs=100, allow_async=True)
+    cluster.handle(cluster.launcher.started(f"{first}.1"))
+    cluster.handle(measured(first, 5, 5))
+    cluster.handle()
+    (attempt,) = cluster.job(first).attempts
+    stopping_us = attempt.stopping_us
+    assert stopping_us is not None
+    second = train(cluster)
+    cluster.handle(measured(second, 5, 5))
+    cluster.handle()
+    cluster.begin()  # The master is killed; the next one has both decisions from the journal.
+    (attempt,) = cluster.job(first).attempts
+    assert attempt.stopping_us == stopping_us
+    assert restarted(cluster, first, 2) == "async"
+    assert restarted(cluster, first, 3) is None
+    assert cluster.launcher.stopping == set()
+    cluster.close()
+
+
 def restarted(cluster: ScriptedCluster, job: int, attempt: int) -> str | None:
     """The consistency of an attempt of a job, which the end of the one before lets begin."""
     assert cluster.launcher.stopping == {f"{job}.{attempt - 1}"}

@@ -14,6 +14,7 @@ from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.snapshot import Placement
 
 _SPARE_NAMES = 256
+_NO_SLOTS = Placement((), ())
 
 
 @dataclass(slots=True)
@@ -43,7 +44,10 @@ class Requests:
         """`gpus`: of every machine."""
         self._free = list(gpus)
         self._holds: dict[int, _Hold] = {}
+        # What jobs have yet to leave: no slots if they start again where they are.
         self._left: dict[int, _Hold] = {}
+        # Jobs that were last issued to train asynchronously.
+        self._asynchronous: set[int] = set()
         self._stopping: set[int] = set()
         self._waiting: dict[int, tuple[Start | Migrate, Sequence[int]]] = {}
         self._ready: list[Action] = []
@@ -105,6 +109,7 @@ class Requests:
         twin._holds = {job: twins[id(hold)] for job, hold in self._holds.items()}
         twin._left = {job: twins[id(hold)] for job, hold in self._left.items()}
         twin._stopping, twin._waiting = set(self._stopping), dict(self._waiting)
+        twin._asynchronous = set(self._asynchronous)
         twin._ready, twin._any_shared = [*self._ready], self._any_shared
         twin._touched = set(self._touched)
         twin._named_by = {job: set(others) for job, others in self._named_by.items()}
@@ -183,7 +188,7 @@ class Requests:
         self._release_all(job)
 
     def resized(self, job: int) -> None:
-        """The job has released its former slots."""
+        """The job has released its former slots, or has started again on them."""
         self._release(job, self._left.pop(job, None))
         self._touch_wanted(job)
 
@@ -253,9 +258,7 @@ class Requests:
         )
         if must_move and shared is None and not self._fits(action.placement, own):
             return
-        if must_move:
-            self._move(job, action.placement, shared)
-        del self._waiting[job]
+        self._give(job, shared, must_move=must_move)
         if own is None and isinstance(action, Migrate):  # It was stopped before it could move.
             action = Start(*action)
         self._ready.append(action)
@@ -264,9 +267,25 @@ class Requests:
         """The job's waiting action is executed: it holds the slots."""
         action, partners = self._waiting[job]
         own, shared = self._holds.get(job), self._hold_of(partners, action.placement)
-        if own is None or not (own is shared or self._stays(job, own, action.placement, shared)):
+        must_move = own is None or not (
+            own is shared or self._stays(job, own, action.placement, shared)
+        )
+        self._give(job, shared, must_move=must_move)
+
+    def _give(self, job: int, shared: _Hold | None, *, must_move: bool) -> None:
+        """The job's waiting action is issued.
+
+        On the slots that it has, a job starts again to train the other way, or beside other jobs:
+        the next action waits until it has. The driver need not report any other change in place.
+        """
+        action, partners = self._waiting.pop(job)
+        trains_otherwise = action.asynchronous != (job in self._asynchronous)
+        if must_move:
             self._move(job, action.placement, shared)
-        del self._waiting[job]
+        elif isinstance(action, Migrate) and (trains_otherwise or partners):
+            self._left.setdefault(job, _Hold(_NO_SLOTS, set()))
+        if trains_otherwise:
+            self._asynchronous ^= {job}
 
     def _move(self, job: int, placement: Placement, shared: _Hold | None) -> None:
         """The job holds these slots, besides those that it has yet to leave."""
@@ -310,6 +329,7 @@ class Requests:
 
     def _release_all(self, job: int) -> None:
         self._stopping.discard(job)
+        self._asynchronous.discard(job)
         if self._ready:
             self._ready = [each for each in self._ready if each != Preempt(job)]
         self._release(job, self._holds.pop(job, None))
