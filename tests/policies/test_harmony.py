@@ -111,6 +111,23 @@ class ChangedLater(Watched):
         return super().decide(snapshot)
 
 
+class SwitchesSeen(Watched):
+    """Remembers in how many microseconds it decides again after it lets running jobs train another
+    way."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.rechecks_us: list[int] = []
+
+    def decide(self, snapshot: Snapshot) -> Decision:
+        decision, jobs = super().decide(snapshot), snapshot.jobs
+        if decision.asynchronous is not None:
+            runs_on = (jobs.held_gpus > 0) & (decision.gpus > 0)
+            if (runs_on & (decision.asynchronous != (jobs.is_asynchronous == 1))).any():
+                self.rechecks_us.append(decision.recheck_at_us - snapshot.now_us)
+        return decision
+
+
 class StartsSeen(Watched):
     """Remembers the usual time of a start after each decision."""
 
@@ -324,6 +341,15 @@ def test_a_job_changes_how_it_trains_on_its_machine_when_others_come_and_go() ->
     # The second job ends before a start would pay.
     long_start = modes(policy, [first, second], 900 * SECOND_US)
     assert long_start == there_and_back[:2]
+
+
+def test_a_job_that_only_trains_another_way_is_looked_at_again_as_after_other_starts() -> None:
+    first = SubtaskRow(0, 1_000, 5.0, 5.0, overlap=Overlap.PERMITTED, async_efficiency=0.8)
+    second = SubtaskRow(1_000, 200, 5.0, 5.0)
+    policy = SwitchesSeen(Harmony(async_efficiency=0.8, check_s=30.0))
+    run([first, second], policy, cluster=ClusterSpec.uniform(1, 1))
+    assert len(policy.rechecks_us) == 3
+    assert all(0 < each <= 30 * SECOND_US for each in policy.rechecks_us)
 
 
 def test_jobs_that_fill_each_others_gaps_stay_synchronous() -> None:

@@ -213,10 +213,13 @@ class _Made:
 
     @property
     def has_changes(self) -> bool:
-        """Whether a job of a group starts or gets other machines."""
+        """Whether a job of a group starts, also to train the other way, or gets other machines."""
         jobs, placements = self._snapshot.jobs, self._snapshot.placements
+        before = jobs.is_asynchronous == 1
+        after = before if self._asynchronous is None else self._asynchronous
         return any(
-            placements.get(int(jobs.number[row])) != place for row, place in self._places.items()
+            placements.get(int(jobs.number[row])) != place or after[row] != before[row]
+            for row, place in self._places.items()
         )
 
     def decision(
