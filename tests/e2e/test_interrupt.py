@@ -67,6 +67,16 @@ def test_a_signal_ends_a_run_at_once_with_everything_it_started(
 
 
 @pytest.mark.cluster
+def test_a_run_that_is_interrupted_before_it_trains_says_how_to_begin_again(tmp_path: Path) -> None:
+    running = train_forever("--out", str(tmp_path), "--checkpoint-every", "1000000")
+    wait_for_line(running, "starting")
+    code, _, err = running.end(signal.SIGINT)
+
+    assert code == 130
+    assert "begin again with: motet train mlr --data digits" in err.splitlines()[-1]
+
+
+@pytest.mark.cluster
 def test_an_interrupted_run_leaves_its_losses_and_how_to_continue(tmp_path: Path) -> None:
     running = train_forever("--out", str(tmp_path), "--checkpoint-every", "2")
     wait_for_line(running, "epoch 3/")

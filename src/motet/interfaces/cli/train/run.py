@@ -50,6 +50,7 @@ from motet.runtime.blas_threads import one_blas_thread
 from motet.runtime.controller.checkpoints.folder_lock import locked_folder
 from motet.runtime.controller.job import Job
 from motet.runtime.controller.job_plan import JobPlan, plan_job
+from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.elastic.replacement import usable_machines
 
@@ -156,6 +157,8 @@ def _train(
     begun: _Begun,
 ) -> tuple[TrainRequest, TrainResult, TuningHistory | None]:
     """Train on a cluster; the request with the options of the start, result, tuning history."""
+    if begun.folder is not None:
+        prepare_interruption(_hint(training.options, begun.folder), {})
     progress.preparing(_start_of_cluster(flags))
     before_s = 0.0 if training.resumed is None else training.resumed.spent_s
     options = training.options
@@ -214,13 +217,18 @@ def _interrupted_run(
     record = RunRecord.of(
         "interrupted", sys.argv, started_at, plan, training.options, training.data
     )
+    hint = _hint(training.options, folder)
+    return InterruptedRun(folder, training, record, partial(prepare_interruption, hint))
+
+
+def _hint(options: TrainOptions, folder: RunFolder) -> Hint:
+    """How an interrupted run goes on."""
     words = [word for word in sys.argv[1:] if word not in ("--overwrite", "--resume")]
     command = f"motet {shlex.join([*words, '--resume'])}"
-    every = count_text(training.options.checkpoint_every, "epoch")
+    every = count_text(options.checkpoint_every, "epoch")
     unsaved = f"no checkpoint was written yet (one every {every}); begin again with: {command}"
     saved = str(folder.checkpoint_folder.absolute() / "epoch-*")
-    hint = Hint(f"continue with: {command}", saved, unsaved)
-    return InterruptedRun(folder, training, record, partial(prepare_interruption, hint))
+    return Hint(f"continue with: {command}", saved, unsaved)
 
 
 def _start_of_cluster(flags: TrainFlags) -> str:
