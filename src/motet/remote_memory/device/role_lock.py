@@ -1,7 +1,7 @@
 """The lock of a role, which one process holds, and a look at it that locks nothing.
 
-`flock` has no such look: a process that tries the lock holds it for a moment, and who starts in
-this moment is refused. Locks of open file descriptions (fcntl(2), F_OFD_SETLK) have one.
+`flock` has no such look: a process that tries the lock holds it for a moment, and one that starts
+in this moment is refused. Locks of open file descriptions (fcntl(2), F_OFD_SETLK) have one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def try_lock(path: Path) -> IO[str] | None:
 
 
 def is_role_held(path: Path) -> bool:
-    """Whether someone holds the lock; no file: nobody."""
+    """Whether a process holds the lock; none does without a file."""
     try:
         with path.open("rb") as lock:
             found = fcntl.fcntl(lock, fcntl.F_OFD_GETLK, _request(fcntl.F_WRLCK))
@@ -40,7 +40,7 @@ def is_role_held(path: Path) -> bool:
 
 
 def await_lock(path: Path) -> None:
-    """Return once nobody holds the lock."""
+    """Return once no process holds the lock."""
     with path.open("a", encoding="ascii") as lock:
         fcntl.fcntl(lock, fcntl.F_OFD_SETLKW, _request(fcntl.F_WRLCK))
 
