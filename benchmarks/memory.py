@@ -17,10 +17,10 @@ into shared memory, 1 model until its checkpoint is on disk.
 
 A model of 256 MB of NMF with checkpoints: 500,000 items, 64 factors, 2 million ratings, so that a
 worker needs a fifth of the items for a mini-batch and most of them for the loss. The same target.
-Measured once each on a machine with a load of 13: 5.75 x with 2 and 2 and checkpoints, 5.84 x
-without. With the first model in the controller's memory and a buffer for the rows of a PULL it was
-6.96 x without checkpoints. The programs and the ratings are 1.3 models of this. Measured before
-that, with a load of 2 to 4: 4.8 x with 1 worker and 1 server, without checkpoints.
+Measured on a machine with a load of 5, 2 and 2 with checkpoints: 4.70 to 5.38 x in four runs. Most
+is in use when both workers pull the model for the loss: the values at the servers and two copies,
+3 models; the programs and the ratings are 1.3 models of this. With what the C library kept of sums
+and messages in each thread's heap it was 5.57 to 6.43 x, which depended on the load.
 
 The sum is sampled all the time; its largest value counts, the programs themselves included.
 """

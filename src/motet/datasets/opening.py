@@ -17,8 +17,8 @@ from motet.datasets.kinds.base import SplitRole
 from motet.datasets.kinds.matrix import lack_of_target
 from motet.datasets.needs import kind_needed, require, require_kind
 from motet.datasets.rating_frames import RatingColumns
-from motet.datasets.unused_memory import return_unused_memory
 from motet.domain.errors import BadInput
+from motet.runtime.unused_memory import return_unused_memory
 
 Words = str | Iterable[str] | None
 PathOrName = str | os.PathLike[str]

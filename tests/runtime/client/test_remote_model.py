@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from freed_memory import anonymous_bytes, arrays_between_freed_ones
 from motet.runtime.client import remote_model
 from motet.runtime.client.remote_model import RemoteModel
 from motet.runtime.core.application import ModelTable, Step, Update
@@ -140,3 +141,16 @@ def test_large_values_take_no_memory_once_the_worker_pushes(
         del values
         worker.push(everything, update(KEYS, 1.0), step(clock))
         assert memory() is None
+
+
+def test_freed_memory_goes_back_to_the_system_before_a_large_model_is_pulled(
+    table: TableOnExecutors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_model, "MOST_KEPT_BYTES", 0)
+    worker = RemoteModel(table.client(), 0, Place(0, 1), 0)
+    worker.pull_all()
+    stay, freed_bytes = arrays_between_freed_ones()
+    before = anonymous_bytes()
+    worker.pull_all()
+    assert before - anonymous_bytes() > freed_bytes / 2
+    assert all(each.sum() == len(each) for each in stay)

@@ -17,6 +17,7 @@ from motet.runtime.core.partial_updates import PartialUpdate
 from motet.runtime.core.schedule import BatchKeys
 from motet.runtime.core.subtask import Transfer, monotonic_us
 from motet.runtime.core.sums import Place
+from motet.runtime.unused_memory import return_unused_memory
 from motet.runtime.wire.table_requests import PushHead
 
 _NO_KEYS = np.empty(0, np.int64)
@@ -135,6 +136,8 @@ class RemoteModel:
         plan = self._client.batch_plan(None)
         if self._copy is None:
             self._require_for(plan)
+            if self._client.spec.model.nbytes > MOST_KEPT_BYTES:
+                return_unused_memory()  # All workers pull at once: most memory is in use now.
         values, transfer = self._read(plan, self.finished_clock)
         self._wait_us += transfer.wait_us
         return values
