@@ -128,7 +128,7 @@ class Estimator(Application):
         if _predicts(type(self)):
             metrics |= _prediction_metrics(self, *known)
         if _has(type(self), "score"):
-            metrics["test_score"] = float(app.score(*known))
+            metrics["test_score"] = _one_number(app, app.score(*known))
         return metrics
 
     # -- on disk -----------------------------------------------------------------------------------
@@ -249,6 +249,12 @@ def _has(app: type[Estimator], method: str) -> bool:
     return callable(getattr(app, method, None))
 
 
+def _one_number(app: Any, score: Any) -> float:
+    if np.ndim(score) != 0 or np.asarray(score).dtype.kind not in "biuf":
+        raise BadArgument(f"{app.name}: score returned {score!r:.40}; it must return a number")
+    return float(score)
+
+
 def _prediction_metrics(app: Any, features: Any, target: Array) -> dict[str, float]:
     predicted = np.asarray(app.predict(features))
     if predicted.shape != target.shape:
@@ -260,8 +266,8 @@ def _prediction_metrics(app: Any, features: Any, target: Array) -> dict[str, flo
         return {"test_accuracy": float(np.mean(predicted == target))}
     if predicted.dtype.kind not in "biuf":
         raise BadArgument(
-            f"{app.name}: predict returned {predicted.flat[0]!r:.40}; it must return numbers, or "
-            'the class needs estimator_type = "classifier"'
+            f"{app.name}: predict returned {str(predicted.flat[0])!r:.40}; it must return numbers, "
+            'or the class needs estimator_type = "classifier"'
         )
     return {"test_rmse": float(np.sqrt(np.mean((predicted - target) ** 2)))}
 

@@ -27,7 +27,10 @@ from motet.interfaces.training_arguments import (
 )
 from motet.interfaces.training_data import ColumnName, NamedColumns, PathArgument, RatingNames
 from motet.interfaces.training_job import TrainingJob
-from motet.interfaces.training_settings.held_out_metrics import held_out_metrics
+from motet.interfaces.training_settings.held_out_metrics import (
+    held_out_metrics,
+    rehearse_held_out_metrics,
+)
 from motet.interfaces.training_settings.spill_lenders import DISK
 from motet.report.rendering.quantities import count_text
 from motet.report.training.document import TrainDocument
@@ -255,6 +258,7 @@ class Cluster:
         self._preload(made)
         dataset, held_out = training.datasets()
         rows = made.prepared(dataset, training.options.seed)
+        rehearse_held_out_metrics(made, held_out, rows, training.options.seed)
         run = _with_time_so_far(made, rows, training.options)
         source = dataset.source
         del dataset  # `rows` hold the training data; both would take twice the memory.

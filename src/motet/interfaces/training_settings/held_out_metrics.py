@@ -1,11 +1,20 @@
-"""Metrics of a trained model on the data of `--test`."""
+"""Metrics of a trained model on the data of `--test`, and their check before the training."""
 
 from __future__ import annotations
 
+import copy
+import warnings
+
+import numpy as np
+
 from motet.apps.estimator import Estimator
 from motet.datasets import Dataset
-from motet.domain.errors import JobFailed, MotetError
+from motet.datasets.kinds import LabelledMatrix
+from motet.domain.errors import BadInput, JobFailed, MotetError
+from motet.runtime.core.rows import Rows
 from motet.runtime.executor.application_fault import describe_fault
+
+_REHEARSED_ROWS = 5
 
 
 def held_out_metrics(
@@ -26,3 +35,26 @@ def held_out_metrics(
         raise JobFailed(
             f"after the training, on the data of --test: {describe_fault(error, app)}{hint}"
         ) from error
+
+
+def rehearse_held_out_metrics(app: Estimator, test: Dataset | None, rows: Rows, seed: int) -> None:
+    """Raise BadInput if `predict` or `score` return what no metric can be computed from.
+
+    A copy of the application with the first values of the model, before any mini-batch, predicts
+    a few rows of `test`. `app` has prepared `rows`, the training data.
+    """
+    uses_predictions = type(app).test_metrics is Estimator.test_metrics
+    if not (uses_predictions and isinstance(test, LabelledMatrix)):
+        return
+    few = test.rows(np.arange(min(_REHEARSED_ROWS, len(test.require_target()))))
+    untrained = copy.deepcopy(app)
+    try:
+        with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
+            untrained.become_fitted(np.asarray(app.initial_model(rows, seed)), rows)
+            untrained.test_metrics(few)
+    except BadInput:
+        raise
+    except Exception:
+        # A model of zeros may have no predictions (a singular matrix): that of the training
+        # decides, and `held_out_metrics` tells its errors.
+        return

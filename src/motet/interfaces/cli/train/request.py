@@ -21,7 +21,10 @@ from motet.interfaces.cli.train.auto import AutoStart, require_drivable
 from motet.interfaces.cli.train.cluster_shape import ClusterShape
 from motet.interfaces.cli.train.memory_check import require_model_memory
 from motet.interfaces.cli.train.reconfigure_file import PlannedChange, check_changes, read_plan_file
-from motet.interfaces.training_settings.held_out_metrics import held_out_metrics
+from motet.interfaces.training_settings.held_out_metrics import (
+    held_out_metrics,
+    rehearse_held_out_metrics,
+)
 from motet.interfaces.training_settings.settings import (
     Settings,
     default_epochs,
@@ -145,6 +148,7 @@ def check_request(
             progress.remark(f"{data.source}: {note}")
     app = settings.app.set_run(options.epochs, options.seed)
     rows = app.prepared(dataset, options.seed)
+    rehearse_held_out_metrics(app, test, rows, options.seed)
     if flags.leaves_surplus:
         workers = min(options.workers, most_workers(app, rows, options))
         options = replace(options, workers=workers)
