@@ -16,6 +16,7 @@ from motet.sim.traces.formats.kubernetes.kueue import KueueFormat
 from motet.sim.traces.formats.motet_columns.any_table import (
     AnyTableFormat,
     delimiter_of,
+    has_needed_columns,
     looks_like_jobs,
     missing_columns,
 )
@@ -120,6 +121,8 @@ def _chosen_format(source: Source, name: str | None) -> TraceFormat:
     for entry in FORMATS.values():
         if entry.recognises(source) and (entry.takes_columns or not source.options.columns):
             return entry
+    if has_needed_columns(source):
+        return FORMATS[AnyTableFormat.name]
     nearest = max(FORMATS.values(), key=lambda entry: entry.nearness(source))
     if nearest.nearness(source) >= _NEAR and not isinstance(nearest, MotetCsvFormat):
         return nearest  # Its reader reports the missing columns.

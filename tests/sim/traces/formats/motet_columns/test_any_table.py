@@ -165,6 +165,29 @@ def test_a_start_and_an_end_are_proposed_for_a_missing_duration(file_of: FileOf)
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "ids", "duration_s"),
+    [
+        ("job_id;submit_time;num_gpus;duration\na;0;1;60\n", ("a",), 60),
+        ('"Job_ID"\t"Submit_Time"\t"Num_GPUs"\t"Duration"\na\t0\t1\t1:30\n', ("a",), 90),
+        ("submit_time,num_gpus,duration\n0,1,60\n", ("0",), 60),
+        (
+            "job_id,submit_time,num_gpus,start_time,end_time\n"
+            "a,2025-01-01T00:00:00Z,1,2025-01-01T00:01:00Z,2025-01-01T00:03:00Z\n",
+            ("a",),
+            120,
+        ),
+    ],
+)
+def test_a_table_with_all_necessary_names_needs_no_columns_option(
+    text: str, ids: tuple[str, ...], duration_s: float, file_of: FileOf
+) -> None:
+    trace = read_trace(file_of(text))
+
+    assert trace.workload.ids == ids
+    assert seconds(trace.workload.duration_us.tolist()) == [duration_s]
+
+
 def test_wrong_names_are_told_with_the_near_ones(file_of: FileOf) -> None:
     path = file_of(SITE)
 

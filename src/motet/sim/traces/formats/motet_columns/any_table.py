@@ -99,6 +99,12 @@ def looks_like_jobs(source: Source) -> bool:
     return any(has_usual_name(name, header) for name in NEEDED)
 
 
+def has_needed_columns(source: Source) -> bool:
+    """Whether the first line has the necessary names of Motet's CSV, whatever its delimiter."""
+    names = source.head[0].lower().split(delimiter_of(source))
+    return not _missing([name.strip().strip('"') for name in names], source.options.columns)
+
+
 def missing_columns(source: Source, header: Sequence[str]) -> BadInput:
     """The error for a table without the necessary columns; proposes names for --columns."""
     missing = _missing(header, source.options.columns)
