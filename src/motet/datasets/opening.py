@@ -84,6 +84,8 @@ def check_dataset(
     format: str | None = None,
     target: str | int | None = None,
     drop: Words = None,
+    columns: Mapping[str, str | int] | None = None,
+    stop_words: PathOrName | None = None,
 ) -> None:
     """Refuse what `open_dataset` would refuse by the name, the format and the header alone.
 
@@ -91,7 +93,13 @@ def check_dataset(
     """
     source = os.fspath(path_or_name)
     named = None if target is None else str(target)
-    options = ReadOptions(kind=kind_needed(kind), target=named, drop=_words(drop))
+    options = ReadOptions(
+        kind=kind_needed(kind),
+        target=named,
+        drop=_words(drop),
+        columns=RatingColumns.of(columns),
+        stop_words=None if stop_words is None else InputFile(Path(stop_words)),
+    )
     if catalogue.is_known(source):
         _refuse_other_kind(source, options, kind)
         return
@@ -110,10 +118,6 @@ def _load(
         _refuse_other_kind(source, options, need)
         return catalogue.load(source, role)
     file, chosen = _file_and_format(source, format_name, options)
-    if options.columns.names and not chosen.has_ratings:
-        raise _meaningless(source, "--columns", chosen.name)
-    if options.stop_words is not None and not chosen.has_words:
-        raise _meaningless(source, "--stop-words", chosen.name)
     dataset = chosen.read(file, options)
     return_unused_memory()
     return dataset
@@ -141,6 +145,10 @@ def _file_and_format(
         refuse_foreign(file)
     chosen = _format(file, format_name, options.kind, bool(options.columns.names))
     _refuse_meaningless(source, chosen.name, options, chosen.has_columns, chosen.has_labels)
+    if options.columns.names and not chosen.has_ratings:
+        raise _meaningless(source, "--columns", chosen.name)
+    if options.stop_words is not None and not chosen.has_words:
+        raise _meaningless(source, "--stop-words", chosen.name)
     return file, chosen
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -57,12 +57,17 @@ class RatingColumns:
 
     def named(self, role: str) -> str | None:
         """The name that is given for a role."""
-        return {"user": self.user, "item": self.item, "rating": self.rating}[role]
+        return self.by_role.get(role)
+
+    @property
+    def by_role(self) -> dict[str, str]:
+        """The names that are given, by role."""
+        return {role: name for role, name in asdict(self).items() if name is not None}
 
     @property
     def names(self) -> tuple[str, ...]:
         """All names that are given."""
-        return tuple(name for name in astuple(self) if name is not None)
+        return tuple(self.by_role.values())
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:

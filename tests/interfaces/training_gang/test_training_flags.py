@@ -32,6 +32,17 @@ def test_a_training_may_keep_input_on_disk(spill: float | str) -> None:
     assert job_spec(spec.model_dump(mode="json")) == spec
 
 
+def test_columns_of_ratings_and_words_that_do_not_count_are_those_of_the_file() -> None:
+    named = {"user": "Kunde, Nr.", "item": 1}
+    spec = job_spec({**JOB, "app": "nmf", "columns": named, "stop_words": "der_die.txt"})
+    assert isinstance(spec, TrainingSpec)
+    flags = training_flags(spec, ENVIRONMENT)
+    assert (flags.columns, flags.stop_words) == (named, "der_die.txt")
+    assert job_spec(spec.model_dump(mode="json")) == spec
+    with pytest.raises(BadInput, match=r"columns.users; did you mean user\?"):
+        job_spec({**JOB, "columns": {"users": "Kunde"}})
+
+
 def test_an_attempt_is_asynchronous_if_the_policy_lets_it() -> None:
     spec = job_spec({**JOB, "machines": "any", "allow_async": True, "set": {"l2": 0.1}})
     assert isinstance(spec, TrainingSpec)

@@ -16,7 +16,7 @@ def check(folder: Path, **files: str) -> None:
     require_visible_files(job_spec(values))
 
 
-@pytest.mark.parametrize("key", ["data", "test", "exclude", "labels", "test_labels"])
+@pytest.mark.parametrize("key", ["data", "test", "exclude", "labels", "test_labels", "stop_words"])
 @pytest.mark.parametrize("name", ["a.csv", "./a", "sub/a.csv", "a:b.csv", "a.d:x=1"])
 def test_a_file_has_to_be_in_a_folder_that_is_here(key: str, name: str, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()

@@ -205,6 +205,8 @@ def training_flags(spec: TrainingSpec, environment: Mapping[str, str]) -> TrainF
         target=None if spec.target is None else str(spec.target),
         drop=tuple(map(str, spec.drop)),
         na=spec.na,
+        columns=spec.columns.given,
+        stop_words=spec.stop_words,
         labels=spec.labels,
         test_labels=spec.test_labels,
         machines=int(environment["MOTET_WORLD_SIZE"]),

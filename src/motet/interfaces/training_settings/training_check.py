@@ -46,7 +46,15 @@ def _check_data(kind: str, spec: TrainingSpec) -> None:
         if is_name or path.exists():
             source = given if is_name and not path.exists() else str(path)
             check_dataset(
-                source, kind=kind, format=spec.format, target=spec.target, drop=map(str, spec.drop)
+                source,
+                kind=kind,
+                format=spec.format,
+                target=spec.target,
+                drop=map(str, spec.drop),
+                columns=spec.columns.given,
+                stop_words=None
+                if spec.stop_words is None
+                else Path(spec.workdir) / spec.stop_words,
             )
 
 

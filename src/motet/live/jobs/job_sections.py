@@ -121,6 +121,19 @@ class TrialOptions(JobSection):
     limit_s: Annotated[float, Field(gt=0, le=86_400)] = 60.0
 
 
+class RatingColumnKeys(JobSection):
+    """The columns of a rating file that its header names otherwise, or their indices."""
+
+    user: str | int | None = None
+    item: str | int | None = None
+    rating: str | int | None = None
+
+    @property
+    def given(self) -> dict[str, str | int]:
+        """Those that are named, by role."""
+        return self.model_dump(exclude_none=True)
+
+
 def _form(value: object) -> str:
     return "options" if isinstance(value, dict | TrialOptions) else "flag"
 

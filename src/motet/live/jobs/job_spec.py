@@ -15,6 +15,7 @@ from motet.live.jobs.job_sections import (
     CommonKeys,
     JobSection,
     PreemptOptions,
+    RatingColumnKeys,
     Retry,
     TrialOptions,
 )
@@ -135,6 +136,8 @@ class TrainingSpec(CommonKeys):
     target: str | int | None = None
     drop: tuple[str | int, ...] = ()
     na: str | None = None
+    columns: RatingColumnKeys = RatingColumnKeys()
+    stop_words: str | None = None
     labels: str | None = None
     test_labels: str | None = None
     spill: Annotated[float, Field(ge=0, le=1)] | Literal["auto", "model"] | None = None
@@ -288,6 +291,7 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "retry": Retry,
     "trial": TrialOptions,
     "aggregation": AggregationOptions,
+    "columns": RatingColumnKeys,
     "workers": Bounds,
     "servers": Bounds,
 }

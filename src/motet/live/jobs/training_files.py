@@ -9,7 +9,7 @@ from pathlib import Path
 from motet.domain.errors import BadInput
 from motet.live.jobs.job_spec import JobSpec, TrainingSpec
 
-_KEYS = ("data", "test", "exclude", "labels", "test_labels")
+_KEYS = ("data", "test", "exclude", "labels", "test_labels", "stop_words")
 
 
 def require_visible_files(spec: JobSpec) -> None:

@@ -473,6 +473,22 @@ def test_the_columns_of_a_table_are_checked_before_a_training_is_submitted(
             run(*given, *options)
 
 
+def test_columns_of_ratings_are_named_before_a_training_is_submitted(
+    run: Shell, tmp_path: Path
+) -> None:
+    ratings = tmp_path / "noten.csv"
+    ratings.write_text("Kunde,Ware,Note\na,x,3\nb,y,4\n")
+    given = ("submit", "--app", "nmf", "--data", str(ratings))
+    job = run(*given, "--columns", "user=Kunde,item=Ware", "--columns", "rating=Note")
+    run("cancel", job.stdout.strip())
+    spec = json.loads(run("describe", job.stdout.strip(), "--json").stdout)["spec"]
+    assert spec["columns"] == {"user": "Kunde", "item": "Ware", "rating": "Note"}
+    with pytest.raises(BadInput, match="unknown column of ratings 'client'"):
+        run(*given, "--columns", "client=Kunde")
+    with pytest.raises(BadInput, match="--columns does not apply to csv data"):
+        run("submit", "--app", "kmeans", "--data", str(ratings), "--columns", "user=Kunde")
+
+
 def test_one_kind_of_job_at_a_time(run: Shell) -> None:
     with pytest.raises(click.UsageError, match=r"give one of: a job file with -f, .* '--', --app"):
         run("submit", "--app", "mlr", "--data", "digits", "--", "true")

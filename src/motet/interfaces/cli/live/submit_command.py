@@ -75,6 +75,12 @@ if TYPE_CHECKING:
 @click.option(
     "--drop", multiple=True, metavar="NAME|INDEX", help="Training: a column to leave out."
 )
+@click.option(
+    "--columns",
+    multiple=True,
+    metavar="ROLE=NAME,...",
+    help="Training on ratings: columns, as in user=reviewerID,item=asin.",
+)
 @click.option("--test", metavar="PATH|NAME", help="Training: data to evaluate the model on.")
 @click.option("--until", metavar="RULE", help="Training: stop early, loss=X or improvement=Y.")
 @click.option("--seed", type=click.IntRange(0), metavar="K", help="Training: default 0.")
@@ -152,6 +158,7 @@ def submit_command(
       motet submit --snapshot -- python train.py
       motet submit --app mlr --data digits --workers 2 --servers 1 --set l2=0.001
     """
+    from motet.datasets.rating_frames import RatingColumns
     from motet.interfaces.cli.live.job_file import job_values
     from motet.interfaces.cli.live.name_value import name_and_value
     from motet.interfaces.client import LiveClient
@@ -159,6 +166,7 @@ def submit_command(
     from motet.interfaces.training_settings.training_check import checked_training
 
     given["drop"] = [*given["drop"]] or None
+    given["columns"] = RatingColumns.of(given["columns"]).by_role or None
     given["after"] = [*given["after"]] or None
     given["set"] = dict(name_and_value("--set", each) for each in settings)
     job_path, command = _script_or_command(job_path, command)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -61,7 +61,7 @@ class TrainFlags:
     format_name: str | None = None
     test: str | None = None
     exclude: str | None = None
-    columns: Sequence[str] = ()
+    columns: Sequence[str] | Mapping[str, str | int] = ()
     stop_words: str | None = None
     target: str | None = None
     drop: Sequence[str] = ()
