@@ -24,6 +24,14 @@ def checked(data: Any, test: Any = None) -> CheckedTraining:
     return CheckedTraining(MLR(), UNUSED, data, test, reading, UNUSED, (), UNUSED)
 
 
+def test_more_arrays_than_features_and_a_target_are_refused() -> None:
+    features, target = np.eye(3), np.arange(3)
+    data = (features, target, target)
+    given = CheckedTraining(MLR(), UNUSED, data, None, DataArguments(), UNUSED, (), UNUSED)
+    with pytest.raises(BadInput, match=r"data: 3 arrays; give X or \(X, y\)"):
+        given.datasets()
+
+
 @pytest.mark.parametrize(
     ("test", "message"),
     [

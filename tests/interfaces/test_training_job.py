@@ -119,7 +119,7 @@ def test_a_job_that_is_cancelled_while_it_reads_data_does_not_train() -> None:
 
 
 def test_a_result_is_waited_for_no_longer_than_asked(cluster: Cluster) -> None:
-    with Endless(cluster) as endless, pytest.raises(TimeoutError):
+    with Endless(cluster) as endless, pytest.raises(TimeoutError, match=r"timeout=0.01 s; it"):
         endless.job.result(timeout=0.01)
 
 

@@ -80,6 +80,8 @@ class DataArguments:
                 f"{_argument(role)}={data!r:.60}: give a path, the name of a "
                 "built-in data set, arrays X or (X, y), a DataFrame, or a data set of Motet"
             )
+        if isinstance(data, tuple) and len(data) > 2 and getattr(data[0], "ndim", 0) > 1:
+            raise BadInput(f"{_argument(role)}: {len(data)} arrays; give X or (X, y)")
         is_pair = isinstance(data, tuple) and len(data) == 2
         dataset: Dataset = as_dataset(kind, *data) if is_pair else as_dataset(kind, data)
         return dataset

@@ -66,6 +66,11 @@ class TrainingJob:
             return self._future.result(timeout)
         except CancelledError:
             raise Interrupted(_CANCELLED) from None
+        except TimeoutError:
+            if self._future.done():  # A callback raised it.
+                raise
+            message = f"{self._title}: not trained within timeout={timeout:g} s; it goes on"
+            raise TimeoutError(message) from None
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """Wait as `result` does; the error that it raises, or None. Raises TimeoutError."""

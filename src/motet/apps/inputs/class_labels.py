@@ -49,8 +49,10 @@ def class_numbers(dataset: LabelledMatrix, classes: Array) -> Array:
     unknown = np.flatnonzero(numbers < 0)
     if len(unknown):
         row = unknown[0]
+        found = values[rows[row]]
+        shown = int(found) if isinstance(found, float) and found.is_integer() else found
         raise BadArgument(
-            f"{dataset.source}: row {row} is of class {values[rows[row]]}, which training data did "
+            f"{dataset.source}: row {row} is of class {shown}, which training data did "
             f"not have (it had {', '.join(map(str, classes[:8]))}); remove such rows"
         )
     return numbers
