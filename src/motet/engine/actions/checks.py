@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,8 @@ from motet.engine.actions.roles import first_impossible, roles_of
 from motet.engine.state.partners import rows_by_group
 
 _LAST_CODE = int(max(Wait))
-_OPTIONAL = ("reasons.until_us", "workers", "servers", "share", "group")
+_OPTIONAL = ("reasons.usable_gpus", "reasons.until_us", "workers", "servers", "share", "group")
+_BY_ROW = ("places", "memory", "forecasts", "exclude")
 _KNOWN_CODES = f"0 (runs), {', '.join(f'{int(wait)} ({wait.reason.name})' for wait in WAITS)}"
 
 
@@ -38,10 +40,11 @@ def problem_of(
         return _wrong_type(decision)
     return (
         _wrong_columns(decision, snapshot.jobs.gpus.shape)
+        or _wrong_mappings(decision)
         or _wrong_measure(decision, snapshot.jobs.gpus.shape)
         or _wrong_time(decision, snapshot)
         or _wrong_allocation(decision, snapshot, has_elastic=has_elastic)
-        or _wrong_places(decision, snapshot)
+        or _wrong_rows_of_places(decision, snapshot)
         or _wrong_memory(decision, snapshot)
         or _wrong_asynchronous(decision, snapshot)
     )
@@ -68,6 +71,7 @@ def _wrong_columns(decision: Decision, shape: tuple[int, ...]) -> DecisionProble
         ("reasons.code", reasons.code),
         ("reasons.free_gpus", reasons.free_gpus),
         ("reasons.position", reasons.position),
+        ("reasons.usable_gpus", reasons.usable_gpus),
         ("reasons.until_us", reasons.until_us),
         ("workers", decision.workers),
         ("servers", decision.servers),
@@ -85,6 +89,14 @@ def _wrong_columns(decision: Decision, shape: tuple[int, ...]) -> DecisionProble
             return DecisionProblem(
                 f"{name} has {column.size} rows for {shape[0]} jobs; give one for each"
             )
+    return None
+
+
+def _wrong_mappings(decision: Decision) -> DecisionProblem | None:
+    for name in _BY_ROW:
+        mapping: object = getattr(decision, name)
+        if not isinstance(mapping, Mapping):
+            return DecisionProblem(f"{name} must be a dictionary, not {_kind(mapping)}")
     return None
 
 
@@ -223,6 +235,13 @@ def _wrong_places_of_groups(decision: Decision, grouped: Ints) -> DecisionProble
             text = f"group={group[place]}: name the same place for all of its jobs, or none"
             return DecisionProblem(text, row)
     return None
+
+
+def _wrong_rows_of_places(decision: Decision, snapshot: Snapshot) -> DecisionProblem | None:
+    try:  # Without a look at the type of every row: decisions of Gandiva have hundreds of them.
+        return _wrong_places(decision, snapshot)
+    except TypeError:
+        return DecisionProblem("places: its keys must be rows of jobs, whole numbers")
 
 
 def _wrong_places(decision: Decision, snapshot: Snapshot) -> DecisionProblem | None:
