@@ -47,9 +47,21 @@ def test_after_resume_the_times_of_this_command_and_of_all_are_told() -> None:
     )
     (times,) = (line for line in lines if line.startswith("  time"))
     assert "all epochs 7.2 s: comp" in times
-    assert times.endswith("start-up 1.2 s; this command 5.0 s, with the earlier ones 30 s")
+    told = "start-up 1.2 s; evaluation, checkpoints, recoveries 3.6 s; this command 5.0 s, with "
+    assert times.endswith(f"{told}the earlier ones 30 s")
     nothing = printed(replace(document, resumed_from_epoch=3)).splitlines()[0]
     assert "no epoch after 3 in 0.0 s" in nothing
+
+
+def test_much_time_outside_epochs_and_start_up_is_told() -> None:
+    document = replace(
+        TrainDocument.of(lasso_result(), "some/diabetes", 1, 2),
+        epoch_s=[1.0, 1.0, 1.0],
+        recoveries=[],
+    )
+    much, little = (printed(replace(document, wall_s=wall_s)) for wall_s in (8.2, 5.3))
+    assert "start-up 1.2 s; evaluation and checkpoints 4.0 s; in all 8.2 s" in much
+    assert "start-up 1.2 s; in all 5.3 s" in little
 
 
 def printed(document: TrainDocument) -> str:

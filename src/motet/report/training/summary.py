@@ -19,6 +19,9 @@ from motet.runtime.core.reporting.reports import Help
 
 SPARK_WIDTH = 30
 MOST_HELPERS = 3
+_TOLD_REST, _TOLD_REST_S = 0.25, 1.0
+"""Part of the time of a command, and seconds, from which time in neither epochs nor start-up is
+told."""
 
 
 def train_summary(
@@ -78,7 +81,11 @@ def _epochs(document: TrainDocument) -> str:
 
 
 def _own_epochs_text(document: TrainDocument) -> str:
-    return duration_text(math.fsum(document.epoch_s[document.resumed_from_epoch or 0 :]))
+    return duration_text(_own_epochs_s(document))
+
+
+def _own_epochs_s(document: TrainDocument) -> float:
+    return math.fsum(document.epoch_s[document.resumed_from_epoch or 0 :])
 
 
 def _roles(document: TrainDocument) -> str:
@@ -145,13 +152,27 @@ def _times(document: TrainDocument, startup_s: float) -> str:
     loading = f", waiting for data {duration_text(document.load_s)}" if document.load_s else ""
     trained = f"epochs {_training(document)}: comp {comp}, comm {comm}{loading} per worker"
     startup = "" if math.isnan(startup_s) else f"; start-up {duration_text(startup_s)}"
-    if document.resumed_from_epoch is None:
-        return f"{trained}{startup}; in all {duration_text(document.wall_s)}"
     own_s = document.wall_s - document.earlier_s
+    rest = _rest(document, own_s, startup_s)
+    if document.resumed_from_epoch is None:
+        return f"{trained}{startup}{rest}; in all {duration_text(own_s)}"
     return (
-        f"all {trained}{startup}; this command {duration_text(own_s)}, with the earlier ones "
+        f"all {trained}{startup}{rest}; this command {duration_text(own_s)}, with the earlier ones "
         f"{duration_text(document.wall_s)}"
     )
+
+
+def _rest(document: TrainDocument, own_s: float, startup_s: float) -> str:
+    """`; evaluation and checkpoints 8.9 s`, where they took much of the `own_s` of the command."""
+    rest_s = own_s - _own_epochs_s(document) - startup_s
+    if not rest_s >= max(_TOLD_REST_S, _TOLD_REST * own_s):  # Nor if the start-up is NaN.
+        return ""
+    what = (
+        "evaluation, checkpoints, recoveries"
+        if document.recoveries
+        else "evaluation and checkpoints"
+    )
+    return f"; {what} {duration_text(rest_s)}"
 
 
 def _spilled_model(document: TrainDocument) -> str:
