@@ -184,6 +184,13 @@ def no_number(cell: str, column: int | str) -> str:
             {"target": "b", "drop": "a"},
             ": no feature column is left; drop fewer of 2",
         ),
+        ("y\n1\n0\n", {"target": "y"}, ": no feature column is left; the target is the only one"),
+        (
+            "a,y,\n1,2,\n3,4,\n",
+            {"target": "-1"},
+            ": column 2 '' is empty and has no name: lines end with a separator; name the target "
+            "(--target NAME), and leave that column out with --drop missing",
+        ),
         (
             "a,b\n1,2\n",
             {"target": "b", "drop": "0-1"},

@@ -62,7 +62,10 @@ def choose_columns(
             raise lack_of_columns(str(file), lacking, len(only))
         features = tuple(column for column in features if distinct[column] in only)
     if not features:
-        raise BadInput(f"{file}: no feature column is left; drop fewer of {column_count}")
+        remedy = (
+            f"drop fewer of {column_count}" if dropped or only else "the target is the only one"
+        )
+        raise BadInput(f"{file}: no feature column is left; {remedy}")
     return Columns(features, wanted, MISSING in parts, MISSING_ROWS in parts)
 
 

@@ -39,6 +39,12 @@ def read_target(
     read: _Reader = _read_classes if is_words else _read_numbers
     target, classes = read(layout, columns.target, na)
     missing = np.flatnonzero(np.isnan(target))
+    if len(missing) == len(target) and layout.names and not layout.names[columns.target]:
+        raise layout.file.complaint(
+            f"{layout.column_name(columns.target)} is empty and has no name: lines end with a "
+            "separator",
+            "name the target (--target NAME), and leave that column out with --drop missing",
+        )
     if len(missing) and not columns.drops_rows:
         raise layout.file.complaint(
             f"{layout.column_name(columns.target)} is missing",
