@@ -27,6 +27,7 @@ def test_every_policy_is_listed_with_a_sentence() -> None:
         sentence = line.split(maxsplit=1)[1]
         assert sentence.endswith(".")
         assert not sentence.startswith("`")
+        assert sentence.count("(") == sentence.count(")")
 
 
 @pytest.mark.parametrize("name", built_in_policies())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +12,9 @@ from motet.interfaces.cli.shell.option_groups import json_option
 
 if TYPE_CHECKING:
     from motet.domain.policy import Policy
+
+_SENTENCE_END = re.compile(r"(?<![A-Z])\. ")
+"""No initial of a name."""
 
 
 def complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -164,5 +168,5 @@ def _summary(policy_class: type[Policy]) -> str:
     text = inspect.getdoc(policy_class) or ""
     if _explains_parameters_only(text):
         text = inspect.getdoc(inspect.getmodule(policy_class)) or ""
-    first_sentence = text.partition("\n\n")[0].replace("\n", " ").partition(". ")[0]
-    return first_sentence.rstrip(".") + "."
+    paragraph = text.partition("\n\n")[0].replace("\n", " ")
+    return _SENTENCE_END.split(paragraph)[0].rstrip(".") + "."
