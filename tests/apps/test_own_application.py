@@ -18,7 +18,7 @@ from motet.apps import load_application, load_model
 from motet.apps.estimator import Estimator
 from motet.apps.inputs.arrays import as_dataset
 from motet.datasets import open_dataset
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadInput, JobFailed
 from placement import assert_placement_independent
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "poisson_regression.py"
@@ -141,6 +141,57 @@ def test_what_cannot_be_tested_is_refused_before_training(tmp_path: Path) -> Non
     assert ended.code == 2
     assert "--test: poisson_regression defines neither predict nor score" in ended.err
     assert "reading" not in ended.err
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        ("self.l2 = l2", "self.penalty = l2", "does not store its argument l2; add self.l2 = l2"),
+        ("return Rows(np.arange(len(counts))", "return Rows(np.arange(3)", "3 ids and a column"),
+        ("return Rows(np.arange(len(counts)), ", "return (", r"prepare returned dict; return Rows"),
+        ("return ModelTable(", "return dict(", "model_table returned dict; return a ModelTable"),
+        ("return np.zeros(self.width_)", "return np.zeros(2)", r"must be \(5,\)"),
+        ("return np.array([np.sum(", "return float(np.sum(", "in evaluate: returned float; return"),
+        ("return Evaluation(loss=", "return float(", r"summarise returned float; return Eval"),
+    ],
+)
+def test_what_a_method_must_not_return_is_told(
+    tmp_path: Path, right: str, wrong: str, message: str
+) -> None:
+    source = EXAMPLE.read_text()
+    assert source.count(right) == 1
+    end = {"return float(np.sum(": ('counts"] * scores)])', 'counts"] * scores))')}
+    own = tmp_path / "own.py"
+    own.write_text(source.replace(right, wrong).replace(*end.get(wrong, ("", ""))))
+    X, y = sparse_visits(50)
+    with pytest.raises((BadInput, JobFailed), match=message):
+        load_application(str(own))(epochs=1).set_run(1, 0).fit(X, y)
+
+
+def test_the_type_of_a_model_may_be_one_of_python_or_numpy(tmp_path: Path) -> None:
+    own = tmp_path / "own.py"
+    own.write_text(EXAMPLE.read_text().replace("np.dtype(np.float64)", "float"))
+    X, y = sparse_visits(50)
+    assert len(load_application(str(own))(epochs=1).fit(X, y).coef_) == 5
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "code", "message"),
+    [
+        ("counts.min()", "counts.least()", 2, r"in prepare: AttributeError"),
+        ("model.copy()", "model.cpy()", 1, r"in adopt: AttributeError"),
+    ],
+)
+def test_the_place_of_an_error_outside_of_workers_is_told(
+    tmp_path: Path, right: str, wrong: str, code: int, message: str
+) -> None:
+    own = tmp_path / "own.py"
+    own.write_text(EXAMPLE.read_text().replace(right, wrong))
+    ended = run_motet("train", own, "--data", "diabetes", "--epochs", "1")
+    assert ended.code == code
+    assert f"{message}: " in ended.err
+    assert "own.py:" in ended.err
+    assert "unexpected" not in ended.err
 
 
 def test_a_class_without_a_name_is_refused_with_the_line_to_add(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from motet.datasets.kinds import LabelledMatrix
 from motet.domain.arrays import Array
 from motet.domain.errors import BadArgument
 from motet.runtime.blas_threads import one_blas_thread
-from motet.runtime.core.application import Application
+from motet.runtime.core.application import Application, ModelTable
 from motet.runtime.core.convergence import Convergence, has_converged
 from motet.runtime.core.rows import Rows
 from motet.runtime.worker.local_training import LocalTraining
@@ -73,7 +73,24 @@ class Estimator(Application):
         self.check_number("tol", at_least=0)
         if isinstance(dataset, LabelledMatrix):
             self.learn_features(dataset)
-        return self.prepare(dataset, seed)
+        return self._checked(self.prepare(dataset, seed))
+
+    def _checked(self, rows: object) -> Rows:
+        """What `prepare` returned, and what `model_table` will. Raises BadInput."""
+        if not isinstance(rows, Rows):
+            kind = type(rows).__name__
+            raise BadArgument(f"{self.name}: prepare returned {kind}; return Rows(ids, columns)")
+        for name, column in rows.columns.items():
+            if len(column) != len(rows):
+                raise BadArgument(
+                    f"{self.name}: prepare returned {len(rows):,} ids and a column {name!r} of "
+                    f"{len(column):,} instances; give an id for each"
+                )
+        table: object = self.model_table()
+        if not isinstance(table, ModelTable):
+            kind = type(table).__name__
+            raise BadArgument(f"{self.name}: model_table returned {kind}; return a ModelTable")
+        return rows
 
     @one_blas_thread()
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 
-from motet.runtime.executor.application_fault import describe_fault
+import pytest
+
+from motet.apps.mlr import MLR
+from motet.domain.errors import BadInput, JobFailed
+from motet.runtime.executor.application_fault import describe_fault, told_faults
 from toy_app import ToyRegression
 
 
@@ -36,3 +40,14 @@ def test_the_last_place_in_the_applications_file_is_named() -> None:
 
 def test_an_error_that_arose_elsewhere_has_no_place() -> None:
     assert describe_fault(KeyError("x"), Broken()) == "KeyError: 'x'"
+
+
+def test_errors_of_a_users_application_are_told_and_others_pass() -> None:
+    with pytest.raises(JobFailed, match=r"in adopt: ValueError: "), told_faults(Broken()):
+        Broken().adopt()
+    with pytest.raises(KeyError), told_faults(ToyRegression()):
+        raise KeyError("of Motet")
+    with pytest.raises(AttributeError), told_faults(MLR()):
+        MLR().adopt(None, None)  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="as it is"), told_faults(Broken()):
+        raise BadInput("as it is")

@@ -42,6 +42,7 @@ from motet.runtime.controller.job import Job
 from motet.runtime.controller.job_plan import plan_job
 from motet.runtime.core.application import Application
 from motet.runtime.core.reporting.reports import TrainResult
+from motet.runtime.executor.application_fault import told_faults
 
 
 class JobFolder(RunFolder):
@@ -133,9 +134,10 @@ class _Training:
         job.listen(reports)
         self._stops.pass_to(job.suspend)
         try:
-            if not self._flags.auto:
-                return job.run(), None
-            return run_tuned(job, progress, sizing=self._sizing(reports, progress))
+            with told_faults(training.app):
+                if not self._flags.auto:
+                    return job.run(), None
+                return run_tuned(job, progress, sizing=self._sizing(reports, progress))
         finally:
             reports.tell()
 

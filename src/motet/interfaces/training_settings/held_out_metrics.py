@@ -12,6 +12,7 @@ from motet.datasets import Dataset
 from motet.datasets.kinds import LabelledMatrix
 from motet.domain.errors import BadInput, JobFailed, MotetError
 from motet.runtime.core.rows import Rows
+from motet.runtime.core.table_spec import first_model
 from motet.runtime.executor.application_fault import describe_fault
 
 _REHEARSED_ROWS = 5
@@ -50,7 +51,7 @@ def rehearse_held_out_metrics(app: Estimator, test: Dataset | None, rows: Rows, 
     untrained = copy.deepcopy(app)
     try:
         with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
-            untrained.become_fitted(np.asarray(app.initial_model(rows, seed)), rows)
+            untrained.become_fitted(first_model(app, rows, seed), rows)
             untrained.test_metrics(few)
     except BadInput:
         raise

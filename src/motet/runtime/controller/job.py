@@ -38,6 +38,7 @@ from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.observers import Observers, TrainObserver
 from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.core.rows import Rows
+from motet.runtime.core.table_spec import first_model
 from motet.runtime.elastic.layout import JobLayout
 
 
@@ -204,7 +205,7 @@ class Job:
         )
 
     def _first_model(self) -> Array:
-        return np.asarray(self._plan.app.initial_model(self._rows, self._options.seed))
+        return first_model(self._plan.app, self._rows, self._options.seed)
 
     def _parts(self, folder: CheckpointFolder | None) -> JobParts:
         return JobParts(

@@ -56,6 +56,10 @@ class ModelTable:
     exchange: Literal["rows", "changes"] = "rows"
 
     def __post_init__(self) -> None:
+        # A type such as np.float64 or float is what NumPy takes everywhere else.
+        object.__setattr__(self, "dtype", np.dtype(self.dtype))
+        if self.delta_dtype is not None:
+            object.__setattr__(self, "delta_dtype", np.dtype(self.delta_dtype))
         if self.exchanges_changes and (self.dtype.kind not in "iu" or self.partition != "range"):
             raise ValueError(
                 f"dtype={self.dtype}, partition={self.partition!r}: exchange='changes' is for "
@@ -284,7 +288,16 @@ class Application(ABC):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Hyper-parameters by name (scikit-learn convention)."""
         del deep
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        names = inspect.signature(type(self)).parameters
+        lacking = [name for name in names if name not in vars(self) and not hasattr(self, name)]
+        if lacking:
+            from motet.domain.errors import BadArgument
+
+            raise BadArgument(
+                f"__init__ of {type(self).__name__} does not store its argument {lacking[0]}; add "
+                f"self.{lacking[0]} = {lacking[0]}"
+            )
+        return {name: getattr(self, name) for name in names}
 
     def set_params(self, **params: Any) -> Self:
         """Change hyper-parameters; an unknown name raises BadInput."""

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
+from motet.domain.errors import JobFailed
 from motet.runtime.core.application import Application, Evaluation
 
 EndedBy = Literal["convergence", "until", "epochs"]
@@ -79,8 +80,13 @@ def with_residual(
     """Return the evaluation of an epoch with a residual: a relative change if it has none.
 
     `earlier`: of all epochs before, or at least of the last `2 * app.improvement_epochs`. Reports
-    of a checkpoint from before the application had `lowered_metric` are not compared.
+    of a checkpoint from before the application had `lowered_metric` are not compared. Raises
+    JobFailed for what is no Evaluation.
     """
+    found: object = evaluation
+    if not isinstance(found, Evaluation):
+        kind = type(found).__name__
+        raise JobFailed(f"{app.name}: summarise returned {kind}; return Evaluation(loss)")
     if evaluation.residual is not None:
         return evaluation
     compared = [*earlier[-2 * app.improvement_epochs :], evaluation]

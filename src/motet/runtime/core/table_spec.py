@@ -7,10 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
-from motet.domain.arrays import Indices
-from motet.runtime.core.application import ModelTable
+from motet.domain.arrays import Array, Indices
+from motet.domain.errors import JobFailed
+from motet.runtime.core.application import Application, ModelTable
 from motet.runtime.core.consistency import Synchronisation
 from motet.runtime.core.partition import Partition
+from motet.runtime.core.rows import Rows
 
 MODEL_TABLE = 1
 
@@ -58,3 +60,16 @@ def pulls_ahead(sync: Synchronisation, table: TableSpec) -> bool:
     """Whether workers communicate while they compute. The copy of a table that exchanges changes is
     in use during COMP, and changed by a PULL."""
     return sync.consistency.overlaps and not table.model.exchanges_changes
+
+
+def first_model(app: Application, rows: Rows, seed: int) -> Array:
+    """`initial_model`. Raises JobFailed for another shape than the table's."""
+    values = np.asarray(app.initial_model(rows, seed))
+    table = app.model_table()
+    wanted = (table.key_count, *table.value_shape)
+    if values.shape != wanted:
+        raise JobFailed(
+            f"{app.name}: initial_model returned shape {values.shape}; by model_table it must be "
+            f"{wanted}"
+        )
+    return values

@@ -16,6 +16,7 @@ from motet.runtime.core.reporting.reports import EpochReport
 from motet.runtime.core.rows import Rows
 from motet.runtime.core.schedule import DATA_BLOCKS, BatchKeys, Schedule, deal_blocks
 from motet.runtime.core.subtask import SubtaskKind, SubtaskLog, Transfer, monotonic_us
+from motet.runtime.core.table_spec import first_model
 from motet.runtime.worker.block_store import MakeStore, MemoryBlockStore
 from motet.runtime.worker.runners.plain_batch_runner import PlainBatchRunner
 from motet.runtime.worker.share import DataShare
@@ -81,7 +82,7 @@ class LocalTraining:
     ) -> None:
         """`rows`: as made by `app.prepare`; `make_store`: makes the store that keeps them."""
         self.app = app
-        self.model = LocalModel(app, app.initial_model(rows, seed))
+        self.model = LocalModel(app, first_model(app, rows, seed))
         self.schedule = Schedule.of(len(rows), app.batch_size, DATA_BLOCKS, seed)
         blocks = deal_blocks(rows, self.schedule)
         self._evaluations: list[Evaluation] = []

@@ -16,6 +16,7 @@ from motet.runtime.core.application import Application, Step
 from motet.runtime.core.schedule import Schedule
 from motet.runtime.core.subtask import Clock, SubtaskKind, SubtaskLog
 from motet.runtime.worker.batch_subtasks import BatchSubtasks
+from motet.runtime.worker.checked_compute import evaluated_sums
 from motet.runtime.worker.model_port import ModelPort
 from motet.runtime.worker.runners.batch_runner import BatchRunner
 from motet.runtime.worker.share import DataShare
@@ -86,7 +87,7 @@ class Worker:
             self._gate.begin()
         model = self._admitted(SubtaskKind.PULL, log, self._model.pull_all)
         sums = [
-            self._admitted(SubtaskKind.COMP, log, partial(self._app.evaluate, rows, model))
+            self._admitted(SubtaskKind.COMP, log, partial(evaluated_sums, self._app, rows, model))
             for rows in share.sections()
             if len(rows)
         ]

@@ -46,6 +46,7 @@ from motet.runtime.core.options import (
 )
 from motet.runtime.core.reporting.reports import TrainResult, last_residual
 from motet.runtime.core.rows import Rows
+from motet.runtime.executor.application_fault import told_faults
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,8 @@ def check_request(
         for note in data.notes:
             progress.remark(f"{data.source}: {note}")
     app = settings.app.set_run(options.epochs, options.seed)
-    rows = app.prepared(dataset, options.seed)
+    with told_faults(app, BadInput):
+        rows = app.prepared(dataset, options.seed)
     rehearse_held_out_metrics(app, test, rows, options.seed)
     if flags.leaves_surplus:
         workers = min(options.workers, most_workers(app, rows, options))

@@ -53,6 +53,7 @@ from motet.runtime.controller.job_plan import JobPlan, plan_job
 from motet.runtime.core.options import TrainOptions
 from motet.runtime.core.reporting.reports import TrainResult
 from motet.runtime.elastic.replacement import usable_machines
+from motet.runtime.executor.application_fault import told_faults
 
 COLOUR = job_colour(0)
 
@@ -199,11 +200,12 @@ def _run(
     job: Job, flags: TrainFlags, progress: LineProgress, interrupted: InterruptedRun | None
 ) -> tuple[TrainResult, TuningHistory | None]:
     try:
-        if not flags.auto:
-            return job.run(), None
-        return run_tuned(
-            job, progress, (lambda history: None) if interrupted is None else interrupted.tuned
-        )
+        with told_faults(job.plan.app):
+            if not flags.auto:
+                return job.run(), None
+            return run_tuned(
+                job, progress, (lambda history: None) if interrupted is None else interrupted.tuned
+            )
     except Exception:
         if interrupted is not None:
             interrupted.failed()
