@@ -160,6 +160,7 @@ def test_a_resumed_training_continues(cluster: Cluster, tmp_path: Path) -> None:
         (("mlr", "iris"), {"epochs": 1.5}, "epochs=1.5: must be a whole number"),
         (("mlr", "iris"), {"rank": 3}, "rank=3: neither .* nor a parameter of MLR; known: batch_s"),
         (("mlr", "iris"), {"learnig_rate": 1}, r"MLR; did you mean 'learning_rate'\? known: "),
+        (("mlr", "iris"), {"worker": 2}, r"of MLR; did you mean 'workers'\?$"),
         (("mlr", "iris"), {"resume": True}, "resume=True needs checkpoints"),
         (("mlr", "nowhere.csv"), {}, "nowhere.csv"),
         (("mlr", [["a"]]), {}, "not a matrix of numbers"),

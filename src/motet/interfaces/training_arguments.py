@@ -13,7 +13,7 @@ from motet.apps import load_application
 from motet.apps.estimator import Estimator, seed_of
 from motet.apps.user_warnings.call_site import CallSite
 from motet.datasets import Dataset
-from motet.domain.errors import BadInput, UnknownName
+from motet.domain.errors import BadInput, UnknownName, nearest_name
 from motet.interfaces.cli.train.cluster_shape import ClusterShape
 from motet.interfaces.training_data import (
     ColumnName,
@@ -206,9 +206,16 @@ def made_application(app: App, parameters: dict[str, Any]) -> Estimator:
     known = made().get_params()
     unknown = next((name for name in parameters if name not in known), None)
     if unknown is not None:
+        arguments = [each.name for each in fields(TrainArguments) if each.name != "parameters"]
+        near = nearest_name(unknown, [*known, *arguments])
         raise BadInput(
             f"{unknown}={parameters[unknown]!r:.40}: neither an argument of train nor a parameter "
-            f"of {made.__name__}{UnknownName('parameter', unknown, known).hint}"
+            f"of {made.__name__}"
+            + (
+                f"; did you mean {near!r}?"
+                if near in arguments
+                else UnknownName("parameter", unknown, known).hint
+            )
         )
     return made(**parameters)
 

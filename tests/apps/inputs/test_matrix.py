@@ -106,3 +106,8 @@ def test_the_form_of_a_matrix_follows_from_its_entries_alone(nonzeros: int) -> N
         np.testing.assert_array_equal(dense, X)
         assert isinstance(each, np.ndarray) or each.nnz == nonzeros
     assert with_zeros.nnz == 12
+
+
+def test_a_target_of_dates_is_told_from_classes() -> None:
+    with pytest.raises(BadInput, match=r"target holds dates \(2024-01-03, .*convert them"):
+        varying_target(labelled([0, 1], ("2024-01-03", "2024-01-04")))

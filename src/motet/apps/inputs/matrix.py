@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from motet.domain.arrays import Array
 from motet.domain.errors import BadArgument
 
 _DENSE_SHARE = 1 / 3
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}")
 
 
 def require_entries(dataset: LabelledMatrix) -> None:
@@ -82,6 +84,11 @@ def varying_target(dataset: LabelledMatrix) -> Array:
     target = dataset.target_numbers()
     if dataset.classes is not None and holds_words(dataset.classes):
         shown = ", ".join(map(str, dataset.classes[:3]))
+        if all(_DATE.match(str(each)) for each in dataset.classes):
+            raise BadArgument(
+                f"{dataset.source}: the target holds dates ({shown}); convert them to numbers, "
+                f"for example days since the first, or {dataset.other_target}"
+            )
         raise BadArgument(
             f"{dataset.source}: the target holds words ({shown}); "
             f"a regression needs numbers: use mlr, or {dataset.other_target}"

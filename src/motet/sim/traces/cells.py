@@ -11,7 +11,7 @@ from motet.domain.units import GIGA, LONGEST_S, MILLISECOND_US, SECOND_US
 MOST_GPUS = 1_000_000_000
 MOST_DEMAND = 10**15
 _DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9-]*[0-9]+:[0-9]{2}")
-_COMMA = re.compile("-?[0-9]+,[0-9]+")
+DECIMAL_COMMA = re.compile("-?[0-9]+,[0-9]+")
 _MOST_DIGITS = 15
 _MOST_POWER = 30
 _LONGEST_US = LONGEST_S * SECOND_US
@@ -64,7 +64,7 @@ def decimal_number(cell: str) -> Decimal:
 
 
 def _hint(cell: str) -> str:
-    if _COMMA.fullmatch(cell):
+    if DECIMAL_COMMA.fullmatch(cell):
         return "; write decimals with a point, as 1.5"
     if _DATE.match(cell):
         return "; give --format table to read dates and durations such as 1:30:00"

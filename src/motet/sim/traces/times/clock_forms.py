@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 
 from motet.domain.errors import BadInput
-from motet.sim.traces.cells import decimal_number
+from motet.sim.traces.cells import DECIMAL_COMMA, decimal_number
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 UNITS_S: Mapping[str, Decimal] = {
@@ -68,6 +68,8 @@ def read_usual(cell: str) -> datetime:
     try:
         return read_iso(cell)
     except ValueError as error:
+        if DECIMAL_COMMA.fullmatch(cell.strip()):
+            raise ValueError("which is not a number; write decimals with a point") from None
         raise ValueError(f"{error}; for another form, {_REMEDY}") from None
 
 

@@ -188,6 +188,12 @@ def test_a_table_with_all_necessary_names_needs_no_columns_option(
     assert seconds(trace.workload.duration_us.tolist()) == [duration_s]
 
 
+def test_decimal_commas_of_times_are_told(file_of: FileOf) -> None:
+    path = file_of("job_id;submit_time;num_gpus;duration\na;0,5;1;60\n")
+    with pytest.raises(BadInput, match=r"submit_time is '0,5', .*write decimals with a point"):
+        read_trace(path)
+
+
 def test_wrong_names_are_told_with_the_near_ones(file_of: FileOf) -> None:
     path = file_of(SITE)
 
