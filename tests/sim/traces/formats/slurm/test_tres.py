@@ -19,6 +19,7 @@ GPUS = {
     "gres:gpu:2": 2,
     "gpu:a100:2(S:0,1),mps:100,gpu:a40:1": 3,
     "craynetwork:1": 0,
+    "(null)": 0,
     "6": 6,
 }
 

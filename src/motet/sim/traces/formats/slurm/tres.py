@@ -13,6 +13,8 @@ from functools import lru_cache
 
 from motet.sim.traces.cells import MOST_DEMAND, decimal_number, whole_number, whole_or_more
 
+_NONE = "(null)"
+"""What programs of Slurm print for a job without generic resources."""
 _GPU, _OF_TYPE = "gres/gpu", "gres/gpu:"
 _GRES = re.compile(r"(?:gres[:/])?gpu(?::[^:=,()]+)??(?::(?P<count>\d{1,9}))?(?:\([^)]*\))?")
 _SIZE = re.compile(r"(?P<number>\d{1,15}(?:\.\d{1,9})?)(?P<unit>[KMGTP]?)B?", re.IGNORECASE)
@@ -28,6 +30,8 @@ def gpus_in(cell: str) -> int:
     `gres/gpu` is the number of all GPUs; the entries by type only count where it is missing.
     """
     text = cell.strip()
+    if text.lower() == _NONE:
+        return 0
     if "=" in text:
         entries = _entries(text)
         typed = [entries[name] for name in entries if name.startswith(_OF_TYPE)]
