@@ -1,4 +1,4 @@
-"""Harmony: jobs that compute and jobs that communicate on the same machines (W.-Y. Lee, 2020).
+"""Harmony: jobs share machines and take turns of CPU and network (W.-Y. Lee, 2020).
 
 Jobs report the seconds of COMP and COMM of their iterations. From these a model predicts the
 iteration time of jobs that share machines, and groups are chosen for the highest use of CPU and
