@@ -18,7 +18,6 @@ from motet.datasets.kinds.matrix import lack_of_target
 from motet.datasets.needs import kind_needed, require, require_kind
 from motet.datasets.rating_frames import RatingColumns
 from motet.domain.errors import BadInput
-from motet.runtime.unused_memory import return_unused_memory
 
 Words = str | Iterable[str] | None
 PathOrName = str | os.PathLike[str]
@@ -118,9 +117,7 @@ def _load(
         _refuse_other_kind(source, options, need)
         return catalogue.load(source, role)
     file, chosen = _file_and_format(source, format_name, options)
-    dataset = chosen.read(file, options)
-    return_unused_memory()
-    return dataset
+    return chosen.read(file, options)
 
 
 def _refuse_other_kind(source: str, options: ReadOptions, need: str | None) -> None:

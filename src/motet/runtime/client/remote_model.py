@@ -17,8 +17,8 @@ from motet.runtime.core.partial_updates import PartialUpdate
 from motet.runtime.core.schedule import BatchKeys
 from motet.runtime.core.subtask import Transfer, monotonic_us
 from motet.runtime.core.sums import Place
-from motet.runtime.unused_memory import return_unused_memory
 from motet.runtime.wire.table_requests import PushHead
+from motet.transport.unused_memory import return_unused_memory
 
 _NO_KEYS = np.empty(0, np.int64)
 _NOT_COPIED = -1

@@ -32,6 +32,7 @@ from motet.runtime.core.rows import Rows
 from motet.runtime.elastic.layout import JobLayout
 from motet.runtime.elastic.replacement import usable_machines
 from motet.runtime.wire.assignment import CONTROLLER, RunOutcome
+from motet.transport.unused_memory import return_unused_memory
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,7 @@ class GenerationRun:
     def _start(self) -> None:
         job = self._job
         job.observer.preparing("distributing data and model")
+        return_unused_memory()  # Readers of files leave some, and now most memory is in use.
         self._generation.set_up(job.rows, self._progress.checkpoint.read())
         self._progress.drop_from_memory(job.folder)
         job.observer.started(len(job.rows), job.plan.table.model.nbytes)

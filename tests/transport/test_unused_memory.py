@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from freed_memory import anonymous_bytes, arrays_between_freed_ones
-from motet.runtime.unused_memory import return_unused_memory
+from motet.transport.unused_memory import return_unused_memory
 
 
 def test_freed_arrays_between_others_go_back_to_the_system() -> None:
