@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 
 from motet.apps.kernels.keyed_random import GOLDEN, TO_UNIT, scrambled
-from motet.runtime.core.kernels.compiled import njit
+from motet.transport.native.compiled import njit
 
 _compiled = njit(cache=True, nogil=True, inline="always")
 scramble = cast("Callable[[np.uint64], np.uint64]", _compiled(scrambled))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motet.domain.arrays import Floats, Indices
-from motet.runtime.core.kernels.compiled import njit
+from motet.transport.native.compiled import njit
 
 _FOLD_IN_SWEEPS = 100
 

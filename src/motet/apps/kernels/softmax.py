@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from motet.domain.arrays import Array
-from motet.runtime.core.kernels.compiled import njit
+from motet.transport.native.compiled import njit
 
 # An epoch is unstable if its mean loss exceeds that of the one before by more than this.
 _TOLERATED_RISE = 1e-3

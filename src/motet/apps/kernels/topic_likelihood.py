@@ -8,7 +8,7 @@ import numpy as np
 
 from motet.apps.kernels.topic_moves import count_document
 from motet.domain.arrays import Counts, Floats, Indices
-from motet.runtime.core.kernels.compiled import njit
+from motet.transport.native.compiled import njit
 
 _TABULATED_COUNTS = 512
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from motet.domain.arrays import Counts, Ints, RowIndices
-from motet.runtime.core.kernels.compiled import njit
+from motet.transport.native.compiled import njit
 
 Whole: TypeAlias = np.unsignedinteger[Any]
 

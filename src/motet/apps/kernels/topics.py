@@ -19,7 +19,7 @@ from motet.apps.kernels.topic_moves import (
     moves_by_word,
 )
 from motet.domain.arrays import Counts, Floats, Indices, Ints, RowIndices
-from motet.runtime.core.kernels.compiled import njit
+from motet.transport.native.compiled import njit
 
 _NONE, _ONE = np.uint64(0), np.uint64(1)
 _FIRST_SWEEP_STREAM = 1

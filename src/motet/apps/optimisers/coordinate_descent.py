@@ -6,7 +6,7 @@ import numpy as np
 
 from motet.apps.optimisers.gram_columns import COEFFICIENT, CORRELATION, GRAM
 from motet.domain.arrays import Array
-from motet.runtime.core.kernels.compiled import njit
+from motet.transport.native.compiled import njit
 
 
 @njit(cache=True, nogil=True)

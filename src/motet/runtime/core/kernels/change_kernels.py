@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from motet.domain.arrays import Array, Indices
-from motet.runtime.core.kernels.compiled import njit
+from motet.transport.native.compiled import njit
 
 
 @njit(cache=True, nogil=True)

@@ -8,12 +8,12 @@ import sys
 import numpy as np
 import pytest
 
-from motet.runtime.core.kernels.compiled import njit
+from motet.transport.native.compiled import njit
 
 ADD_UP = """
 import sys
 import numpy as np
-from motet.runtime.core.kernels.compiled import njit
+from motet.transport.native.compiled import njit
 assert njit(lambda values: values.sum())(np.ones(3)) == 3
 assert "scipy.linalg" not in sys.modules
 """

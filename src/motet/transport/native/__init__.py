@@ -1,0 +1,1 @@
+"""Loops that Numba compiles: its compiler, and functions of the C library."""
