@@ -19,6 +19,8 @@ Counts: TypeAlias = NDArray[np.int32]
 RowIndices: TypeAlias = NDArray[np.uint32]
 """Rows of a block in the wire format."""
 Bytes: TypeAlias = NDArray[np.uint8]
+Unsigned: TypeAlias = NDArray[np.uint64]
+"""Addresses, sizes and fields of messages, in compiled code."""
 
 
 _Element = TypeVar("_Element", bound=np.generic)

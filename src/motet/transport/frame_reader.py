@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from motet.domain.arrays import Bytes
 from motet.transport.channel import ByteSource
 from motet.transport.framing import (
     HEADER_BYTES,
@@ -139,6 +142,15 @@ class FrameReader:
             self._make_room()
         self._end += self._source.receive(self._view[self._end : self._end + limit_bytes])
 
+    @property
+    def unread(self) -> tuple[Bytes, int, int]:
+        """The buffer, and the place in it of what was received behind the last frame."""
+        return self._array, self._start, self._end
+
+    def skip_to(self, place: int) -> None:
+        """The frames before this place of the buffer were read there."""
+        self._start = place
+
     def keep(self) -> None:
         """Do not overwrite the borrowed payloads returned so far."""
         self._is_kept = True
@@ -199,6 +211,7 @@ class FrameReader:
     def _replace_buffer(self, size: int) -> None:
         self._buffer = bytearray(size)
         self._view = memoryview(self._buffer)
+        self._array = np.frombuffer(self._buffer, np.uint8)
         self._is_kept = False
 
 

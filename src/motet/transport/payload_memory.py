@@ -6,9 +6,10 @@ such memory sets `ClientChannel.lender` and `ServerChannel.peer_memory` to None.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
+from motet.domain.arrays import Bytes
 from motet.transport.framing import Reference
 
 
@@ -71,8 +72,12 @@ class ReplyTarget(Protocol):
 class PeerMemory(Protocol):
     """The server's end: the memory that one client lent over one channel.
 
-    All methods raise ProtocolError for memory that the client did not lend.
+    All methods raise ProtocolError for memory that the client did not lend. `segments`: what it
+    lends now, by number.
     """
+
+    @property
+    def segments(self) -> Mapping[int, Bytes]: ...
 
     def attach(self, segment: Reference) -> None:
         """Accept a segment that the client announced; `length` is its size."""

@@ -6,7 +6,7 @@ import fcntl
 import mmap
 import os
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -36,6 +36,11 @@ class PeerSegments:
     def __init__(self) -> None:
         self._descriptors: deque[int] = deque()
         self._mapped: dict[int, Bytes] = {}
+
+    @property
+    def segments(self) -> Mapping[int, Bytes]:
+        """See PeerMemory."""
+        return self._mapped
 
     def add_descriptors(self, descriptors: Iterable[int]) -> None:
         """Take over file descriptors in the order in which they arrived."""

@@ -20,6 +20,7 @@ from motet.transport.backends.shared_link import SharedLink
 from motet.transport.channel import Listener, ServerChannel
 from motet.transport.endpoint import Endpoint
 from motet.transport.sealed_channel import SealedChannel
+from motet.transport.server.batch_handler import NewBatchHandler
 from motet.transport.server.buffer_pool import BufferPool
 from motet.transport.server.request import Handler
 from motet.transport.server.server_connection import ServerConnection
@@ -39,7 +40,8 @@ class Server:
     port 0 selects a free one. `listeners`: other ways to reach this server, instead of the built-in
     backends. `link`: of this machine, if several jobs share it; replies travel in the lanes of
     their requests. `payload_limit`: the largest payload, in bytes, that the client with a name may
-    send; a larger one ends its connection before it takes memory.
+    send; a larger one ends its connection before it takes memory. `batches`: answers plain requests
+    instead of `handler`.
     Raises BadInput if the address is not available.
     """
 
@@ -53,9 +55,11 @@ class Server:
         listeners: Sequence[Listener] | None = None,
         link: SharedLink | None = None,
         payload_limit: Callable[[str], int] | None = None,
+        batches: NewBatchHandler | None = None,
     ) -> None:
         self._handler = handler
         self._payload_limit = payload_limit
+        self._batches = batches
         self._secret = secret
         self._pool = BufferPool()
         self._lock = threading.Lock()
@@ -170,7 +174,7 @@ class Server:
             return None
         sealed = channel if keys is None else SealedChannel(channel, keys, is_server=True)
         connection = ServerConnection(
-            sealed, identity, self._handler, self._pool, self._payload_limit
+            sealed, identity, self._handler, self._pool, self._payload_limit, self._batches
         )
         with self._lock:
             if self._closing.is_set():

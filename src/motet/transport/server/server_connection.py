@@ -21,12 +21,15 @@ from motet.transport.framing import (
 )
 from motet.transport.payload_memory import ReplyTarget
 from motet.transport.sealing import Tampered
+from motet.transport.server.batch_handler import NewBatchHandler
 from motet.transport.server.buffer_pool import BufferPool
 from motet.transport.server.outbox import OnSent, Outbox
 from motet.transport.server.request import Handler, Request, run_handler
 
 _LOG = logging.getLogger(__name__)
 MAX_JOINED_REPLIES = 32
+FLUSHED_BYTES = 1 << 16
+"""Replies to a batch of so many bytes are sent before the next one is read."""
 _NO_MEMORY = "a client refers to memory on a connection that shares none"
 
 
@@ -43,6 +46,7 @@ class ServerConnection:
         handler: Handler,
         pool: BufferPool,
         payload_limit: Callable[[str], int] | None = None,
+        batches: NewBatchHandler | None = None,
     ) -> None:
         self.client_id = identity.client_id
         self.session = identity.session
@@ -52,6 +56,7 @@ class ServerConnection:
         self._peer_memory = channel.peer_memory
         self._handler = handler
         self._payload_limit = payload_limit
+        self._batch = None if batches is None else batches(identity.client_id)
         self._buffer: memoryview | None = None
         self._thread = threading.current_thread()
         self._thread_id = threading.get_ident()
@@ -113,16 +118,29 @@ class ServerConnection:
             self._outbox.post([data], len(data))
 
     def _next_frame(self) -> Frame:
-        """Return the next frame; flush small replies when no complete request is buffered."""
-        frame = self._reader.next()
+        """Return the next frame that no batch handler answers; flush small replies when no complete
+        request is buffered."""
+        frame = self._next_buffered()
         while frame is None:
             if self._small_replies:
                 self._flush()
             self._reader.receive()
-            frame = self._reader.next()
+            frame = self._next_buffered()
         if len(self._small_replies) >= MAX_JOINED_REPLIES:
             self._flush()
         return frame
+
+    def _next_buffered(self) -> Frame | None:
+        if self._batch is not None:
+            received, start, end = self._reader.unread
+            if start < end:
+                read_to, replies = self._batch.serve(received, start, end)
+                self._reader.skip_to(read_to)
+                if replies:
+                    self._small_replies.append(replies)
+                if len(replies) >= FLUSHED_BYTES:
+                    self._flush()
+        return self._reader.next()
 
     def _flush(self) -> None:
         replies = self._small_replies
@@ -169,6 +187,8 @@ class ServerConnection:
             memory.detach(references[0].segment)
         else:
             memory.attach(references[0])
+        if self._batch is not None:
+            self._batch.use_segments(memory.segments)
 
     def _place(self, header: Header, references: bytes, meta: bytes) -> Sequence[memoryview] | None:
         del references, meta
