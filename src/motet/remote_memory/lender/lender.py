@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from motet.remote_memory.core.head_room import MemoryUse, PoolLimits
 from motet.remote_memory.lender.cluster_terms import ClusterTerms
 from motet.remote_memory.lender.eviction_round import EvictionRound
 from motet.remote_memory.lender.memory_client import MemoryClient
+from motet.remote_memory.lender.page_batches import PageBatches, load_page_kernel
 from motet.remote_memory.lender.slab_pool import SlabPool
 from motet.remote_memory.wire.memory_messages import (
     NO_SLAB,
@@ -93,6 +95,7 @@ class Lender:
         self._is_ending = False
         self._news = threading.Event()
         self._adjusting = threading.Lock()
+        load_page_kernel()
         # First: an address that cannot be had is told before memory is filled, which takes long.
         self._server = Server(
             self._handle,
@@ -100,6 +103,7 @@ class Lender:
             settings.host,
             settings.port,
             payload_limit=lambda _: MAX_TRANSFER_BYTES,
+            batches=self._batches,
         )
         try:
             self.adjust()
@@ -196,6 +200,9 @@ class Lender:
         if lent is None:
             raise StaleSlab(f"mapping {generation} has ended")
         lent.read(request, offset, length)
+
+    def _batches(self, client: str) -> PageBatches:
+        return PageBatches(partial(self._pool.find, client=client))
 
     def _query(self, request: Request) -> None:
         slab_bytes = self._pool.slab_bytes

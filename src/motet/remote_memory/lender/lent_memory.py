@@ -7,6 +7,7 @@ import threading
 from motet.remote_memory.wire.memory_messages import BadMemoryMessage
 from motet.remote_memory.wire.page_requests import MAX_TRANSFER_BYTES, StaleSlab
 from motet.transport import Request
+from motet.transport.native.guarded_memory import GuardedMemory
 
 COPIED_REPLY_BYTES = 1 << 14
 """Replies up to this size are copied before `reply` returns (`framing.JOIN_BYTES`)."""
@@ -17,9 +18,19 @@ class LentMemory:
 
     A large reply is sent from the slab without a copy. `revoke` cuts such replies off, so that the
     memory can be zeroed: a client never gets the zeros, or what another client wrote later.
+    `guarded`: the same memory for the compiled loop (`page_kernel`).
     """
 
-    __slots__ = ("_changed", "_is_revoked", "_lock", "_reading", "_view", "client", "generation")
+    __slots__ = (
+        "_changed",
+        "_is_revoked",
+        "_lock",
+        "_reading",
+        "_view",
+        "client",
+        "generation",
+        "guarded",
+    )
 
     def __init__(self, view: memoryview, client: str, generation: int) -> None:
         self._view = view
@@ -27,6 +38,7 @@ class LentMemory:
         self._changed = threading.Condition(self._lock)
         self._reading: dict[int, Request] = {}
         self._is_revoked = False
+        self.guarded = GuardedMemory(view)
         self.client = client
         self.generation = generation
 
@@ -54,6 +66,7 @@ class LentMemory:
         with self._changed:
             self._is_revoked = True
             reading = list(self._reading.values())
+        self.guarded.close()
         for request in reading:
             request.disconnect()
         with self._changed:

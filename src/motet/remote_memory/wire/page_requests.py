@@ -14,6 +14,7 @@ PAGE_REQUEST_VERSION = 1
 MAX_TRANSFER_BYTES = 1 << 20
 """Largest content of one request."""
 _REQUEST = struct.Struct(f"<B{TOKEN_BYTES}sQQI")
+PAGE_REQUEST_BYTES = _REQUEST.size
 
 
 class StaleSlab(MotetError):
