@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import IO
 
 from motet.domain.errors import BadInput
-from motet.remote_memory.device.role_lock import await_lock, is_role_held, try_lock
+from motet.remote_memory.device.role_lock import (
+    await_end_of_role,
+    claim_role,
+    holder_of_role,
+)
 from motet.transport import Endpoint, new_secret, read_secret, write_secret
 
 _LENDER_ROLE = "lender"
@@ -133,16 +137,16 @@ class MemoryFolder:
 
     def await_end(self, place: DevicePlace) -> None:
         """Return once the process of a device has ended."""
-        await_lock(self._lock(_role(place)))
+        await_end_of_role(self._lock(_role(place)))
 
     def process_of(self, place: DevicePlace) -> int | None:
         """The process of a device, also if it is stopped; None: it has ended."""
-        return self._holder_of(_role(place)) or None
+        return holder_of_role(self._lock(_role(place))) or None
 
     def lender_process(self) -> int | None:
         """The process of the lender, also if it is stopped; None: there is none; 0: there is one
         that has not told its number yet."""
-        return self._holder_of(_LENDER_ROLE)
+        return holder_of_role(self._lock(_LENDER_ROLE))
 
     def device(self, name: str) -> DevicePlace:
         """The files of a device; its folder may not exist. Raises BadInput."""
@@ -160,21 +164,11 @@ class MemoryFolder:
         ]
 
     def _claim(self, role: str) -> IO[str]:
-        """The file names the process that holds it. Raises BadInput."""
-        lock = try_lock(self._lock(role))
+        """Raises BadInput."""
+        lock = claim_role(self._lock(role))
         if lock is None:
             raise BadInput(f"{self.path}: {_text_of(role)} of this user runs already")
-        lock.truncate(0)
-        lock.write(f"{os.getpid()}\n")
-        lock.flush()
         return lock
-
-    def _holder_of(self, role: str) -> int | None:
-        """0: it has not told its number yet."""
-        if not is_role_held(self._lock(role)):
-            return None
-        text = self._lock(role).read_text(encoding="ascii").strip()
-        return int(text) if text.isdecimal() else 0
 
     def _lock(self, name: str) -> Path:
         return self.path / f"{name}.lock"
