@@ -26,7 +26,7 @@ from motet.remote_memory.wire.memory_messages import (
     SlabKey,
 )
 from motet.remote_memory.wire.page_requests import StaleSlab, encode_page_request
-from motet.transport import Connection
+from motet.transport import Arena, Connection
 from remote_memory_parts import (
     PAGE,
     SECRET,
@@ -38,6 +38,10 @@ from remote_memory_parts import (
 from waiting import wait_until
 
 
+LARGE_BYTES = 1 << 17
+"""Requests of so many bytes use shared memory."""
+
+
 class Client:
     """A device's connections, used by hand."""
 
@@ -46,8 +50,8 @@ class Client:
         self.data = Connection(lender.endpoint, SECRET, client_id=name, retry_for_s=0)
         self.listening = self.control.submit(MemoryMessageKind.LISTEN)
 
-    def map(self) -> MrInfo:
-        reply = self.control.request(MemoryMessageKind.MAP, MapSlab(SLAB_BYTES).encode())
+    def map(self, slab_bytes: int = SLAB_BYTES) -> MrInfo:
+        reply = self.control.request(MemoryMessageKind.MAP, MapSlab(slab_bytes).encode())
         assert reply.status == MemoryMessageKind.MR_INFO
         return MrInfo.decode(reply.meta)
 
@@ -175,6 +179,36 @@ def test_an_eviction_without_done_is_revoked_after_a_while() -> None:
         wait_until(lambda: lender.held_bytes == 0)
         assert lender.view().revoked == 1
         for request in (lambda: client.read(info), lambda: client.write(info, content(1))):
+            with pytest.raises(StaleSlab):
+                request()
+
+
+@pytest.mark.parametrize("length", [PAGE, LARGE_BYTES])
+def test_requests_for_a_revoked_slab_are_refused_that_were_answered_before(length: int) -> None:
+    """One page travels in frames, a large slab through memory of the client."""
+    machine, arena = MovableMemory(), Arena()
+    with (
+        lending(1, memory=machine, done_within_s=0.2, slab_bytes=LARGE_BYTES) as lender,
+        client_of(lender) as client,
+        Connection(lender.endpoint, SECRET, client_id="device/1", arena=arena) as connection,
+    ):
+        info, stored, found = client.map(LARGE_BYTES), arena.empty(length), arena.empty(length)
+        head = encode_page_request(info.token, info.generation, 0, length)
+
+        def write() -> None:
+            connection.request(MemoryMessageKind.WRITE_PAGES, head, (stored,))
+
+        def read() -> None:
+            connection.request(MemoryMessageKind.READ_PAGES, head, (), (found,))
+
+        for turn in range(3):
+            stored[:] = turn + 1
+            write()
+            read()
+            assert (found == turn + 1).all()
+        evicted(lender, machine, client, 0)
+        wait_until(lambda: lender.held_bytes == 0)
+        for request in (write, read):
             with pytest.raises(StaleSlab):
                 request()
 
