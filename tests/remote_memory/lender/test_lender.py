@@ -37,7 +37,6 @@ from remote_memory_parts import (
 )
 from waiting import wait_until
 
-
 LARGE_BYTES = 1 << 17
 """Requests of so many bytes use shared memory."""
 
