@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,8 @@ _IS_HEAD = _RULES != _HEAD
 those of a queue on hold; those that run, or for which GPUs stay free until they start again, are in
 no line."""
 _IS_HEAD[[Wait.RUNS, Wait.QUEUE_HELD, Wait.RESTART_DELAYED]] = False
+_KEPT = 16
+_NO_LEVELS: Ints = np.zeros(0, dtype=np.int64)
 _LISTED = 7
 """Values of a wait before its blockers: row, job, GPUs, code, free GPUs, jobs before, blockers."""
 
@@ -54,6 +57,26 @@ class NewWait(NamedTuple):
     blockers: OtherJobs
 
 
+class ToldRows(NamedTuple):
+    """`moved`: rows of jobs on another level than before. `waits`: see `new_waits`."""
+
+    moved: Ints
+    waits: list[NewWait]
+
+
+def rows_to_tell(
+    snapshot: Snapshot, decision: Decision, known: Ints, *, looks: bool
+) -> ToldRows | None:
+    """What of a decision is new; None: a job has a number for which `known` lacks room.
+
+    `known`: (code, position, level) of the last entries, by job number; codes and positions are
+    kept up to date. `looks`: whether positions are compared, too.
+    """
+    level = read_only(snapshot.memory.get("level", _NO_LEVELS))
+    most, moved, found = _told(*_columns(snapshot, decision), level, known, _RULES, _IS_HEAD, looks)
+    return ToldRows(moved, _waits(found)) if most < known.shape[1] else None
+
+
 def new_waits(
     rows: Ints, snapshot: Snapshot, decision: Decision, codes: Ints, positions: Ints
 ) -> list[NewWait]:
@@ -62,11 +85,14 @@ def new_waits(
 
     `codes`, `positions`: of the last entries, by job number; they are kept up to date.
     """
-    if not len(rows):  # At most decisions.
-        return []
+    columns = _columns(snapshot, decision)
+    return _waits(_new_waits(rows, *columns, codes, positions, _RULES, _IS_HEAD))
+
+
+def _columns(snapshot: Snapshot, decision: Decision) -> tuple[Ints, ...]:
+    """What the kernels read."""
     jobs, reasons = snapshot.jobs, decision.reasons
-    found = _new_waits(
-        rows,
+    return (
         read_only(jobs.number),
         read_only(jobs.gpus),
         read_only(jobs.queue),
@@ -74,12 +100,12 @@ def new_waits(
         read_only(reasons.code),
         read_only(reasons.free_gpus),
         read_only(reasons.position),
-        codes,
-        positions,
-        _RULES,
-        _IS_HEAD,
     )
-    return [NewWait._make((*each[: _LISTED - 1], _others(each))) for each in found.tolist()]
+
+
+def _waits(found: Ints) -> list[NewWait]:
+    alone = _LISTED - 1
+    return [NewWait._make((*each[:alone], _others(*each[alone:]))) for each in found.tolist()]
 
 
 def wait_of(row: int, snapshot: Snapshot, decision: Decision) -> NewWait | None:
@@ -89,13 +115,13 @@ def wait_of(row: int, snapshot: Snapshot, decision: Decision) -> NewWait | None:
     return found[0] if found else None
 
 
-def _others(values: Sequence[int]) -> OtherJobs:
-    total = values[_LISTED - 1]
+@lru_cache(_KEPT)
+def _others(total: int, *named: int) -> OtherJobs:
+    """`named`: jobs and their GPUs in turn. Waits often have the blockers of the one before."""
     if not total:
         return NO_JOBS
-    end = _LISTED + 2 * min(total, MOST_NAMED)
-    jobs, gpus = values[_LISTED:end:2], values[_LISTED + 1 : end : 2]
-    return OtherJobs(tuple(zip(jobs, gpus, strict=True)), total)
+    pairs = tuple(zip(named[::2], named[1::2], strict=True))
+    return OtherJobs(pairs[:total], total)
 
 
 def first_of(jobs: Sequence[tuple[int, int]]) -> OtherJobs:
@@ -113,38 +139,46 @@ def row_of(numbers: Ints, job: int) -> int:
 
 
 @njit(cache=True)
-def rows_to_tell(
-    numbers: Ints, level: Ints, code: Ints, levels: Ints, codes: Ints, looks: bool
+def _told(
+    numbers: Ints,
+    wanted: Ints,
+    queue: Ints,
+    gpus: Ints,
+    code: Ints,
+    free: Ints,
+    position: Ints,
+    level: Ints,
+    known: Ints,
+    rules: Ints,
+    is_head: Bools,
+    looks: bool,
 ) -> tuple[int, Ints, Ints]:
-    """The largest job number; rows of jobs on another level than `levels` says; rows of jobs that
-    wait for another reason than `codes` says, with `looks` all rows. Of jobs that run `codes` says
-    so afterwards. One call, as a call takes longer than its work.
+    """The largest job number; rows of jobs on another level; new waits. One call, as a call takes
+    longer than its work.
 
-    `level`: by row, or empty. `levels`, `codes`: by job number; where they lack a job, no rows are
-    found, and nothing has changed.
+    `level`: by row, or empty. Where `known` lacks a job, nothing is found, and nothing has changed.
     """
+    codes, positions, levels = known[0], known[1], known[2]
     most = UNKNOWN
     for row in range(len(numbers)):  # With an index the compiler uses vectors.
         most = numbers[row] if numbers[row] > most else most
-    if most >= len(codes):
-        return most, numbers[:0].copy(), numbers[:0].copy()
-    moved, moves = np.empty(len(level), np.int64), 0
-    for row in range(len(level)):
+    size = len(numbers) if most < len(codes) else 0
+    moved, moves = np.empty(min(len(level), size), np.int64), 0
+    for row in range(len(moved)):
         if level[row] != levels[numbers[row]]:
             moved[moves] = row
             moves += 1
-    if looks:
-        return most, moved[:moves], np.arange(len(numbers))
-    rows, count = np.empty(len(numbers), np.int64), 0
-    for row in range(len(numbers)):
-        if code[row] == codes[numbers[row]]:
-            continue
-        if code[row] == _RUNS:
+    rows, count = np.empty(size, np.int64), 0
+    for row in range(size):
+        is_told = codes[numbers[row]] == code[row]
+        if not is_told and code[row] == _RUNS:
             codes[numbers[row]] = _RUNS
-        else:
+        elif looks or not is_told:
             rows[count] = row
             count += 1
-    return most, moved[:moves], rows[:count]
+    seen = (numbers, wanted, queue, gpus, code, free, position)
+    found = _new_waits(rows[:count], *seen, codes, positions, rules, is_head)
+    return most, moved[:moves], found
 
 
 @njit(cache=True)
@@ -162,9 +196,11 @@ def _new_waits(
     rules: Ints,
     is_head: Bools,
 ) -> Ints:
-    """A row of `NewWait` for each of these, with the first few blockers and their GPUs."""
+    """A row of `NewWait` for each of these, with the first few blockers and their GPUs, then 0."""
     count, left = len(rows), 0
-    found = np.empty((count, _LISTED + 2 * MOST_NAMED), np.int64)
+    found = np.zeros((count, _LISTED + 2 * MOST_NAMED), np.int64)
+    if not count:  # At many decisions.
+        return found
     places = np.sort(position[_holders(gpus)]) if count > _FEW else position[:0]
     for row in rows:
         job = numbers[row]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
-from motet.domain.arrays import Ints, read_only
+from motet.domain.arrays import Ints
 from motet.domain.decision import Decision, SizeRefusal
 from motet.domain.events import (
     Cancelled,
@@ -26,8 +26,7 @@ from motet.domain.log_entry import MEASURE, LogEntry, OtherJobs, Team
 from motet.domain.snapshot import Snapshot
 from motet.engine.journal.blockers import (
     MOST_NAMED,
-    NewWait,
-    new_waits,
+    ToldRows,
     row_of,
     rows_to_tell,
 )
@@ -36,10 +35,9 @@ from motet.engine.journal.held_places import HeldPlaces, partners_of
 from motet.engine.journal.measured_groups import MeasuredGroups
 from motet.engine.journal.wait_entries import is_elastic, wait_entry
 
-_COLUMNS = ("code", "position", "queue", "has_started")
+_COLUMNS = ("code", "position", "queue", "has_started")  # As `rows_to_tell` requires.
 _NOT_SEEN = -1
 _JOBS_PER_LOOK = 16
-_NO_LEVELS: Ints = np.zeros(0, dtype=np.int64)
 _TOLD: Mapping[type[Event], str] = {
     Finished: "finish",
     Failed: "fail",
@@ -136,29 +134,26 @@ class DecisionLog:
         self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]
     ) -> None:
         """See Journal."""
-        if len(snapshot.jobs):
-            moved, waits = self._rows_to_tell(snapshot, decision)
+        if len(snapshot.jobs.number):
+            moved, waits = self._told(snapshot, decision)
             if len(moved):
                 self._note_queues(now_us, moved, snapshot)
             if actions:
                 self._note_actions(now_us, snapshot, decision, actions)
             if decision.refused:
                 self._note_refusals(now_us, snapshot, decision)
-            if len(waits):
-                self._note_waits(now_us, waits, snapshot, decision)
+            for wait in waits:
+                self._places.pop(wait.job)  # Its processes may have ended by themselves.
+                self._on_entry(wait_entry(now_us, wait, snapshot, decision, self._queue(wait.job)))
         self._gone.clear()
 
-    def _rows_to_tell(self, snapshot: Snapshot, decision: Decision) -> tuple[Ints, Ints]:
-        """Rows of jobs in another queue than before, and of jobs whose wait may be new."""
-        looks, level = self._looks(len(snapshot.jobs)), snapshot.memory.get("level", _NO_LEVELS)
-        numbers, level = read_only(snapshot.jobs.number), read_only(level)
-        seen = numbers, level, read_only(decision.reasons.code)
-        while True:
-            known = self._columns["queue"], self._columns["code"]
-            most, moved, waits = rows_to_tell(*seen, *known, looks)
-            if most < self._known.shape[1]:
-                return moved, waits
-            self._make_room(most)
+    def _told(self, snapshot: Snapshot, decision: Decision) -> ToldRows:
+        """Jobs in another queue than before, and new waits."""
+        numbers = snapshot.jobs.number
+        looks = self._looks(len(numbers))
+        while (told := rows_to_tell(snapshot, decision, self._known, looks=looks)) is None:
+            self._make_room(int(numbers.max()))
+        return told
 
     # -- changes of queues -----------------------------------------------------------------------
 
@@ -261,11 +256,6 @@ class DecisionLog:
 
     # -- waits -------------------------------------------------------------------------------------
 
-    def _note_waits(self, now_us: int, rows: Ints, snapshot: Snapshot, decision: Decision) -> None:
-        codes, positions = self._columns["code"], self._columns["position"]
-        for wait in new_waits(rows, snapshot, decision, codes, positions):
-            self._note_wait(now_us, wait, snapshot, decision)
-
     def _looks(self, jobs: int) -> bool:
         """Whether this decision is one of those at which positions are compared."""
         self._decisions_since_look += 1
@@ -273,13 +263,6 @@ class DecisionLog:
             return False
         self._decisions_since_look = 0
         return True
-
-    def _note_wait(
-        self, now_us: int, wait: NewWait, snapshot: Snapshot, decision: Decision
-    ) -> None:
-        self._places.pop(wait.job)  # Its processes may have ended by themselves.
-        entry = wait_entry(now_us, wait, snapshot, decision, self._queue(wait.job))
-        self._on_entry(entry)
 
     # -- recorded values of each job, by its number ----------------------------------------------
 

@@ -63,7 +63,8 @@ def wait_entry(
     jobs, reasons = snapshot.jobs, decision.reasons
     until_us = _until_us(decision, row) if code in _TIMED else NEVER_US
     measure, bar = _comparison(reasons, row) if code in _COMPARED else (_NAN, _NAN)
-    return LogEntry(
+    usable_gpus = UNKNOWN if reasons.usable_gpus is None else int(reasons.usable_gpus[row])
+    entry = LogEntry(
         now_us,
         job,
         _KEYS[code],
@@ -74,12 +75,16 @@ def wait_entry(
         blockers,
         level,
         until_us,
-        measure=measure,
-        bar=bar,
-        usable_gpus=_usable(reasons, row),
-        least_gpus=_least_gpus(jobs, row),
-        job_queue=snapshot.queues.names[jobs.queue[row]] if code in _OF_QUEUES else "",
+        0,
+        measure,
+        bar,
+        None,
+        usable_gpus,
+        _least_gpus(jobs, row) if is_elastic(jobs, row) else UNKNOWN,
     )
+    if code in _OF_QUEUES:
+        return entry._replace(job_queue=snapshot.queues.names[jobs.queue[row]])
+    return entry
 
 
 def is_elastic(jobs: JobTable, row: int) -> bool:
@@ -103,13 +108,6 @@ def _until_us(decision: Decision, row: int) -> int:
     return decision.recheck_at_us if until_us == NEVER_US else until_us
 
 
-def _usable(reasons: Reasons, row: int) -> int:
-    return UNKNOWN if reasons.usable_gpus is None else int(reasons.usable_gpus[row])
-
-
 def _least_gpus(jobs: JobTable, row: int) -> int:
-    """UNKNOWN for a rigid job."""
-    if not is_elastic(jobs, row):
-        return UNKNOWN
     workers_gpus = int(jobs.min_workers[row] * jobs.worker_gpus[row])
     return workers_gpus + int(jobs.min_servers[row] * jobs.server_gpus[row])
