@@ -177,7 +177,8 @@ class DecisionLog:
         self, now_us: int, snapshot: Snapshot, decision: Decision, actions: Sequence[Action]
     ) -> None:
         """Emit entries of actions, in their order: preemptions first."""
-        handover = Handover(actions, self._begun, self._gone)
+        hands_over = any(type(action) is not Start for action in actions)
+        handover = Handover(actions if hands_over else (), self._begun, self._gone)
         for action in actions:
             if isinstance(action, Preempt):
                 self._note_preemption(now_us, action.job, handover)
@@ -215,12 +216,16 @@ class DecisionLog:
             placement=where,
             others=partners_of(job, row, snapshot.jobs),
             queue=self._queue(job),
-            left=decision.exclude.get(row),
-            forecast=decision.forecasts.get(row),
-            on_disk=0.0 if decision.spill is None else float(decision.spill[row]),
             asynchronous=action.asynchronous,
-            stays=event == "migrate" and self._stays(action),
         )
+        if decision.exclude or decision.forecasts or decision.spill is not None:
+            entry = entry._replace(
+                left=decision.exclude.get(row),
+                forecast=decision.forecasts.get(row),
+                on_disk=0.0 if decision.spill is None else float(decision.spill[row]),
+            )
+        if event == "migrate" and self._stays(action):
+            entry = entry._replace(stays=True)
         if is_elastic(snapshot.jobs, row):
             entry = entry._replace(team=team_of(action))
         if event == "resize":

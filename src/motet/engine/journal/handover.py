@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 from motet.domain.actions import Action, Migrate, Preempt, Start
 from motet.domain.log_entry import NO_JOBS, OtherJobs
@@ -22,17 +21,21 @@ class Handover:
     ) -> None:
         """`before`: the latest start or move of each job until now; `gone`: jobs that ended at this
         instant, with their GPUs."""
-        self._actions, self._before, self._gone = actions, before, gone
+        self._gone = gone
+        self._gains: dict[int, int] = {}
+        self._takers: list[tuple[int, int]] = []
+        self._takers_on: dict[int, list[int]] = {}
+        for action in actions:
+            self._add(action, None if isinstance(action, Start) else before.get(action.job))
 
     def takers_of(self, where: Placement) -> OtherJobs:
         """Jobs that received GPUs on these machines or moved there, else such jobs on any machine.
 
         For a job that held GPUs before and holds more now, the number is the difference.
         """
-        here = (self._takers_on.get(machine, []) for machine in where.machines)
-        indices = sorted({index for on_one in here for index in on_one})
-        takers = [self._takers[index] for index in indices] or self._takers
-        return first_of([(job, gpus) for job, gpus, _ in takers])
+        on = self._takers_on
+        indices = {index for machine in where.machines for index in on.get(machine, ())}
+        return first_of([self._takers[index] for index in sorted(indices)] or self._takers)
 
     def exchanged_with(self, job: int) -> OtherJobs:
         """Jobs that received GPUs if this job has fewer now, or released some if it has more; in
@@ -45,30 +48,15 @@ class Handover:
         given = [(job, -gain) for job, gain in self._gains.items() if gain < 0]
         return first_of([*self._gone, *given])
 
-    @cached_property
-    def _gains(self) -> dict[int, int]:
-        """Change in the number of GPUs by job."""
-        gains: dict[int, int] = {}
-        for action in self._actions:
-            is_start = isinstance(action, Start)
-            before = None if is_start else self._before.get(action.job)
-            had = 0 if before is None else sum(before.placement.counts)
-            has = 0 if isinstance(action, Preempt) else sum(action.placement.counts)
-            gains[action.job] = has - had
-        return gains
-
-    @cached_property
-    def _takers(self) -> list[tuple[int, int, Placement]]:
-        return [
-            (each.job, self._gains[each.job] or sum(each.placement.counts), each.placement)
-            for each in self._actions
-            if not isinstance(each, Preempt) and self._gains[each.job] >= 0
-        ]
-
-    @cached_property
-    def _takers_on(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
-        for index, (_, _, place) in enumerate(self._takers):
-            for machine in place.machines:
-                found.setdefault(machine, []).append(index)
-        return found
+    def _add(self, action: Action, before: Start | Migrate | None) -> None:
+        """Note the change in the number of GPUs of a job."""
+        had = 0 if before is None else sum(before.placement.counts)
+        if isinstance(action, Preempt):
+            self._gains[action.job] = -had
+            return
+        has = sum(action.placement.counts)
+        self._gains[action.job] = more = has - had
+        if more >= 0:
+            for machine in action.placement.machines:
+                self._takers_on.setdefault(machine, []).append(len(self._takers))
+            self._takers.append((action.job, more or has))
