@@ -112,9 +112,10 @@ def _placements(got: Ints) -> tuple[Placement, ...]:
 
 
 @njit(cache=True)
-def _is_able(row: int, takers: _Takers, free: int) -> bool:
-    """Whether a taker can use more GPUs and its next step fits."""
-    return bool(takers.held[row] < takers.most[row] and _step(row, takers) <= free)
+def _is_able(held: int, least: int, most: int, free: int) -> bool:
+    """Whether a taker can use more GPUs and its next step fits. Of numbers: to pass `_Takers`, all
+    of its columns are counted as in use, which takes far longer than this."""
+    return bool(held < most and (1 if held else least) <= free)
 
 
 @njit(cache=True)
@@ -126,8 +127,9 @@ def _step(row: int, takers: _Takers) -> int:
 def _able(takers: _Takers, free: Ints) -> int:
     """How many takers are able to take more."""
     count, whole = 0, free.sum()
-    for row in range(len(takers.held)):
-        count += _is_able(row, takers, whole)
+    held, least, most = takers.held, takers.least, takers.most
+    for row in range(len(held)):
+        count += _is_able(held[row], least[row], most[row], whole)
     return count
 
 
@@ -135,8 +137,9 @@ def _able(takers: _Takers, free: Ints) -> int:
 def _row_of(drawn: int, takers: _Takers, free: Ints) -> int:
     """The row of the able taker with this number among them."""
     whole = free.sum()
-    for row in range(len(takers.held)):
-        drawn -= _is_able(row, takers, whole)
+    held, least, most = takers.held, takers.least, takers.most
+    for row in range(len(held)):
+        drawn -= _is_able(held[row], least[row], most[row], whole)
         if drawn < 0:
             return row
     raise IndexError("fewer takers are able to take more")
