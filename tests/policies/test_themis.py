@@ -98,7 +98,8 @@ class Watched(Policy):
     def _check_leases(self, snapshot: Snapshot, decision: Decision) -> None:
         jobs, until_us = snapshot.jobs, snapshot.memory["lease_us"]
         for row in np.flatnonzero((jobs.held_gpus > 0) & (until_us > snapshot.now_us)).tolist():
-            assert decision.places[row] == snapshot.placements[int(jobs.number[row])]
+            assert row not in decision.places  # It stays where it is.
+            assert decision.gpus[row] == jobs.held_gpus[row]
             assert decision.memory["lease_us"][row] >= until_us[row]
 
     def _check_rest(self, snapshot: Snapshot, decision: Decision) -> None:

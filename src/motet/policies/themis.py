@@ -238,7 +238,7 @@ class _DecisionRound:
             ends_us = floor.lease_us[runs & (floor.lease_us > now_us)]
             recheck_us = min(self._due_us, int(ends_us.min(initial=NEVER_US)))
         # Bids consider GPUs only; with CPU or memory limits the planner chooses the machines.
-        places = floor.places if self._snapshot.free_cpus is None else {}
+        places = floor.moves if self._snapshot.free_cpus is None else {}
         workers, servers = self._roles()
         return Decision(
             gpus,

@@ -40,6 +40,7 @@ def floor_of(before: list[Placement | None], after: list[Placement]) -> Floor:
     size = len(after)
     snapshot: Any = SimpleNamespace(
         cluster=ClusterSpec.uniform(MACHINES, 64),
+        free_gpus=ClusterSpec.uniform(MACHINES, 64).gpus,
         jobs=SimpleNamespace(number=np.arange(size), held_gpus=np.zeros(size, dtype=np.int64)),
         placements={row: place for row, place in enumerate(before) if place is not None},
     )

@@ -69,7 +69,7 @@ def test_running_jobs_widen_only_if_it_pays(rescale_s: int, gpus: int) -> None:
     drawing, floor = lottery(1, here, held_workers=2, **ELASTIC)
     drawing.widen(rescale_us=rescale_s * SECOND_US)
     assert gpus_of(floor) == [gpus]
-    assert floor.places[0].machines[0] == 0
+    assert floor.place(0).machines[0] == 0
 
 
 def test_heirs_get_no_more_than_was_left_to_them() -> None:

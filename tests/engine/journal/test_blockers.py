@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from decisions import decision
 from example_count import examples
-from motet.domain.arrays import read_only
 from motet.domain.cluster import ClusterSpec
 from motet.domain.log_entry import OtherJobs
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.wait import BlockerRule, Wait
-from motet.engine.journal.blockers import MOST_NAMED, new_waits, row_of, rows_to_tell
+from motet.engine.journal.blockers import MOST_NAMED, row_of, rows_to_tell
 from policy_snapshots import snapshot
 
 CLUSTER = ClusterSpec.uniform(20, 8)
@@ -85,12 +84,13 @@ def test_new_waits_and_their_blockers_are_those_of_the_order(
     made = decision([job.gpus for job in of])
     made.reasons.code[:] = [job.code for job in of]
     made.reasons.position[:] = place
-    codes, positions = np.full(200, UNKNOWN), np.full(200, UNKNOWN)
+    known = np.full((4, 200), UNKNOWN)
+    codes, positions = known[:2]
     codes[numbers] = [job.then for job in of]
     positions[numbers] = [job.before for job in of]
-    waits = map(read_only, (seen.jobs.number, seen.jobs.number[:0], made.reasons.code))
-    _, _, rows = rows_to_tell(*waits, codes, codes, looks)
-    found = new_waits(rows, seen, made, codes, positions)
+    told = rows_to_tell(seen, made, known, looks=looks)
+    assert told is not None
+    found = told.waits
     expected = []
     for row, job in enumerate(of):
         before = waiting_before(row, of, place)
@@ -111,14 +111,16 @@ def test_rows_are_found_by_their_jobs() -> None:
 
 
 def test_jobs_on_another_level_are_told_and_unknown_jobs_are_not() -> None:
-    numbers, level = np.array([7, 3, 9]), np.array([0, 4, 1])
-    code = np.array([Wait.ORDER, Wait.RUNS, Wait.RUNS])
-    levels, codes = np.zeros(10, np.int64), np.full(10, UNKNOWN)
-    levels[3] = 4
-    few = codes[:9].copy()
-    seen = [*map(read_only, (numbers, level, code))]
-    most, moved, rows = rows_to_tell(*seen, levels[:9], few, looks=True)
-    assert (most, moved.tolist(), rows.tolist(), {*few.tolist()}) == (9, [], [], {UNKNOWN})
-    most, moved, rows = rows_to_tell(*seen, levels, codes, looks=False)
-    assert (most, moved.tolist(), rows.tolist()) == (9, [2], [0])
-    assert codes[[7, 3, 9]].tolist() == [UNKNOWN, Wait.RUNS, Wait.RUNS]
+    levels = {"level": np.array([0, 4, 1])}
+    seen = snapshot(CLUSTER, 3, number=[7, 3, 9], memory=levels)
+    made = decision([0, 1, 1])
+    made.reasons.code[:] = [Wait.ORDER, Wait.RUNS, Wait.RUNS]
+    known = np.full((4, 10), UNKNOWN)
+    known[2, [7, 3, 9]] = [0, 4, 0]
+    few = known[:, :9].copy()
+    assert rows_to_tell(seen, made, few, looks=True) is None
+    assert (few == known[:, :9]).all()
+    told = rows_to_tell(seen, made, known, looks=False)
+    assert told is not None
+    assert (told.moved.tolist(), [wait.job for wait in told.waits]) == ([2], [7])
+    assert known[0, [7, 3, 9]].tolist() == [Wait.ORDER, Wait.RUNS, Wait.RUNS]

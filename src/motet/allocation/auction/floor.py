@@ -9,32 +9,44 @@ from motet.domain.snapshot import Placement, Snapshot
 
 
 class Floor:
-    """`free: (machines,)` unassigned GPUs; `places`: by row; `gpus: (jobs,)` in these; `stays:
-    (jobs,)`: jobs that keep their previous placement; `lease_us: (jobs,)`: end of each job's lease;
-    `granted`: rows in the order of their grants.
+    """`free: (machines,)` unassigned GPUs; `places`: by row, what is assigned in this decision;
+    `gpus: (jobs,)`: of each job from now on; `stays: (jobs,)`: jobs that keep their previous
+    placement; `lease_us: (jobs,)`: end of each job's lease; `granted`: rows in the order of their
+    grants.
     """
 
     def __init__(self, snapshot: Snapshot, keeps: Bools, lease_us: Ints) -> None:
         """`keeps`: rows that keep their GPUs until `lease_us`."""
         jobs, self._snapshot = snapshot.jobs, snapshot
-        self.free: Ints = snapshot.cluster.gpus.copy()
         self.lease_us = np.where(keeps, lease_us, 0)
-        self.gpus: Ints = np.zeros_like(self.lease_us)
+        self.gpus: Ints = np.where(keeps, jobs.held_gpus, 0)
         self.stays = keeps.copy()
         rows = np.flatnonzero(keeps)
         rows = rows[np.argsort(jobs.number[rows])]
-        places = [snapshot.placements[number] for number in jobs.number[rows].tolist()]
         self.granted: list[int] = rows.tolist()
-        self.places: dict[int, Placement] = dict(zip(self.granted, places, strict=True))
-        self.gpus[rows] = jobs.held_gpus[rows]
-        machines = [machine for place in places for machine in place.machines]
-        counts = [count for place in places for count in place.counts]
-        held = np.bincount(np.array(machines, dtype=np.int64), counts, len(self.free))
-        self.free -= held.astype(np.int64)
+        self.places: dict[int, Placement] = {}
+        if not len(rows):
+            self.free: Ints = snapshot.cluster.gpus.copy()
+            return
+        self.free = snapshot.free_gpus.copy()
+        for number in jobs.number[(jobs.held_gpus > 0) & ~keeps].tolist():
+            for machine, count in zip(*snapshot.placements[number], strict=True):
+                self.free[machine] += count
 
     def before(self, row: int) -> Placement | None:
         """The job's placement before this decision."""
         return self._snapshot.placements.get(int(self._snapshot.jobs.number[row]))
+
+    def place(self, row: int) -> Placement:
+        """The placement of a job that has GPUs."""
+        if (assigned := self.places.get(row)) is not None:
+            return assigned
+        return self._snapshot.placements[int(self._snapshot.jobs.number[row])]
+
+    @property
+    def moves(self) -> dict[int, Placement]:
+        """By row, the placements of jobs that start or move."""
+        return {row: place for row, place in self.places.items() if not self.stays[row]}
 
     def grant(self, row: int, place: Placement, until_us: int) -> None:
         """Assign these GPUs to the job."""
@@ -46,7 +58,8 @@ class Floor:
 
     def give_back(self, row: int) -> int:
         """Release all GPUs of the job. Returns the end of the released lease."""
-        place, until_us = self.places.pop(row), int(self.lease_us[row])
+        place, until_us = self.place(row), int(self.lease_us[row])
+        self.places.pop(row, None)
         self.free[list(place.machines)] += place.counts
         self.lease_us[row] = self.gpus[row] = 0
         self.stays[row] = False
@@ -56,7 +69,7 @@ class Floor:
     def widen(self, row: int, more: Placement) -> None:
         """Add these GPUs to the job under its current lease."""
         self.free[list(more.machines)] -= more.counts
-        counts = dict(zip(*self.places[row], strict=True))
+        counts = dict(zip(*self.place(row), strict=True))
         for machine, count in zip(*more, strict=True):
             counts[machine] = counts.get(machine, 0) + count
         machines = tuple(sorted(counts))
@@ -64,7 +77,7 @@ class Floor:
 
     def held(self, row: int) -> int:
         """The number of GPUs assigned to the job."""
-        return sum(self.places[row].counts)
+        return int(self.gpus[row])
 
     def settle(self) -> None:
         """Swap placements of equal shape so that as many jobs as possible keep their previous
@@ -74,14 +87,14 @@ class Floor:
         """
         pools: dict[tuple[int, ...], list[int]] = {}
         for row in self.granted:
-            pools.setdefault(tuple(sorted(self.places[row].counts)), []).append(row)
+            pools.setdefault(tuple(sorted(self.place(row).counts)), []).append(row)
         for rows in pools.values():
             self._swap(rows)
 
     def _swap(self, rows: list[int]) -> None:
         offered: dict[Placement, int] = {}
         for row in rows:
-            offered[self.places[row]] = offered.get(self.places[row], 0) + 1
+            offered[self.place(row)] = offered.get(self.place(row), 0) + 1
         moves = []
         for row in rows:
             home = self.before(row)

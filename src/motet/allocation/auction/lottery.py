@@ -45,7 +45,7 @@ class Lottery:
         """Assign the GPUs of an ended job to waiting jobs of its experiment, in this order."""
         left = min(gpus, self._free)
         for row in rows.tolist():
-            if row not in self._floor.places and self._least(row) <= left:
+            if not self._floor.gpus[row] and self._least(row) <= left:
                 taken = self._largest(row, left)
                 self._floor.grant(row, self._near(self._home(row), taken), until_us)
                 left -= taken
@@ -143,7 +143,7 @@ class Lottery:
         return (time_us - rescale_us) * then > time_us * now
 
     def _widen(self, row: int, gpus: int) -> None:
-        home = frozenset(self._floor.places[row].machines)
+        home = frozenset(self._floor.place(row).machines)
         more = gpus - self._floor.held(row)
         self._floor.widen(row, self._near(home, more))
 

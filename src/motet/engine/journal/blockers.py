@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -40,6 +40,9 @@ _LISTED = 7
 """Values of a wait before its blockers: row, job, GPUs, code, free GPUs, jobs before, blockers."""
 
 
+_Columns: TypeAlias = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints]
+
+
 class NewWait(NamedTuple):
     """`before`: number of waiting jobs before it in the order; UNKNOWN without an order.
 
@@ -58,7 +61,8 @@ class NewWait(NamedTuple):
 
 
 class ToldRows(NamedTuple):
-    """`moved`: rows of jobs on another level than before. `waits`: see `new_waits`."""
+    """`moved`: rows of jobs on another level than before. `waits`: those that began, have another
+    reason, or at most a quarter of the jobs before them that their last entry had; by row."""
 
     moved: Ints
     waits: list[NewWait]
@@ -77,19 +81,7 @@ def rows_to_tell(
     return ToldRows(moved, _waits(found)) if most < known.shape[1] else None
 
 
-def new_waits(
-    rows: Ints, snapshot: Snapshot, decision: Decision, codes: Ints, positions: Ints
-) -> list[NewWait]:
-    """Waits of these rows that began, have another reason, or at most a quarter of the jobs before
-    them that their last entry had; by row.
-
-    `codes`, `positions`: of the last entries, by job number; they are kept up to date.
-    """
-    columns = _columns(snapshot, decision)
-    return _waits(_new_waits(rows, *columns, codes, positions, _RULES, _IS_HEAD))
-
-
-def _columns(snapshot: Snapshot, decision: Decision) -> tuple[Ints, ...]:
+def _columns(snapshot: Snapshot, decision: Decision) -> _Columns:
     """What the kernels read."""
     jobs, reasons = snapshot.jobs, decision.reasons
     return (
@@ -110,8 +102,11 @@ def _waits(found: Ints) -> list[NewWait]:
 
 def wait_of(row: int, snapshot: Snapshot, decision: Decision) -> NewWait | None:
     """The wait of one job, whether it is new or not; None: it does not wait."""
-    none = np.full(int(snapshot.jobs.number[row]) + 1, UNKNOWN, np.int64)
-    found = new_waits(np.array([row], np.int64), snapshot, decision, none, none.copy())
+    none, columns = (
+        np.full(snapshot.jobs.number.item(row) + 1, UNKNOWN),
+        _columns(snapshot, decision),
+    )
+    found = _waits(_new_waits(np.array([row]), *columns, none, none.copy(), _RULES, _IS_HEAD))
     return found[0] if found else None
 
 
