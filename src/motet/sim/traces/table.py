@@ -56,16 +56,16 @@ class Table:
         `names`: of the columns. `hint`: what may have caused a wrong number of cells.
         """
         lines: list[int] = []
-        rows: list[list[str]] = []
+        flat: list[str] = []  # The garbage collector would look through a list per row.
         for line, cells in records:
             if len(cells) != len(names):
                 message = f"{len(cells)} cells, the header has {len(names)}{hint}"
-                problems.add(len(rows), WRONG_CELLS, message)
+                problems.add(len(lines), WRONG_CELLS, message)
                 cells = [""] * len(names)
             lines.append(line)
-            rows.append(cells)
-        columns = zip(*rows, strict=True) if rows else ((),) * len(names)
-        return cls(lines, dict(zip(names, columns, strict=True)))
+            flat += cells
+        columns = {name: flat[place :: len(names)] for place, name in enumerate(names)}
+        return cls(lines, columns)
 
     def __getitem__(self, name: str) -> Cells:
         return self.columns[name]
