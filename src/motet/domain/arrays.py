@@ -35,5 +35,5 @@ def read_only(column: NDArray[_Element]) -> NDArray[_Element]:
     if not column.flags.writeable:
         return column
     view = column.view()
-    view.flags.writeable = False
+    view.setflags(write=False)  # Faster than the attribute of `flags`.
     return view
