@@ -15,7 +15,8 @@ from motet.domain.cluster import ClusterSpec
 from motet.domain.log_entry import OtherJobs
 from motet.domain.snapshot import UNKNOWN
 from motet.domain.wait import BlockerRule, Wait
-from motet.engine.journal.blockers import MOST_NAMED, row_of, rows_to_tell
+from motet.engine.journal.blocker_search import MOST_NAMED
+from motet.engine.journal.blockers import row_of, rows_to_tell
 from policy_snapshots import snapshot
 
 CLUSTER = ClusterSpec.uniform(20, 8)

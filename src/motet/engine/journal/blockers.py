@@ -14,32 +14,37 @@ from motet.domain.decision import Decision
 from motet.domain.log_entry import NO_JOBS, OtherJobs
 from motet.domain.snapshot import UNKNOWN, Snapshot
 from motet.domain.wait import WAITS, BlockerRule, Wait
+from motet.engine.journal.blocker_search import (
+    ALL,
+    BEFORE,
+    HEAD,
+    LISTED,
+    MOST_NAMED,
+    OF_QUEUE,
+    holder_rows,
+    holders_before,
+    name_blockers,
+)
 
-MOST_NAMED = 5
 _NEARER = 4
 _FEW = 16
 _RUNS = int(Wait.RUNS)
-_BEFORE, _HEAD, _OF_QUEUE, _ALL = range(4)
 _NUMBERS = {
-    BlockerRule.HOLDERS_BEFORE: _BEFORE,
-    BlockerRule.HEAD_OF_LINE: _HEAD,
-    BlockerRule.HOLDERS_OF_QUEUE: _OF_QUEUE,
-    BlockerRule.ALL_HOLDERS: _ALL,
+    BlockerRule.HOLDERS_BEFORE: BEFORE,
+    BlockerRule.HEAD_OF_LINE: HEAD,
+    BlockerRule.HOLDERS_OF_QUEUE: OF_QUEUE,
+    BlockerRule.ALL_HOLDERS: ALL,
 }
-_RULES = np.full(max(Wait) + 1, _HEAD)
+_RULES = np.full(max(Wait) + 1, HEAD)
 """By wait code."""
 _RULES[[*WAITS]] = [_NUMBERS[wait.reason.blockers] for wait in WAITS]
-_IS_HEAD = _RULES != _HEAD
+_IS_HEAD = _RULES != HEAD
 """By wait code: whether jobs behind may not overtake one that waits for this reason. Jobs overtake
 those of a queue on hold; those that run, or for which GPUs stay free until they start again, are in
 no line."""
 _IS_HEAD[[Wait.RUNS, Wait.QUEUE_HELD, Wait.RESTART_DELAYED]] = False
 _KEPT = 16
 _NO_LEVELS: Ints = np.zeros(0, dtype=np.int64)
-_LISTED = 7
-"""Values of a wait before its blockers: row, job, GPUs, code, free GPUs, jobs before, blockers."""
-
-
 _Columns: TypeAlias = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints]
 
 
@@ -96,18 +101,16 @@ def _columns(snapshot: Snapshot, decision: Decision) -> _Columns:
 
 
 def _waits(found: Ints) -> list[NewWait]:
-    alone = _LISTED - 1
+    alone = LISTED - 1
     return [NewWait._make((*each[:alone], _others(*each[alone:]))) for each in found.tolist()]
 
 
 def wait_of(row: int, snapshot: Snapshot, decision: Decision) -> NewWait | None:
     """The wait of one job, whether it is new or not; None: it does not wait."""
-    none, columns = (
-        np.full(snapshot.jobs.number.item(row) + 1, UNKNOWN),
-        _columns(snapshot, decision),
-    )
-    found = _waits(_new_waits(np.array([row]), *columns, none, none.copy(), _RULES, _IS_HEAD))
-    return found[0] if found else None
+    none = np.full(snapshot.jobs.number.item(row) + 1, UNKNOWN)
+    seen = _columns(snapshot, decision)
+    found = _new_waits(np.array([row]), *seen, none, none.copy(), _RULES, _IS_HEAD)
+    return _waits(found)[0] if len(found) else None
 
 
 @lru_cache(_KEPT)
@@ -193,10 +196,10 @@ def _new_waits(
 ) -> Ints:
     """A row of `NewWait` for each of these, with the first few blockers and their GPUs, then 0."""
     count, left = len(rows), 0
-    found = np.zeros((count, _LISTED + 2 * MOST_NAMED), np.int64)
+    found = np.zeros((count, LISTED + 2 * MOST_NAMED), np.int64)
     if not count:  # At many decisions.
         return found
-    places = np.sort(position[_holders(gpus)]) if count > _FEW else position[:0]
+    places = np.sort(position[holder_rows(gpus)]) if count > _FEW else position[:0]
     for row in rows:
         job = numbers[row]
         is_same, codes[job] = codes[job] == code[row], code[row]
@@ -205,7 +208,7 @@ def _new_waits(
         if count > _FEW:
             ahead = int(np.searchsorted(places, position[row]))
         else:
-            ahead = _holders_before(gpus, position, position[row])
+            ahead = holders_before(gpus, position, position[row])
         before = UNKNOWN if position[row] == UNKNOWN else position[row] - ahead
         if is_same and not (0 <= before < positions[job] and before * _NEARER <= positions[job]):
             continue
@@ -214,100 +217,5 @@ def _new_waits(
         one[4], one[5], one[6] = free[row], before, ahead
         positions[job] = before
         left += 1
-    _name_blockers(found[:left], numbers, wanted, queue, gpus, code, position, rules, is_head)
+    name_blockers(found[:left], numbers, wanted, queue, gpus, code, position, rules, is_head)
     return found[:left]
-
-
-@njit(cache=True)
-def _holders(gpus: Ints) -> Ints:
-    """Rows with GPUs."""
-    rows, count = np.empty(len(gpus), np.int64), 0
-    for row in range(len(gpus)):
-        rows[count] = row
-        count += gpus[row] != 0
-    return rows[:count]
-
-
-@njit(cache=True)
-def _holders_before(gpus: Ints, position: Ints, place: int) -> int:
-    count = 0
-    for row in range(len(gpus)):
-        count += (gpus[row] != 0) & (position[row] < place)
-    return count
-
-
-@njit(cache=True)
-def _heads(code: Ints, is_head: Bools) -> Ints:
-    """Rows that jobs behind may not overtake."""
-    rows, count = np.empty(len(code), np.int64), 0
-    for row in range(len(code)):
-        rows[count] = row
-        count += is_head[code[row]]
-    return rows[:count]
-
-
-@njit(cache=True)
-def _name_blockers(
-    found: Ints,
-    numbers: Ints,
-    wanted: Ints,
-    queue: Ints,
-    gpus: Ints,
-    code: Ints,
-    position: Ints,
-    rules: Ints,
-    is_head: Bools,
-) -> None:
-    """Complete these waits; they have the number of holders before them."""
-    heads = holders = first = np.empty(0, np.int64)
-    for one in found:
-        row, rule = one[0], rules[one[3]]
-        if rule == _HEAD:
-            if not len(heads):
-                heads = _heads(code, is_head)
-            head = _first_head(heads, position, queue, queue[row])
-            one[6] = head != UNKNOWN
-            if head != UNKNOWN:
-                one[_LISTED], one[_LISTED + 1] = numbers[head], wanted[head]
-            continue
-        if not len(holders):
-            holders = _holders(gpus)
-            first = _first_in_order(holders, position)
-        named = first
-        if rule == _OF_QUEUE:
-            own = holders[queue[holders] == queue[row]]
-            named, one[6] = _first_in_order(own, position), len(own)
-        elif rule == _ALL or position[row] == UNKNOWN:
-            one[6] = len(holders)
-        for place in range(min(one[6], len(named))):
-            one[_LISTED + 2 * place] = numbers[named[place]]
-            one[_LISTED + 2 * place + 1] = gpus[named[place]]
-
-
-@njit(cache=True)
-def _first_head(heads: Ints, position: Ints, queue: Ints, own: int) -> int:
-    """The first of its own queue, else of all; UNKNOWN without any."""
-    found, is_own = UNKNOWN, False
-    for row in heads:
-        if (queue[row] == own) == is_own:
-            if found == UNKNOWN or position[row] < position[found]:
-                found = row
-        elif not is_own:
-            found, is_own = row, True
-    return found
-
-
-@njit(cache=True)
-def _first_in_order(rows: Ints, position: Ints) -> Ints:
-    """The first few of these in the policy's order, those of one position by row."""
-    named, count = np.empty(MOST_NAMED, np.int64), 0
-    for row in rows:
-        if count == MOST_NAMED and position[row] >= position[named[count - 1]]:
-            continue
-        count = min(count + 1, MOST_NAMED)
-        place = count - 1
-        while place > 0 and position[named[place - 1]] > position[row]:
-            named[place] = named[place - 1]
-            place -= 1
-        named[place] = row
-    return named[:count]

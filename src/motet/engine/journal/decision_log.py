@@ -24,8 +24,8 @@ from motet.domain.events import (
 )
 from motet.domain.log_entry import MEASURE, LogEntry, OtherJobs, Team
 from motet.domain.snapshot import Snapshot
+from motet.engine.journal.blocker_search import MOST_NAMED
 from motet.engine.journal.blockers import (
-    MOST_NAMED,
     ToldRows,
     row_of,
     rows_to_tell,

@@ -8,7 +8,7 @@ import numpy as np
 
 from motet.domain.log_entry import NO_JOBS, NOWHERE, OtherJobs
 from motet.domain.snapshot import UNKNOWN, JobTable, Placement
-from motet.engine.journal.blockers import MOST_NAMED
+from motet.engine.journal.blocker_search import MOST_NAMED
 from motet.engine.state.partners import present_sets
 
 

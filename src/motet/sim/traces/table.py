@@ -64,7 +64,8 @@ class Table:
                 cells = [""] * len(names)
             lines.append(line)
             flat += cells
-        columns = {name: flat[place :: len(names)] for place, name in enumerate(names)}
+        width = len(names)
+        columns: dict[str, Cells] = {name: flat[place::width] for place, name in enumerate(names)}
         return cls(lines, columns)
 
     def __getitem__(self, name: str) -> Cells:
