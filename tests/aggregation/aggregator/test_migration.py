@@ -18,7 +18,8 @@ from motet.aggregation.aggregator.migration import Migration
 from motet.aggregation.aggregator.peers import PeerConnections
 from motet.aggregation.aggregator.replication import Replication
 from motet.aggregation.aggregator.tenant import Tenant
-from motet.aggregation.tensors.job_tensors import Effects, JobTensors
+from motet.aggregation.tensors.effects import Effects
+from motet.aggregation.tensors.job_tensors import JobTensors
 from motet.domain.errors import MotetError, NotFound, Unreachable
 from two_steps import TwoSteps
 from waiting import wait_until

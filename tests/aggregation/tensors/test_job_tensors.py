@@ -11,7 +11,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from motet.aggregation.tensors.job_tensors import Effects, JobTensors
+from motet.aggregation.tensors.effects import Effects
+from motet.aggregation.tensors.job_tensors import JobTensors
 from motet.aggregation.tensors.slot_computation import Computation, apply, sum_up
 from motet.aggregation.tensors.step_gradients import WorkerGradient
 from motet.aggregation.tensors.tensor_slot import STEPS_AHEAD, TensorSlot

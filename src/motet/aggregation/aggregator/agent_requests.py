@@ -7,12 +7,12 @@ from functools import partial
 from typing import Protocol, TypeAlias
 
 from motet.aggregation.aggregator.broadcasts import Missing
-from motet.aggregation.aggregator.replication import after_all
 from motet.aggregation.aggregator.tenant import Tenant
+from motet.aggregation.tensors.effects import Effects
 from motet.aggregation.tensors.gradient_memory import PushedBatch
 from motet.aggregation.tensors.gradient_memory import size_bytes as size_bytes_of
-from motet.aggregation.tensors.job_tensors import Effects
 from motet.aggregation.tensors.step_gradients import WorkerGradient
+from motet.aggregation.tensors.waiting_requests import after_all
 from motet.aggregation.wire.job_requests import (
     BroadcastArrays,
     RegisterTensors,
@@ -96,37 +96,56 @@ def _push(services: Services, tenant: Tenant, request: Request) -> None:
         if _is_elsewhere(tenant, message.tensors, request):
             return
         tenant.require_alive()
-        slots = [tenant.tensors.slots[n] for n in message.tensors]
-        specs = [slot.spec for slot in slots]
-        size_bytes = sum([slot.size_bytes for slot in slots])
-        if message.is_halved:
-            specs = [spec.on_the_wire(is_halved=True) for spec in specs]
-            size_bytes = sum(map(size_bytes_of, specs))
-        payload = request.payload
-        if size_bytes != len(payload):
-            raise BadMessage(
-                f"job {tenant.access.job}, rank {message.rank}: {len(payload)} bytes of gradients "
-                f"for tensors of {size_bytes}"
-            )
-        for slot in slots:
-            if message.step > slot.version + 1:
-                slot.require_open(message.step)
-        tenant.tensors.require_groups(message.groups)  # Before the gradients have effects.
-        tenant.hold(size_bytes)
-        done = partial(_consumed, tenant, request, message.tensors, tenant.give_ups, size_bytes)
-        release = after_all(len(slots), done)
-        batch = PushedBatch(payload, message.tensors, specs)
-        gradients = [
-            WorkerGradient(count, gradient, release, batch)
-            for count, gradient in zip(message.counts, batch.parts, strict=True)
-        ]
-        effects = tenant.tensors.push(
-            *(message.rank, message.step, message.tensors, gradients), ends_step=message.ends_step
-        )
-        if message.ends_step:
-            tenant.note_end(message.rank, message.step)
-            effects.add(tenant.tensors.finish(message.end))
+        effects = _push_together(tenant, message, request)
+        if effects is None:
+            effects = _push_each(tenant, message, request)
     services.carry_out(tenant, effects)
+
+
+def _push_together(tenant: Tenant, message: PushGradients, request: Request) -> Effects | None:
+    """None: each tensor needs a note of its own."""
+    size_bytes = len(request.payload)
+    found = tenant.tensors.joint(message, size_bytes)
+    if found is None:
+        return None
+    tenant.hold(size_bytes)
+    done = partial(_consumed, tenant, request, message.tensors, tenant.give_ups, size_bytes)
+    tenant.note_end(message.rank, message.step)
+    return tenant.tensors.push_together(found, message, request.payload, done)
+
+
+def _push_each(tenant: Tenant, message: PushGradients, request: Request) -> Effects:
+    slots = [tenant.tensors.slots[n] for n in message.tensors]
+    specs = [slot.spec for slot in slots]
+    size_bytes = sum([slot.size_bytes for slot in slots])
+    if message.is_halved:
+        specs = [spec.on_the_wire(is_halved=True) for spec in specs]
+        size_bytes = sum(map(size_bytes_of, specs))
+    payload = request.payload
+    if size_bytes != len(payload):
+        raise BadMessage(
+            f"job {tenant.access.job}, rank {message.rank}: {len(payload)} bytes of gradients "
+            f"for tensors of {size_bytes}"
+        )
+    for slot in slots:
+        if message.step > slot.version + 1:
+            slot.require_open(message.step)
+    tenant.tensors.require_groups(message.groups)  # Before the gradients have effects.
+    tenant.hold(size_bytes)
+    done = partial(_consumed, tenant, request, message.tensors, tenant.give_ups, size_bytes)
+    release = after_all(len(slots), done)
+    batch = PushedBatch(payload, message.tensors, specs)
+    gradients = [
+        WorkerGradient(count, gradient, release, batch)
+        for count, gradient in zip(message.counts, batch.parts, strict=True)
+    ]
+    effects = tenant.tensors.push(
+        *(message.rank, message.step, message.tensors, gradients), ends_step=message.ends_step
+    )
+    if message.ends_step:
+        tenant.note_end(message.rank, message.step)
+        effects.add(tenant.tensors.finish(message.end))
+    return effects
 
 
 def _finish(services: Services, tenant: Tenant, request: Request) -> None:
@@ -149,6 +168,9 @@ def _pull(services: Services, tenant: Tenant, request: Request) -> None:
     version = max(message.step, 0)
 
     def arrays() -> list[Array] | None:
+        values = tenant.tensors.values(message.tensors, version)
+        if values is not None:
+            return values
         found = [tenant.readable(n, version) for n in message.tensors]
         present = [slot.value_array() for slot in found if slot is not None]
         return present if len(present) == len(found) else None
@@ -158,7 +180,7 @@ def _pull(services: Services, tenant: Tenant, request: Request) -> None:
         if tenant.tensors.is_sums_only:
             raise BadMessage("the Aggregators of this job hold no parameters: there are only means")
         respond = _respond_with(services, tenant, message, request, arrays)
-        waits = [n for n in message.tensors if n in tenant.tensors.slots]
+        waits = [n for n in message.tensors if n in tenant.tensors.numbers]
         effects = tenant.tensors.await_versions(waits, version, respond)
     services.carry_out(tenant, effects)
 
@@ -306,8 +328,7 @@ def _respond_with(
 
     def respond() -> None:
         with tenant.lock:
-            slots = tenant.tensors.slots
-            size = sum(slots[n].size_bytes for n in message.tensors if n in slots)
+            size = tenant.tensors.size_bytes(message.tensors)
         services.answer(tenant, size, send)
 
     return respond

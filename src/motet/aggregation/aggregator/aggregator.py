@@ -22,7 +22,8 @@ from motet.aggregation.aggregator.pool_requests import POOL_HANDLERS, PoolHandle
 from motet.aggregation.aggregator.replication import Replication
 from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.aggregator.tenants import Tenants
-from motet.aggregation.tensors.job_tensors import Effects
+from motet.aggregation.tensors.effects import AnyWork, Effects
+from motet.aggregation.tensors.joint_steps import JointWork
 from motet.aggregation.tensors.slot_computation import Computation, apply, sum_up
 from motet.aggregation.tensors.tensor_slot import ScratchMemory, SlotWork
 from motet.aggregation.wire.aggregator_control import CycleShare, JobAccess, JobMeasurement
@@ -59,7 +60,7 @@ class Aggregator:
         self._migration = Migration(
             self._peers, self._replication, self.own_endpoint, self.carry_out, workers_know_s
         )
-        self._loop = ComputeLoop(self._aggregate)
+        self._loop = ComputeLoop(self._compute)
         self._server = Server(
             self._handle,
             self._tenants.secret_of,
@@ -187,8 +188,47 @@ class Aggregator:
 
     # -- work ------------------------------------------------------------------------------------
 
+    def _compute(self, tenant: Tenant, works: Sequence[AnyWork]) -> None:
+        """On the thread for it; a failure is that of the job alone."""
+        for work in works:
+            if isinstance(work, JointWork):
+                self._aggregate_jointly(tenant, work)
+        self._aggregate(tenant, [work for work in works if isinstance(work, SlotWork)])
+
+    def _aggregate_jointly(self, tenant: Tenant, work: JointWork) -> None:
+        with tenant.lock:
+            is_joint, has_replicas = tenant.tensors.is_joint(work), bool(tenant.replica_at)
+        if not is_joint or tenant.failure is not None:
+            self._aggregate(tenant, work.parts())
+            return
+        began_ns = time.thread_time_ns()
+        try:
+            mean, once_replicated = work.mean(), None
+            if has_replicas:
+                means = work.means(mean)
+                once_replicated = self._replication.step(tenant, work.parts(), means)
+            work.apply(mean)
+        except Exception as error:
+            self._end(tenant, _failure(tenant, work.parts(), error))
+            return
+        complete = partial(self._complete_jointly, tenant, work, time.thread_time_ns() - began_ns)
+        if once_replicated is None:
+            complete()
+        else:
+            once_replicated(complete)
+
+    def _complete_jointly(self, tenant: Tenant, work: JointWork, cpu_ns: int) -> None:
+        try:
+            with tenant.lock:
+                sizes_bytes = work.tensors.sizes_bytes
+                tenant.meter.computed_together(work.key, sizes_bytes, cpu_ns)
+                effects = tenant.tensors.completed_together(work)
+        except Exception as error:
+            self._end(tenant, _failure(tenant, work.parts(), error))
+        else:
+            self.carry_out(tenant, effects)
+
     def _aggregate(self, tenant: Tenant, works: Sequence[SlotWork]) -> None:
-        """Compute on the thread for it; a failure is that of the job alone."""
         with tenant.lock:
             slots = tenant.tensors.slots
             found = [Computation(slots[w.tensor], w) for w in works if w.tensor in slots]

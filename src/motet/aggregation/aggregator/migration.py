@@ -24,7 +24,7 @@ from motet.aggregation.aggregator.peers import PeerConnections
 from motet.aggregation.aggregator.replication import CarryOut, Replication
 from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.aggregator.tensor_copies import COPY_BYTES, copy_message, tensor_groups
-from motet.aggregation.tensors.job_tensors import Effects
+from motet.aggregation.tensors.effects import Effects
 from motet.aggregation.wire.job_requests import groups_as_json
 from motet.aggregation.wire.message_kinds import CopyStatus
 from motet.aggregation.wire.peer_requests import AwaitWorkers, ExpectTensors, KeepBroadcast

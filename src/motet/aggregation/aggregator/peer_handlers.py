@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from motet.aggregation.aggregator.tenant import Tenant
-from motet.aggregation.tensors.job_tensors import Effects
+from motet.aggregation.tensors.effects import Effects
 from motet.aggregation.tensors.slot_computation import Computation, apply
 from motet.aggregation.tensors.step_gradients import Release, StepEnd
 from motet.aggregation.tensors.tensor_slot import TensorSlot
@@ -83,13 +83,13 @@ def _expect(services: PeerServices, tenant: Tenant, m: ExpectTensors, request: R
         _learn(tenant, optimizer, m.workers)
         former = {n: slot for n, slot in tenant.tensors.slots.items() if n in m.numbers}
         releases = list[Release]()
-        tenant.tensors.slots |= {slot.number: slot for slot in new}
+        tenant.tensors.slots.update({slot.number: slot for slot in new})
         try:
             tenant.reserve()
         except JobFailed:
             for slot in new:
                 del tenant.tensors.slots[slot.number]
-            tenant.tensors.slots |= former
+            tenant.tensors.slots.update(former)
             tenant.recount()
             raise
         for slot in new:

@@ -20,9 +20,10 @@ from motet.aggregation.aggregator.answer_thread import AnswerThread
 from motet.aggregation.aggregator.peers import PeerConnections
 from motet.aggregation.aggregator.tenant import Tenant
 from motet.aggregation.aggregator.tensor_copies import COPY_BYTES, copy_message, tensor_groups
+from motet.aggregation.tensors.effects import Effects
 from motet.aggregation.tensors.gradient_memory import TorchTensor, array_over
-from motet.aggregation.tensors.job_tensors import Effects
 from motet.aggregation.tensors.tensor_slot import NO_VALUES, SlotWork, TensorSlot
+from motet.aggregation.tensors.waiting_requests import after_all
 from motet.aggregation.wire.peer_requests import (
     ApplyStep,
     DropReplica,
@@ -39,22 +40,6 @@ REST = 3
 """A copy of a first replica waits at most this many times as long as the copy before took."""
 
 CarryOut = Callable[[Tenant, Effects], None]
-
-
-def after_all(count: int, call: Callable[[], None]) -> Callable[[], None]:
-    """A call that has an effect when it is made for the last of so many times."""
-    lock = threading.Lock()
-    left = count
-
-    def arrive() -> None:
-        nonlocal left
-        with lock:
-            left -= 1
-            is_last = left == 0
-        if is_last:
-            call()
-
-    return arrive
 
 
 class Replication:

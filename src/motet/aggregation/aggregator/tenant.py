@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from motet.aggregation.aggregator.broadcasts import AnswerBytes, Broadcasts
 from motet.aggregation.aggregator.job_meter import JobMeter
-from motet.aggregation.tensors.job_tensors import Effects, JobTensors
+from motet.aggregation.tensors.effects import Effects
+from motet.aggregation.tensors.job_tensors import JobTensors
 from motet.aggregation.tensors.tensor_slot import TensorSlot
 from motet.aggregation.wire.aggregator_control import JobAccess, JobMeasurement
 from motet.aggregation.wire.job_requests import BroadcastArrays
@@ -59,8 +60,8 @@ class Tenant:
 
     def elsewhere(self, numbers: Iterable[int]) -> Locations:
         """The tensors that are not here, and where they are."""
-        slots = self.tensors.slots
-        return {n: self.moved.get(n, "") for n in numbers if n not in slots}
+        here = self.tensors.numbers
+        return {n: self.moved.get(n, "") for n in numbers if n not in here}
 
     def new_locations(self, numbers: Iterable[int]) -> Locations:
         """Where tensors will be in the next step, for the reply to a pull."""
@@ -116,7 +117,7 @@ class Tenant:
 
     def present(self, numbers: Iterable[int]) -> list[int]:
         """Those of these tensors that are here."""
-        return [n for n in numbers if n in self.tensors.slots]
+        return [n for n in numbers if n in self.tensors.numbers]
 
     def tell_departures(self) -> None:
         """Tensors have departed, or stay for another step."""
@@ -125,7 +126,7 @@ class Tenant:
 
     def is_copying(self, numbers: Iterable[int]) -> bool:
         """Whether another Aggregator still waits for a copy of one of these tensors."""
-        return any(n in self.tensors.slots or n in self.uncopied for n in numbers)
+        return any(n in self.tensors.numbers or n in self.uncopied for n in numbers)
 
     def hold(self, size_bytes: int) -> None:
         """Memory of gradients; raises JobFailed beyond the quota."""

@@ -6,33 +6,23 @@ computed (`slot_computation`, then `completed`), `Effects.calls` answer requests
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from motet.aggregation.tensors.step_gradients import StepEnd, WorkerGradient
+from motet.aggregation.tensors.effects import Effects
+from motet.aggregation.tensors.joint_steps import JointPush, JointSteps, JointTensors, JointWork
+from motet.aggregation.tensors.step_gradients import Release, StepEnd, WorkerGradient
 from motet.aggregation.tensors.tensor_optimizer import check_options
 from motet.aggregation.tensors.tensor_slot import NO_VALUES, SlotWork, TensorSlot
 from motet.aggregation.tensors.waiting_requests import WaitingRequests
 from motet.aggregation.tensors.worker_sets import WorkerSets
 from motet.aggregation.wire.tensor_spec import OPTIONS, OptimizerSpec, TensorSpec
-from motet.aggregation.wire.worker_requests import FinishStep
+from motet.aggregation.wire.worker_requests import FinishStep, PushGradients
+from motet.domain.arrays import Array
 from motet.domain.errors import BadInput, UnknownName
 from motet.runtime.wire.errors import BadMessage
-
-
-@dataclass
-class Effects:
-    """What follows from an event."""
-
-    works: list[SlotWork] = field(default_factory=list)
-    calls: list[Callable[[], None]] = field(default_factory=list)
-
-    def add(self, more: Effects) -> None:
-        """What follows from another event too."""
-        self.works += more.works
-        self.calls += more.calls
 
 
 def _ignore() -> None:
@@ -53,13 +43,28 @@ class JobTensors:
     """The state of one job; see the module."""
 
     def __init__(self) -> None:
-        self.slots: dict[int, TensorSlot] = {}
+        self._slots: dict[int, TensorSlot] = {}
+        self._joint = JointSteps(self._slots)
         self.workers: WorkerSets | None = None
         self.optimizer: OptimizerSpec | None = None
         self._version_waits = WaitingRequests()
         self._holds: dict[int, _Hold] = {}
         self._quiet_calls: list[Callable[[], None]] = []
         self._mean_waits = WaitingRequests()
+
+    @property
+    def slots(self) -> dict[int, TensorSlot]:
+        """The tensors that are here. Each has an account of its own from now on."""
+        if not self._joint.is_empty:
+            for numbers, version, respond in self._joint.separate():
+                missing = [n for n in numbers if self._slots[n].version < version]
+                self._version_waits.add(missing, version, respond)
+        return self._slots
+
+    @property
+    def numbers(self) -> KeysView[int]:
+        """Of the tensors that are here."""
+        return self._slots.keys()
 
     # -- registration ----------------------------------------------------------------------------
 
@@ -82,7 +87,7 @@ class JobTensors:
         self.optimizer = self.optimizer or optimizer
         if self.workers is None:
             self.workers = WorkerSets(range(workers))
-        self.slots |= slots
+        self._slots.update(slots)
 
     def put_value(self, number: int, value: memoryview) -> Effects:
         """The first value of a tensor; later ones are ignored."""
@@ -140,6 +145,31 @@ class JobTensors:
             effects.calls += self.slots[number].push(rank, step, gradient)
         return effects if ends_step else self._progress(self._complete(numbers, step), effects)
 
+    def joint(self, request: PushGradients, payload_bytes: int) -> JointTensors | None:
+        """Where a worker's last gradients of a step can be noted for all tensors at once, by
+        `push_together`. None: each of them needs a note of its own. Raises BadMessage."""
+        if not (request.ends_step and request.is_applied) or request.is_halved:
+            return None
+        if self._holds or self._quiet_calls or self._mean_waits.numbers:
+            return None
+        found = self._joint.find(request.tensors, self._version_waits.numbers)
+        if found is None or not found.takes(request.rank, request.step):
+            return None
+        if request.rank not in self._ranks(request.step) or min(request.counts) < 1:
+            return None
+        self.require_groups(request.groups)
+        return found if payload_bytes == found.size_bytes else None
+
+    def push_together(
+        self, found: JointTensors, request: PushGradients, payload: memoryview, release: Release
+    ) -> Effects:
+        """The end of the step included."""
+        options = None if request.groups is None else request.groups[found.group]
+        end = StepEnd(is_applied=True, options=options)
+        found.pushed[request.rank] = JointPush(request.counts, payload, end, release)
+        ranks = self._ranks(request.step)
+        return Effects(works=[found.begin(ranks)] if len(found.pushed) == len(ranks) else [])
+
     def require_groups(self, options: Sequence[object] | None) -> int:
         """How many parameter groups there are. Raises BadMessage: the options are of others."""
         groups = 0 if self.optimizer is None else len(self.optimizer.groups)
@@ -170,6 +200,9 @@ class JobTensors:
         self, numbers: Sequence[int], version: int, respond: Callable[[], None]
     ) -> Effects:
         """Respond once all tensors are here with at least this version."""
+        answers = self._joint.wait(tuple(numbers), version, respond)
+        if answers is not None:
+            return Effects(calls=answers)
         slots, least = self.slots, max(version, 0)
         missing = [n for n in numbers if slots[n].version < least or slots[n].is_arriving]
         return _await(missing, self._version_waits, version, respond)
@@ -242,6 +275,26 @@ class JobTensors:
             effects.calls += self.slots[work.tensor].complete(work)
         return self._progress([work.tensor for work in works], effects)
 
+    def is_joint(self, work: JointWork) -> bool:
+        """Whether its tensors have not been separated since."""
+        return self._joint.is_current(work)
+
+    def completed_together(self, work: JointWork) -> Effects:
+        """The same for joint tensors."""
+        if self.is_joint(work):
+            return Effects(calls=self._joint.complete(work))
+        known = {slot.number: slot for slot in work.tensors.slots}
+        here = [n for n, slot in known.items() if self.slots.get(n) is slot]
+        return self.completed([part for part in work.parts() if part.tensor in here])
+
+    def values(self, numbers: Sequence[int], version: int) -> list[Array] | None:
+        """Of joint tensors, as they can be sent; None: look at each of them."""
+        return self._joint.values(tuple(numbers), version)
+
+    def size_bytes(self, numbers: Iterable[int]) -> int:
+        """Of one copy of those of these tensors that are here."""
+        return sum([self._slots[n].size_bytes for n in numbers if n in self._slots])
+
     def remove(self, number: int) -> tuple[TensorSlot, Effects]:
         """Take a tensor away; requests that wait for it are answered (and look for it)."""
         slot = self.slots.pop(number)
@@ -260,7 +313,7 @@ class JobTensors:
     @property
     def memory_bytes(self) -> int:
         """Of values and optimizer states."""
-        return sum(slot.memory_bytes for slot in self.slots.values())
+        return sum(slot.memory_bytes for slot in self._slots.values())
 
     # -- progress --------------------------------------------------------------------------------
 

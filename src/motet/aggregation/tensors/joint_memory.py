@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from motet.aggregation.tensors.gradient_memory import TorchType
+from motet.aggregation.tensors.gradient_memory import TorchTensor, TorchType
 from motet.aggregation.tensors.tensor_optimizer import (
     COUNTER,
     DEFAULTS,
@@ -25,7 +25,7 @@ from motet.aggregation.tensors.tensor_optimizer import (
     relevant,
     run_together,
 )
-from motet.aggregation.wire.tensor_spec import OptimizerKind, TensorSpec
+from motet.aggregation.wire.tensor_spec import GroupOptions, OptimizerKind, TensorSpec
 
 FEWEST = 4
 """Tensors that a joint memory is worth its copies for."""
@@ -47,7 +47,9 @@ def step_together(steps: Sequence[OptimizerStep]) -> None:
 
 
 class JointMemory:
-    """Values and states of tensors. `company`: identifies them, in their order."""
+    """Values and states of tensors. `company`: identifies them, in their order. `array`: all
+    values, one after the other.
+    """
 
     def __init__(self, optimizers: Sequence[TensorOptimizer]) -> None:
         """Of one kind and type, with equal options and equally many steps."""
@@ -56,20 +58,47 @@ class JointMemory:
         self._sizes = [each.value.numel() for each in optimizers]
         value = torch.cat([each.value for each in optimizers])
         self._whole = TensorOptimizer(first.kind, value, first.options, _OF_NO_TENSOR)
+        self.array = self._whole.array
         for name in first.tensors:
             parts = [each.tensors[name] for each in optimizers]
             self._whole.tensors[name] = parts[0].clone() if name == COUNTER else torch.cat(parts)
-        for each, part in zip(optimizers, value.split(self._sizes), strict=True):
+        for each, part in zip(optimizers, self.parts(value), strict=True):
             each.lie_in(part)
             each.joint = self
         self._share(optimizers)
 
+    def parts(self, whole: TorchTensor) -> Sequence[TorchTensor]:
+        """Of each tensor, where `whole` has an element for each element of all."""
+        parts: Sequence[TorchTensor] = whole.split(self._sizes)
+        return parts
+
     def step(self, steps: Sequence[OptimizerStep], options: Mapping[str, Any]) -> None:
         """All of its tensors, in their order."""
         gradient = torch.cat([step.gradient for step in steps])
+        self._step([step.optimizer for step in steps], gradient, options)
+
+    def step_whole(
+        self,
+        optimizers: Sequence[TensorOptimizer],
+        gradient: TorchTensor,
+        options: GroupOptions | None,
+    ) -> None:
+        """The same with one gradient, which may be overwritten. `options`: None: as before."""
+        before = optimizers[0].options
+        found = {**before, **relevant(self._whole.kind, options or {})}
+        if found != before:
+            for each in optimizers:
+                each.options = found
+        self._step(optimizers, gradient, found)
+
+    def _step(
+        self,
+        optimizers: Sequence[TensorOptimizer],
+        gradient: TorchTensor,
+        options: Mapping[str, Any],
+    ) -> None:
         known = len(self._whole.tensors)
         run_together([OptimizerStep(self._whole, gradient, None)], options)
-        optimizers = [step.optimizer for step in steps]
         if len(self._whole.tensors) > known:
             self._share(optimizers)
         elif COUNTER in self._whole.tensors:
@@ -79,9 +108,18 @@ class JointMemory:
         """Each tensor has its part of every state, and a count of steps of its own."""
         for name, whole in self._whole.tensors.items():
             is_count = name == COUNTER
-            parts = [whole] * len(optimizers) if is_count else whole.split(self._sizes)
+            parts = [whole] * len(optimizers) if is_count else self.parts(whole)
             for each, part in zip(optimizers, parts, strict=True):
                 each.tensors[name] = part.clone() if is_count else part
+
+
+def joint_memory_of(optimizers: Sequence[TensorOptimizer]) -> JointMemory | None:
+    """That in which just these tensors lie, in this order, if their options are the same."""
+    joint = optimizers[0].joint if optimizers else None
+    if not isinstance(joint, JointMemory) or joint.company != _company(optimizers):
+        return None
+    options = optimizers[0].options
+    return joint if all(e.joint is joint and e.options is options for e in optimizers) else None
 
 
 def _company(optimizers: Sequence[TensorOptimizer]) -> tuple[int, ...]:
@@ -94,12 +132,8 @@ def _joint_memory(steps: Sequence[OptimizerStep]) -> JointMemory | None:
         return None
     optimizers = [step.optimizer for step in steps]
     first, company = optimizers[0], _company(optimizers)
-    joint = first.joint
-    if (
-        isinstance(joint, JointMemory)
-        and joint.company == company
-        and all(each.joint is joint for each in optimizers)
-    ):
+    joint = joint_memory_of(optimizers)
+    if joint is not None:
         return joint
     if first.company != company:
         first.company = company

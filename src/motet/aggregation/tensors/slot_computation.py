@@ -54,6 +54,11 @@ def apply(computations: Sequence[Computation]) -> None:
     step_together(steps)
 
 
+def mean_of_messages(messages: Sequence[TorchTensor]) -> TorchTensor:
+    """The mean of what each worker has sent of the same tensors, in the order of ranks."""
+    return _means_of([messages], len(messages), messages[0].dtype)[0]
+
+
 def _mean(gradients: Sequence[TorchTensor], workers: int, total: TorchTensor) -> TorchTensor | None:
     """Added up in order, then divided: for two workers the bits of an all-reduce."""
     if not gradients:

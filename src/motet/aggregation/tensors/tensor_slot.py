@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -45,14 +45,20 @@ class SlotWork(NamedTuple):
     size_bytes: int = 0
 
     @property
+    def key(self) -> Hashable:
+        """What its cost is remembered by."""
+        return self.tensor
+
+    @property
     def is_applied(self) -> bool:
         """Whether the optimizer runs."""
         return self.end is not None and self.end.is_applied
 
-    def is_like(self, other: SlotWork) -> bool:
+    def is_like(self, other: object) -> bool:
         """Whether both can be computed together."""
         return (
-            self.step == other.step
+            isinstance(other, SlotWork)
+            and self.step == other.step
             and self.sums == other.sums
             and self.ranks == other.ranks
             and (self.end is None) == (other.end is None)
@@ -194,6 +200,11 @@ class TensorSlot:
         if mean is None:
             return np.zeros(size_bytes(spec), np.uint8)
         return array_over(mean if spec is self.spec else mean.to(torch.bfloat16))
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is here, and nothing of a later step has arrived."""
+        return not (self._steps or self.is_busy or self.is_arriving)
 
     def has_gradients(self) -> bool:
         """Whether anything of a later step has arrived, or a replica has got the mean of one."""

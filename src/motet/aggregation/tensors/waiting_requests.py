@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+
+def after_all(count: int, call: Callable[[], None]) -> Callable[[], None]:
+    """A call that has an effect when it is made for the last of so many times, by any thread."""
+    arrivals = itertools.count(1)  # Its `next` is atomic.
+
+    def arrive() -> None:
+        if next(arrivals) == count:
+            call()
+
+    return arrive
 
 
 @dataclass(eq=False)

@@ -13,9 +13,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from motet.aggregation.aggregator.cycle.cycle_schedule import CycleSchedule
+from motet.aggregation.aggregator.job_meter import shares
 from motet.aggregation.aggregator.tenant import Tenant
+from motet.aggregation.tensors.effects import AnyWork
 from motet.aggregation.tensors.tensor_slot import SlotWork
 from motet.aggregation.wire.aggregator_control import CycleShare
 
@@ -23,7 +26,7 @@ _LOG = logging.getLogger(__name__)
 
 SMALL_BYTES = 1 << 18
 TOGETHER_BYTES = 1 << 20
-_WEIGHT_OF_ANY = 1 << 14
+Work = TypeVar("Work", bound=AnyWork)
 
 
 @dataclass(eq=False)
@@ -31,12 +34,12 @@ class TenantWork:
     """Work on one tensor of a job, or on several small ones; or, without any, an `answer`."""
 
     tenant: Tenant
-    works: list[SlotWork]
+    works: list[AnyWork]
     size_bytes: int
     cost_ns: int
     answer: Callable[[], None] | None = None
 
-    def joins(self, work: SlotWork) -> bool:
+    def joins(self, work: AnyWork) -> bool:
         """Whether more work can be done with this."""
         return (
             bool(self.works)
@@ -52,7 +55,7 @@ class ComputeLoop:
 
     def __init__(
         self,
-        compute: Callable[[Tenant, Sequence[SlotWork]], None],
+        compute: Callable[[Tenant, Sequence[AnyWork]], None],
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._compute = compute
@@ -64,7 +67,7 @@ class ComputeLoop:
         self._thread = threading.Thread(target=self._run, name="motet-aggregate", daemon=True)
         self._thread.start()
 
-    def submit(self, tenant: Tenant, works: Sequence[SlotWork]) -> None:
+    def submit(self, tenant: Tenant, works: Sequence[AnyWork]) -> None:
         """Compute soon."""
         job = tenant.access.job
         now_ns = self._clock()
@@ -75,7 +78,7 @@ class ComputeLoop:
                 if work.step != step:
                     step = work.step
                     self._schedule.arrived(job, step, now_ns)
-                cost_ns = tenant.meter.work_costs.expected_ns(work.tensor)
+                cost_ns = _expected_ns(tenant, work)
                 if queue and queue[-1].tenant is tenant and queue[-1].joins(work):
                     queue[-1].works.append(work)
                     queue[-1].size_bytes += work.size_bytes
@@ -127,7 +130,7 @@ class ComputeLoop:
             cost_ns = now_ns - began_ns
             with self._changed:
                 for work, share_ns in shared_cost(found.works, cost_ns):
-                    found.tenant.meter.work_costs.took(work.tensor, share_ns)
+                    found.tenant.meter.work_costs.took(work.key, share_ns)
                 self._schedule.ran(job, cost_ns, now_ns)
 
     def _next(self) -> TenantWork | None:
@@ -155,9 +158,15 @@ class ComputeLoop:
         return found
 
 
-def shared_cost(works: Sequence[SlotWork], cost_ns: int) -> Iterator[tuple[SlotWork, int]]:
-    """Each tensor's part of what the work took: by size, and a constant for each."""
-    weights = [work.size_bytes + _WEIGHT_OF_ANY for work in works]
-    total = sum(weights)
-    for work, weight in zip(works, weights, strict=True):
-        yield work, cost_ns * weight // total
+def shared_cost(works: Sequence[Work], cost_ns: int) -> Iterator[tuple[Work, int]]:
+    """Each one's part of what all took."""
+    return zip(works, shares([work.size_bytes for work in works], cost_ns), strict=True)
+
+
+def _expected_ns(tenant: Tenant, work: AnyWork) -> int:
+    """Of work that was never done together: what its parts took."""
+    costs = tenant.meter.work_costs
+    known_ns = costs.expected_ns(work.key)
+    if known_ns or isinstance(work, SlotWork):
+        return known_ns
+    return sum(map(costs.expected_ns, work.key))
