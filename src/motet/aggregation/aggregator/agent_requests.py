@@ -42,8 +42,8 @@ class Services(Protocol):
         ...
 
     def answer(self, tenant: Tenant, size_bytes: int, call: Callable[[], None]) -> None:
-        """Run a call that copies so many bytes: if they are many, on another thread, and if the
-        job's step is late, when the cycle has room."""
+        """Run a call that copies so many bytes: if they are many, on another thread, unless no work
+        waits, and if the job's step is late, when the cycle has room."""
         ...
 
     def loaded(self, tenant: Tenant, numbers: Sequence[int], call: Callable[[], None]) -> None:

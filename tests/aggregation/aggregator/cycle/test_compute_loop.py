@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -13,6 +14,7 @@ from motet.aggregation.aggregator.cycle.compute_loop import (
     shared_cost,
 )
 from motet.aggregation.aggregator.tenant import Tenant
+from motet.aggregation.tensors.effects import AnyWork
 from motet.aggregation.tensors.step_gradients import StepEnd
 from motet.aggregation.tensors.tensor_slot import SlotWork
 from motet.aggregation.wire.aggregator_control import JobAccess
@@ -61,6 +63,22 @@ def test_work_that_fails_leaves_the_thread_to_all_others() -> None:
     computes.submit(tenant(1), [work(0, 10)])
     computes.submit(tenant(2), [work(0, 10)])
     assert computed.get(timeout=60) == 2
+    computes.close()
+
+
+def test_the_last_work_is_computed_by_an_idle_loop() -> None:
+    idle: queue.SimpleQueue[bool] = queue.SimpleQueue()
+    both_wait = threading.Event()
+
+    def compute(whose: Tenant, works: Sequence[AnyWork]) -> None:
+        both_wait.wait()
+        idle.put(computes.is_idle)
+
+    computes = ComputeLoop(compute)
+    computes.submit(tenant(1), [work(0, 10)])
+    computes.submit(tenant(2), [work(0, 10)])
+    both_wait.set()
+    assert [idle.get(timeout=60) for _ in range(2)] == [False, True]
     computes.close()
 
 

@@ -99,6 +99,11 @@ class ComputeLoop:
             self._changed.notify()
         return True
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no work waits. Some may be computed."""
+        return not self._queues
+
     def set_cycle(self, cycle_ns: int, shares: Sequence[CycleShare]) -> None:
         """See AggregatorControl."""
         with self._changed:
