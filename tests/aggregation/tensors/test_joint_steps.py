@@ -64,7 +64,8 @@ class Job:
             self.carry_out(self.tensors.push_together(found, request, payload, release))
             return
         self.tensors.require_groups(request.groups)
-        specs = [self.tensors.slots[n].spec for n in request.tensors]
+        known = self.tensors.separated(request.tensors)
+        specs = [known[n].spec for n in request.tensors]
         batch = PushedBatch(payload, request.tensors, specs)
         each_release = after_all(len(specs), release)
         gradients = [
@@ -90,12 +91,19 @@ class Job:
             disturb()
             work.apply(mean)
             self.carry_out(self.tensors.completed_together(work))
-        if single:
-            slots = self.tensors.slots
-            found = [Computation(slots[w.tensor], w) for w in single if w.tensor in slots]
+        for some in self._apart(single):
+            slots = self.tensors.separated([work.tensor for work in some])
+            found = [Computation(slots[w.tensor], w) for w in some if w.tensor in slots]
             sum_up(found)
             apply(found)
             self.carry_out(self.tensors.completed([each.work for each in found]))
+
+    def _apart(self, works: Sequence[SlotWork]) -> list[list[SlotWork]]:
+        """As they come in messages: those of small tensors in one."""
+        found = [
+            [w for w in works if (w.tensor in EVERY) == is_small] for is_small in (True, False)
+        ]
+        return [each for each in found if each]
 
     def state(self) -> list[dict[str, list[float]]]:
         slots = self.tensors.slots.values()
@@ -121,7 +129,7 @@ def send(job: Job, rank: int, step: int, name: object = None) -> None:
 
 def wait(job: Job, step: int, name: object, numbers: tuple[int, ...] = EVERY) -> None:
     def respond() -> None:
-        assert all(job.tensors.slots[n].version >= step for n in numbers)
+        assert all(job.tensors.separated(())[n].version >= step for n in numbers)
         job.answered[name] += 1
 
     job.carry_out(job.tensors.await_versions(numbers, step, respond))
@@ -154,6 +162,24 @@ def test_steps_of_whole_messages_are_joint_and_have_the_results_of_each_tensor(k
     assert job.joint_steps == 6 - FIRST_JOINT + 1
     assert job.released == {(rank, step): 1 for rank in (0, 1) for step in range(1, 7)}
     assert [state["value"] for state in job.state()] == trained(kind, 6)
+
+
+def test_another_tensor_of_the_job_leaves_them_joint() -> None:
+    job = Job("sgd", 2)
+    alone = len(SIZES)
+    job.tensors.register({alone: TensorSpec("alone", (1,))}, KINDS["sgd"], 2)
+    job.carry_out(job.tensors.put_value(alone, np.ones(1, np.float32).data))
+    for step in range(1, 7):
+        for rank in (0, 1):
+            send(job, rank, step)
+            request = replace(pushed(rank, step)[0], tensors=(alone,), counts=(1,))
+            job.push(request, memoryview(bytearray(4)), None)
+            wait(job, step, (rank, step), (alone,))
+            wait(job, step, (rank, step))
+        job.compute()
+        assert job.answered[0, step] == job.answered[1, step] == 2
+    assert job.joint_steps == 6 - FIRST_JOINT + 1
+    assert [state["value"] for state in job.state()][:alone] == trained("sgd", 6)
 
 
 def look(job: Job, step: int) -> None:

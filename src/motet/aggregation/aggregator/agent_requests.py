@@ -115,7 +115,8 @@ def _push_together(tenant: Tenant, message: PushGradients, request: Request) -> 
 
 
 def _push_each(tenant: Tenant, message: PushGradients, request: Request) -> Effects:
-    slots = [tenant.tensors.slots[n] for n in message.tensors]
+    known = tenant.tensors.separated(message.tensors)
+    slots = [known[n] for n in message.tensors]
     specs = [slot.spec for slot in slots]
     size_bytes = sum([slot.size_bytes for slot in slots])
     if message.is_halved:
@@ -157,7 +158,8 @@ def _finish(services: Services, tenant: Tenant, request: Request) -> None:
         tenant.note_end(message.rank, message.step)
         tensors = tenant.tensors
         effects = tensors.finish(message)
-        arriving = [n for n in message.tensors if tensors.slots[n].is_arriving]
+        slots = tensors.separated(message.tensors)
+        arriving = [n for n in message.tensors if slots[n].is_arriving]
         done = partial(_answer_kept, tenant, request, message.tensors, tenant.give_ups)
         effects.add(tensors.await_versions(arriving, 0, done))
     services.carry_out(tenant, effects)

@@ -199,7 +199,9 @@ class Aggregator:
         for work in works:
             if isinstance(work, JointWork):
                 self._aggregate_jointly(tenant, work)
-        self._aggregate(tenant, [work for work in works if isinstance(work, SlotWork)])
+        each = [work for work in works if isinstance(work, SlotWork)]
+        if each:
+            self._aggregate(tenant, each)
 
     def _aggregate_jointly(self, tenant: Tenant, work: JointWork) -> None:
         with tenant.lock:
@@ -236,7 +238,7 @@ class Aggregator:
 
     def _aggregate(self, tenant: Tenant, works: Sequence[SlotWork]) -> None:
         with tenant.lock:
-            slots = tenant.tensors.slots
+            slots = tenant.tensors.separated([work.tensor for work in works])
             found = [Computation(slots[w.tensor], w) for w in works if w.tensor in slots]
         if not found or tenant.failure is not None:
             return
@@ -258,7 +260,7 @@ class Aggregator:
         works = [each.work for each in found]
         try:
             with tenant.lock:
-                slots = tenant.tensors.slots
+                slots = tenant.tensors.separated([work.tensor for work in works])
                 for work, share_ns in shared_cost(works, cpu_ns):
                     tenant.meter.computed(work.tensor, share_ns, is_end=work.end is not None)
                 here = [work for slot, work in found if slots.get(work.tensor) is slot]

@@ -69,7 +69,7 @@ class Tenant:
 
     def readable(self, number: int, version: int) -> TensorSlot | None:
         """A tensor whose value at a version can be pulled here now."""
-        found = self.tensors.slots.get(number) or self.departed.get(number)
+        found = self.tensors.separated([number]).get(number) or self.departed.get(number)
         return found if found is not None and found.version >= version else None
 
     def follow(self, numbers: Iterable[int]) -> dict[int, TensorSlot]:

@@ -14,14 +14,14 @@ import numpy as np
 from motet.aggregation.tensors.effects import Effects
 from motet.aggregation.tensors.joint_steps import JointPush, JointSteps, JointTensors, JointWork
 from motet.aggregation.tensors.step_gradients import Release, StepEnd, WorkerGradient
-from motet.aggregation.tensors.tensor_optimizer import check_options
+from motet.aggregation.tensors.tensor_optimizer import check_optimizer
 from motet.aggregation.tensors.tensor_slot import NO_VALUES, SlotWork, TensorSlot
 from motet.aggregation.tensors.waiting_requests import WaitingRequests
 from motet.aggregation.tensors.worker_sets import WorkerSets
-from motet.aggregation.wire.tensor_spec import OPTIONS, OptimizerSpec, TensorSpec
+from motet.aggregation.wire.tensor_spec import OptimizerSpec, TensorSpec
 from motet.aggregation.wire.worker_requests import FinishStep, PushGradients
 from motet.domain.arrays import Array
-from motet.domain.errors import BadInput, UnknownName
+from motet.domain.errors import BadInput
 from motet.runtime.wire.errors import BadMessage
 
 
@@ -55,9 +55,13 @@ class JobTensors:
     @property
     def slots(self) -> dict[int, TensorSlot]:
         """The tensors that are here. Each has an account of its own from now on."""
-        if not self._joint.is_empty:
-            for numbers, version, respond in self._joint.separate():
-                missing = [n for n in numbers if self._slots[n].version < version]
+        return self.separated(self._slots)
+
+    def separated(self, numbers: Iterable[int]) -> dict[int, TensorSlot]:
+        """The same for access to these tensors only."""
+        if self._joint.has_any(numbers):
+            for waiting, version, respond in self._joint.separate():
+                missing = [n for n in waiting if self._slots[n].version < version]
                 self._version_waits.add(missing, version, respond)
         return self._slots
 
@@ -75,7 +79,7 @@ class JobTensors:
 
         Raises BadInput: the specifications differ from those of another worker.
         """
-        self._check_optimizer(specs, optimizer)
+        check_optimizer(specs.values(), optimizer, self.optimizer)
         new = {n: spec for n, spec in specs.items() if n not in self.slots}
         for number in specs.keys() - new.keys():
             if self.slots[number].spec != specs[number]:
@@ -140,9 +144,9 @@ class JobTensors:
         """Gradients of a worker. `ends_step`: `finish` follows, which finds what is possible."""
         if rank not in self._ranks(step):
             return Effects(calls=[each.release for each in gradients])
-        effects = Effects()
+        effects, slots = Effects(), self.separated(numbers)
         for number, gradient in zip(numbers, gradients, strict=True):
-            effects.calls += self.slots[number].push(rank, step, gradient)
+            effects.calls += slots[number].push(rank, step, gradient)
         return effects if ends_step else self._progress(self._complete(numbers, step), effects)
 
     def joint(self, request: PushGradients, payload_bytes: int) -> JointTensors | None:
@@ -185,8 +189,9 @@ class JobTensors:
             return Effects()
         is_applied = request.is_applied and not self.is_sums_only
         ends = [StepEnd(is_applied, options) for options in request.groups or [None] * groups]
+        slots = self.separated(request.tensors)
         for number, count in zip(request.tensors, request.counts, strict=True):
-            slot = self.slots[number]
+            slot = slots[number]
             slot.finish(rank, step, count, ends[slot.spec.group])
         return self._progress(self._complete(request.tensors, step))
 
@@ -203,7 +208,7 @@ class JobTensors:
         answers = self._joint.wait(tuple(numbers), version, respond)
         if answers is not None:
             return Effects(calls=answers)
-        slots, least = self.slots, max(version, 0)
+        slots, least = self.separated(numbers), max(version, 0)
         missing = [n for n in numbers if slots[n].version < least or slots[n].is_arriving]
         return _await(missing, self._version_waits, version, respond)
 
@@ -270,10 +275,11 @@ class JobTensors:
 
     def completed(self, works: Sequence[SlotWork]) -> Effects:
         """Computations are done: requests that waited for them can be answered."""
-        effects = Effects()
+        numbers = [work.tensor for work in works]
+        effects, slots = Effects(), self.separated(numbers)
         for work in works:
-            effects.calls += self.slots[work.tensor].complete(work)
-        return self._progress([work.tensor for work in works], effects)
+            effects.calls += slots[work.tensor].complete(work)
+        return self._progress(numbers, effects)
 
     def is_joint(self, work: JointWork) -> bool:
         """Whether its tensors have not been separated since."""
@@ -319,15 +325,17 @@ class JobTensors:
 
     def _complete(self, numbers: Sequence[int], step: int) -> list[int]:
         """Of tensors of which something has arrived, those that may be computed now."""
-        workers, wanted, slots = len(self._ranks(step)), self._mean_waits.numbers, self.slots
+        workers, wanted = len(self._ranks(step)), self._mean_waits.numbers
+        slots = self.separated(numbers)
         return [n for n in numbers if slots[n].may_progress(workers) or n in wanted]
 
     def _progress(self, numbers: Iterable[int], effects: Effects | None = None) -> Effects:
         effects = effects or Effects()
         ranks_step, ranks = 0, self._ranks(0)
         pulled, wanted = self._version_waits.numbers, self._mean_waits.numbers
+        slots = self.separated(numbers)
         for number in numbers:
-            slot = self.slots[number]
+            slot = slots[number]
             step = slot.version + 1
             if step != ranks_step:
                 ranks_step, ranks = step, self._ranks(step)
@@ -373,21 +381,6 @@ class JobTensors:
 
     def _ranks(self, step: int) -> tuple[int, ...]:
         return () if self.workers is None else self.workers.at(step)
-
-    def _check_optimizer(self, specs: Mapping[int, TensorSpec], optimizer: OptimizerSpec) -> None:
-        for spec in specs.values():
-            if not 0 <= spec.group < len(optimizer.groups):
-                raise BadInput(
-                    f"tensor {spec.name!r} is in parameter group {spec.group} of "
-                    f"{len(optimizer.groups)}"
-                )
-        known = OPTIONS[optimizer.kind]
-        for name in {name for group in optimizer.groups for name in group} - known:
-            raise UnknownName(f"option of {optimizer.kind}", name, known)
-        for group in optimizer.groups:
-            check_options(optimizer.kind, group)
-        if self.optimizer is not None and self.optimizer.kind != optimizer.kind:
-            raise BadInput(f"this worker uses {optimizer.kind}, another one {self.optimizer.kind}")
 
 
 def _await(

@@ -8,7 +8,7 @@ an account of each, as if it had been noted there. So no other rule knows of joi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -161,10 +161,9 @@ class JointSteps:
         self._waits: list[_Wait] = []
         self._pause = self._skips = 0
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether all tensors have accounts of their own."""
-        return not self._groups
+    def has_any(self, numbers: Iterable[int]) -> bool:
+        """Whether one of these tensors is joint."""
+        return bool(self._groups) and not self._group_of.keys().isdisjoint(numbers)
 
     def find(self, numbers: tuple[int, ...], awaited: Container[int]) -> JointTensors | None:
         """These tensors, if they are joint or become so now; those that are `awaited` do not."""

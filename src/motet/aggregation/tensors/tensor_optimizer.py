@@ -8,7 +8,7 @@ same kernels, tensor by tensor. Only with bfloat16 it rounds differently.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -21,10 +21,11 @@ from motet.aggregation.wire.tensor_spec import (
     OPTIONS,
     GroupOptions,
     OptimizerKind,
+    OptimizerSpec,
     TensorSpec,
 )
 from motet.domain.arrays import Array
-from motet.domain.errors import BadInput
+from motet.domain.errors import BadInput, UnknownName
 
 DEFAULTS: Mapping[OptimizerKind, Mapping[str, Any]] = {
     "sgd": {
@@ -187,6 +188,26 @@ def _adam_step(kind: str, steps: Sequence[OptimizerStep], options: Mapping[str, 
 
 def _is_together(steps: Sequence[OptimizerStep]) -> bool:
     return len(steps) > 1 and all(step.optimizer.value.dtype in EXACT_TOGETHER for step in steps)
+
+
+def check_optimizer(
+    specs: Iterable[TensorSpec], optimizer: OptimizerSpec, known: OptimizerSpec | None
+) -> None:
+    """Raises BadInput, UnknownName: it cannot be that of these tensors, or another worker's, which
+    is `known`, is of another kind."""
+    for spec in specs:
+        if not 0 <= spec.group < len(optimizer.groups):
+            raise BadInput(
+                f"tensor {spec.name!r} is in parameter group {spec.group} of "
+                f"{len(optimizer.groups)}"
+            )
+    options = OPTIONS[optimizer.kind]
+    for name in {name for group in optimizer.groups for name in group} - options:
+        raise UnknownName(f"option of {optimizer.kind}", name, options)
+    for group in optimizer.groups:
+        check_options(optimizer.kind, group)
+    if known is not None and known.kind != optimizer.kind:
+        raise BadInput(f"this worker uses {optimizer.kind}, another one {known.kind}")
 
 
 def check_options(kind: OptimizerKind, options: GroupOptions) -> None:

@@ -82,6 +82,23 @@ def test_the_last_work_is_computed_by_an_idle_loop() -> None:
     computes.close()
 
 
+def test_small_tensors_that_come_later_are_computed_by_themselves() -> None:
+    """Else time would tell which are computed together, and lie in one memory."""
+    goes_on = threading.Event()
+    computed: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    def compute(whose: Tenant, works: Sequence[AnyWork]) -> None:
+        goes_on.wait()
+        computed.put(len(works))
+
+    computes, whose = ComputeLoop(compute), tenant(1)
+    for numbers in ([0], [1, 2], [3]):
+        computes.submit(whose, [work(n, 10) for n in numbers])
+    goes_on.set()
+    assert [computed.get(timeout=60) for _ in range(3)] == [1, 2, 1]
+    computes.close()
+
+
 def test_work_of_another_step_or_kind_is_not_joined() -> None:
     works = [work(0, 10), work(1, 10, step=2), work(2, 10, step=2, is_applied=False)]
     with loop() as (computes, computed):

@@ -68,23 +68,25 @@ class ComputeLoop:
         self._thread.start()
 
     def submit(self, tenant: Tenant, works: Sequence[AnyWork]) -> None:
-        """Compute soon."""
+        """Compute soon. Small ones of one call are computed together, in each step the same ones:
+        which of other calls are still in the queue is a matter of time."""
         job = tenant.access.job
         now_ns = self._clock()
         with self._changed:
             queue = self._queues.setdefault(job, deque())
-            step = 0
+            step, last = 0, None
             for work in works:
                 if work.step != step:
                     step = work.step
                     self._schedule.arrived(job, step, now_ns)
                 cost_ns = _expected_ns(tenant, work)
-                if queue and queue[-1].tenant is tenant and queue[-1].joins(work):
-                    queue[-1].works.append(work)
-                    queue[-1].size_bytes += work.size_bytes
-                    queue[-1].cost_ns += cost_ns
+                if last is not None and last.joins(work):
+                    last.works.append(work)
+                    last.size_bytes += work.size_bytes
+                    last.cost_ns += cost_ns
                 else:
-                    queue.append(TenantWork(tenant, [work], work.size_bytes, cost_ns))
+                    last = TenantWork(tenant, [work], work.size_bytes, cost_ns)
+                    queue.append(last)
             self._changed.notify()
 
     def answer_late(self, tenant: Tenant, size_bytes: int, call: Callable[[], None]) -> bool:
