@@ -230,7 +230,7 @@ def _autops(
             f"{step.ratio(f'100 small, {TWO}: step'):.2f} times as long (small tensors) as with "
             "gloo's all-reduce",
             step.made["command"],
-            "Another peer; small tensors cost Aggregators an account of each.",
+            "Another peer; the optimizer runs once instead of in each worker.",
         ),
         Claim(
             "moving a model stalls workers for 13.6 to 43.8 ms",
