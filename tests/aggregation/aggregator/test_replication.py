@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -20,6 +21,9 @@ from motet.aggregation.aggregator.peer_handlers import PEER_HANDLERS
 from motet.aggregation.aggregator.peers import PeerConnections
 from motet.aggregation.aggregator.replication import QUIET_WITHIN_S, REST, Replication
 from motet.aggregation.aggregator.tenant import Tenant
+from motet.aggregation.tensors.effects import Effects
+from motet.aggregation.tensors.job_tensors import JobTensors
+from motet.aggregation.tensors.joint_steps import JointWork
 from motet.aggregation.wire.aggregator_control import JobAccess
 from motet.aggregation.wire.peer_requests import ApplyStep, CopyTensors
 from motet.domain.errors import JobFailed, MotetError, NotFound
@@ -28,6 +32,8 @@ from waiting import wait_until
 
 TRAINING = SmallTraining(steps=12, kind="adamw", options={"lr": 0.1})
 EVERY = range(len(TRAINING.shapes))
+OF_SMALL_TENSORS = replace(TRAINING, shapes=tuple((size,) for size in range(1, 13)))
+"""Six at each of two Aggregators."""
 
 
 @pytest.fixture
@@ -66,6 +72,24 @@ def test_no_step_is_lost_and_none_is_applied_twice(
     found = TRAINING.run(pool.table, DeathInStep(pool, step, victim))
     values, state = TRAINING.with_torch()
     assert all(same(own, values) and same_state(own_state, state) for own, own_state in found)
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_joint_steps_are_replicated_and_none_is_lost_or_applied_twice(
+    pool: AggregatorPool, monkeypatch: pytest.MonkeyPatch, victim: int
+) -> None:
+    joint_steps: Counter[int] = Counter()
+    complete = JobTensors.completed_together
+
+    def noted(self: JobTensors, work: JointWork) -> Effects:
+        joint_steps[work.step] += self.is_joint(work)
+        return complete(self, work)
+
+    monkeypatch.setattr(JobTensors, "completed_together", noted)
+    found = OF_SMALL_TENSORS.run(pool.table, DeathInStep(pool, 8, victim))
+    values, state = OF_SMALL_TENSORS.with_torch()
+    assert all(same(own, values) and same_state(own_state, state) for own, own_state in found)
+    assert [joint_steps[step] for step in range(4, 8)] == [2] * 4  # At each Aggregator.
 
 
 def lost_replicas(pool: AggregatorPool) -> tuple[str, ...]:

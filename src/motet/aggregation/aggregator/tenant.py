@@ -168,9 +168,12 @@ class Tenant:
             raise
 
     def recount(self) -> None:
-        """Tensors or replicas have gone."""
-        kept = self.replicas | self.tensors.slots  # A replica may become the tensor that arrives.
-        sizes = sum(slot.size_bytes for slot in kept.values())
+        """Tensors or replicas have gone. Leaves joint tensors joint: each step of a replica ends
+        with it."""
+        here = self.tensors.numbers
+        # A replica may become the tensor that arrives.
+        others = sum(slot.size_bytes for n, slot in self.replicas.items() if n not in here)
+        sizes = self.tensors.size_bytes(here) + others
         self._reserved_bytes = sizes * (1 + _STATE_COPIES[self._kind])
 
     @property
