@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -66,3 +67,29 @@ def test_an_untrained_model_without_predictions_is_no_fault(tmp_path: Path) -> N
 
     assert not app.is_adopted
     assert not hasattr(app, "coef_")
+
+
+def test_an_application_that_cannot_be_copied_is_no_fault() -> None:
+    app = load_application(str(EXAMPLE))()
+    app.library = np  # Executors get it by name.
+    visits = as_dataset("labelled", *VISITS)
+
+    rehearse_held_out_metrics(app, visits, app.prepared(visits, 0), 0)
+
+    assert not app.is_adopted
+
+
+def test_warnings_of_other_threads_are_not_lost_meanwhile() -> None:
+    filters = list[Any]()
+    known: Any = load_application(str(EXAMPLE))
+
+    class Watching(known):
+        def predict(self, X: Any) -> Any:
+            filters.extend(warnings.filters)
+            return super().predict(X)
+
+    app, visits = Watching(), as_dataset("labelled", *VISITS)
+
+    rehearse_held_out_metrics(app, visits, app.prepared(visits, 0), 0)
+
+    assert filters == list(warnings.filters)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 
 import numpy as np
 
@@ -48,14 +47,15 @@ def rehearse_held_out_metrics(app: Estimator, test: Dataset | None, rows: Rows, 
     if not (uses_predictions and isinstance(test, LabelledMatrix)):
         return
     few = test.rows(np.arange(min(_REHEARSED_ROWS, len(test.require_target()))))
-    untrained = copy.deepcopy(app)
     try:
-        with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
+        untrained = copy.deepcopy(app)
+        # Warnings pass: their filters belong to all threads, and other jobs may train on these.
+        with np.errstate(all="ignore"):
             untrained.become_fitted(first_model(app, rows, seed), rows)
             untrained.test_metrics(few)
     except BadInput:
         raise
     except Exception:
-        # A model of zeros may have no predictions (a singular matrix): that of the training
-        # decides, and `held_out_metrics` tells its errors.
+        # A model of zeros may have no predictions (a singular matrix), and an application no copy:
+        # the model of the training decides, and `held_out_metrics` tells its errors.
         return
