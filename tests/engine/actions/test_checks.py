@@ -81,6 +81,7 @@ def test_a_decision_that_can_be_carried_out_has_no_problem(good: Any) -> None:
         (replace(GOOD, memory=[]), -1, "memory must be a dictionary, not list"),
         (replace(GOOD, exclude=None), -1, "exclude must be a dictionary, not None"),
         (replace(GOOD, places={"m0": on(0, 2)}), -1, "places: its keys must be rows of jobs"),
+        (replace(GOOD, places={0: Placement(0, 2)}), -1, "places: give machines and counts as"),  # type: ignore[arg-type]
         (replace(GOOD, gpus=np.ones(3)), -1, "gpus must be a NumPy array of whole numbers"),
         (replace(GOOD, workers=rows(1, 2)), -1, "workers has 2 rows for 3 jobs"),
         (replace(GOOD, recheck_at_us=0), -1, "recheck_at_us=0 is not after now_us=0"),

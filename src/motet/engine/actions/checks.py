@@ -241,6 +241,8 @@ def _wrong_rows_of_places(decision: Decision, snapshot: Snapshot) -> DecisionPro
     try:  # Without a look at the type of every row: decisions of Gandiva have hundreds of them.
         return _wrong_places(decision, snapshot)
     except TypeError:
+        if all(isinstance(row, int | np.integer) for row in decision.places):
+            return DecisionProblem("places: give machines and counts as tuples of whole numbers")
         return DecisionProblem("places: its keys must be rows of jobs, whole numbers")
 
 
