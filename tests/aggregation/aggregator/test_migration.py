@@ -25,6 +25,8 @@ from two_steps import TwoSteps
 from waiting import wait_until
 
 TRAINING = SmallTraining(steps=12, kind="adam", options={"lr": 0.1})
+OF_SMALL_TENSORS = replace(TRAINING, shapes=tuple((size,) for size in range(1, 19)))
+"""Six at each of three Aggregators: they have joint accounts there."""
 
 
 @pytest.fixture
@@ -45,9 +47,11 @@ class OnceInStep:
             self.future = self._threads.submit(self._call)
 
 
-@pytest.mark.parametrize("step", [1, 4])
+@pytest.mark.parametrize(
+    ("training", "step"), [(TRAINING, 1), (TRAINING, 4), (OF_SMALL_TENSORS, 5)]
+)
 def test_a_model_that_moves_while_it_trains_keeps_its_curve(
-    pool: AggregatorPool, step: int
+    pool: AggregatorPool, training: SmallTraining, step: int
 ) -> None:
     def move() -> None:
         for source, target in ((0, 2), (1, 0)):
@@ -56,10 +60,10 @@ def test_a_model_that_moves_while_it_trains_keeps_its_curve(
 
     with ThreadPoolExecutor(1) as threads:
         moving = OnceInStep(threads, step, move)
-        found = TRAINING.run(pool.table, moving)
+        found = training.run(pool.table, moving)
         assert moving.future is not None
         moving.future.result(60)
-    values, state = TRAINING.with_torch()
+    values, state = training.with_torch()
     assert all(same(own, values) and same_state(own_state, state) for own, own_state in found)
 
 

@@ -135,15 +135,16 @@ def wait(job: Job, step: int, name: object, numbers: tuple[int, ...] = EVERY) ->
     job.carry_out(job.tensors.await_versions(numbers, step, respond))
 
 
-def trained(kind: str, steps: int) -> list[list[float]]:
-    """By PyTorch, alone."""
+def trained(kind: str, steps: int, alone_from: int | None = None) -> list[list[float]]:
+    """By PyTorch. `alone_from`: the first step of rank 0 alone."""
     values = [torch.nn.Parameter(torch.ones(size)) for size in SIZES]
     known = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}
     optimizer = known[kind](values, **KINDS[kind].groups[0])
     for step in range(1, steps + 1):
         optimizer.param_groups[0]["lr"] = 0.1 / step
-        found = [np.frombuffer(pushed(rank, step)[1], "f4") for rank in (0, 1)]
-        mean = torch.from_numpy(found[0] + found[1]) / 2
+        ranks = (0, 1) if alone_from is None or step < alone_from else (0,)
+        found = [np.frombuffer(pushed(rank, step)[1], "f4") for rank in ranks]
+        mean = torch.from_numpy(sum(found[1:], found[0])) / len(found)
         for value, part in zip(values, mean.split(SIZES), strict=True):
             value.grad = part.clone()
         optimizer.step()
@@ -278,3 +279,25 @@ def test_what_happens_to_one_tensor_leaves_results_answers_and_releases_as_they_
     assert [state["value"] for state in job.state()] == trained(kind, steps)
     assert job.released == dict.fromkeys(names, 1)
     assert {name: job.answered[name] for name in names} == dict.fromkeys(names, 1)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_worker_that_leaves_within_a_joint_step_is_waited_for_no_longer(first: int) -> None:
+    """Whether it has sent its gradients or not; what they were sent with is released once."""
+    job, last = Job("sgd", 2), FIRST_JOINT + 1
+    for step in range(1, last):
+        for rank in (0, 1):
+            send(job, rank, step)
+        job.compute()
+    assert job.joint_steps == 1
+    send(job, first, last)
+    wait(job, last, "waiting")
+    job.carry_out(job.tensors.set_workers((0,), last))
+    if first == 1:
+        send(job, 0, last)
+    job.compute()
+    assert job.answered["waiting"] == 1
+    assert job.released == {(rank, step): 1 for rank in (0, 1) for step in range(1, last)} | {
+        (rank, last): 1 for rank in {0, first}
+    }
+    assert [state["value"] for state in job.state()] == trained("sgd", last, alone_from=last)
