@@ -12,8 +12,6 @@ import numpy as np
 from motet.transport.native.c_library import Word, copy_memory, lock_mutex, unlock_mutex
 from motet.transport.native.compiled import njit
 
-# Numba keeps loops that call these functions by the date of the loop's own module: after a change
-# of this layout remove what it keeps of `page_kernel`.
 _MUTEX_WORDS = 8
 _ADDRESS, _SIZE, _IS_CLOSED, _STATE_WORDS = range(4)
 _STATE_AT, _STATE_BYTES = np.uint64(8 * _MUTEX_WORDS), np.uint64(8 * _STATE_WORDS)
