@@ -115,12 +115,12 @@ def _placements(got: Ints) -> tuple[Placement, ...]:
 def _is_able(held: int, least: int, most: int, free: int) -> bool:
     """Whether a taker can use more GPUs and its next step fits. Of numbers: to pass `_Takers`, all
     of its columns are counted as in use, which takes far longer than this."""
-    return bool(held < most and (1 if held else least) <= free)
+    return bool(held < most and _step(held, least) <= free)
 
 
 @njit(cache=True)
-def _step(row: int, takers: _Takers) -> int:
-    return 1 if takers.held[row] else int(takers.least[row])
+def _step(held: int, least: int) -> int:
+    return 1 if held else int(least)
 
 
 @njit(cache=True)
@@ -148,7 +148,8 @@ def _row_of(drawn: int, takers: _Takers, free: Ints) -> int:
 @njit(cache=True)
 def _next_step(drawn: int, takers: _Takers, free: Ints) -> int:
     """GPUs that this able taker takes."""
-    return _step(_row_of(drawn, takers, free), takers)
+    row = _row_of(drawn, takers, free)
+    return _step(takers.held[row], takers.least[row])
 
 
 @njit(cache=True)
@@ -166,7 +167,8 @@ def _give_nearby(drawn: int, takers: _Takers, free: Ints, rack: Ints) -> int:
     """As `_give`, near the machines of the taker."""
     row = _row_of(drawn, takers, free)
     is_home = takers.is_home[row] | (takers.got[row] > 0)
-    return _give(drawn, takers, free, _nearby(free, _step(row, takers), is_home, rack))
+    gpus = _step(takers.held[row], takers.least[row])
+    return _give(drawn, takers, free, _nearby(free, gpus, is_home, rack))
 
 
 @njit(cache=True)
