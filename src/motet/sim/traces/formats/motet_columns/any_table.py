@@ -92,8 +92,7 @@ def delimiter_of(source: Source) -> str:
 
 def looks_like_jobs(source: Source) -> bool:
     """Whether the first line is a header with a usual name of a necessary column."""
-    names = source.head[0].split(delimiter_of(source))
-    header = [name.strip().strip('"') for name in names]
+    header = _likely_names(source)
     if len(set(header)) < 2 or any(map(_is_number, header)):
         return False
     return any(has_usual_name(name, header) for name in NEEDED)
@@ -101,8 +100,12 @@ def looks_like_jobs(source: Source) -> bool:
 
 def has_needed_columns(source: Source) -> bool:
     """Whether the first line has the necessary names of Motet's CSV, whatever its delimiter."""
-    names = source.head[0].lower().split(delimiter_of(source))
-    return not _missing([name.strip().strip('"') for name in names], source.options.columns)
+    return not _missing([name.lower() for name in _likely_names(source)], source.options.columns)
+
+
+def _likely_names(source: Source) -> list[str]:
+    """The names in the first line if it is a header; text with wrong quotes is no error yet."""
+    return [name.strip().strip('"') for name in source.head[0].split(delimiter_of(source))]
 
 
 def missing_columns(source: Source, header: Sequence[str]) -> BadInput:
