@@ -124,6 +124,18 @@ def test_the_constructor_s_epochs_count_and_held_out_data_are_tested(tmp_path: P
     assert document["metrics"]["test_rmse"] > 0
 
 
+def test_epochs_of_the_constructor_that_are_no_number_are_refused(tmp_path: Path) -> None:
+    own = tmp_path / "own.py"
+    own.write_text(EXAMPLE.read_text().replace("epochs=20", "epochs='many'"))
+    ended = run_motet("train", own, "--data", "diabetes")
+    assert (ended.code, ended.err) == (
+        2,
+        "motet: error: epochs='many': must be a whole number of at least 1\n",
+    )
+    with pytest.raises(BadInput, match="epochs='many': must be a whole number"):
+        motet.train(str(own), "diabetes")
+
+
 def test_a_constructor_without_epochs_is_named(tmp_path: Path) -> None:
     source = EXAMPLE.read_text().replace("epochs=20, ", "").replace("self.epochs = epochs", "pass")
     (tmp_path / "own.py").write_text(source)

@@ -27,8 +27,8 @@ class BinaryClassifier(LinearModel):
         self.classes_, numbers = learn_classes(dataset)
         if len(self.classes_) != 2:
             raise BadArgument(
-                f"{dataset.source}: {len(self.classes_)} classes; {self.name} separates two. "
-                "Use mlr for more"
+                f"{dataset.source_of_target}: {len(self.classes_)} classes; "
+                f"{self.name} separates two. Use mlr for more"
             )
         return _signs(numbers)
 

@@ -22,7 +22,6 @@ from motet.interfaces.training_arguments import (
     Callback,
     CheckedTraining,
     TrainArguments,
-    require_whole,
     shape_of,
 )
 from motet.interfaces.training_data import ColumnName, NamedColumns, PathArgument, RatingNames
@@ -31,6 +30,7 @@ from motet.interfaces.training_settings.held_out_metrics import (
     held_out_metrics,
     rehearse_held_out_metrics,
 )
+from motet.interfaces.training_settings.parameters import require_whole
 from motet.interfaces.training_settings.spill_lenders import DISK
 from motet.report.rendering.quantities import count_text
 from motet.report.training.document import TrainDocument

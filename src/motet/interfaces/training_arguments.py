@@ -22,6 +22,7 @@ from motet.interfaces.training_data import (
     PathArgument,
     RatingNames,
 )
+from motet.interfaces.training_settings.parameters import require_whole
 from motet.interfaces.training_settings.spill_lenders import DISK, spill_lenders
 from motet.runtime.core.consistency import Consistency, ConsistencyName, consistency_of
 from motet.runtime.core.options import DEFAULT_LOST_AFTER_S, SpillOptions, StopRule, TrainOptions
@@ -245,7 +246,7 @@ def observers_of(callbacks: Iterable[Callback] | Callback) -> list[TrainObserver
 def epochs_of(app: Estimator, epochs: int | None) -> int:
     """The number of epochs; None: the application's. Raises BadInput."""
     if epochs is None:
-        return int(getattr(app, "epochs", app.default_epochs))
+        epochs = getattr(app, "epochs", app.default_epochs)
     return require_whole("epochs", epochs)
 
 
@@ -282,13 +283,6 @@ def shape_of(machines: int | None, workers: int | None, servers: int | None) -> 
     given = {"machines": machines, "workers": workers, "servers": servers}
     counts = (None if it is None else require_whole(name, it) for name, it in given.items())
     return ClusterShape.of(*counts)
-
-
-def require_whole(name: str, count: object) -> int:
-    """The number, also one of NumPy. Raises BadInput for what is no whole number above 0."""
-    if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
-        raise BadInput(f"{name}={count!r:.40}: must be a whole number of at least 1")
-    return int(count)
 
 
 def _seed(seed: object) -> int:

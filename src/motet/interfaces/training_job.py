@@ -67,8 +67,8 @@ class TrainingJob:
         except CancelledError:
             raise Interrupted(_CANCELLED) from None
         except TimeoutError:
-            if self._future.done():  # A callback raised it.
-                raise
+            if self._future.done():  # It has just ended, or a callback raised the error.
+                return self._future.result()
             message = f"{self._title}: not trained within timeout={timeout:g} s; it goes on"
             raise TimeoutError(message) from None
 

@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from motet.apps import load_application
 from motet.apps.estimator import features_for
+from motet.apps.inputs.arrays import labelled_of
 from motet.apps.inputs.class_labels import class_numbers, learn_classes
 from motet.apps.inputs.matrix import finite_features, stored_by_content, varying_target
 from motet.apps.linear_regression import LinearRegression
@@ -64,6 +65,14 @@ def test_a_classifier_refuses_real_numbers_one_class_and_a_class_per_row() -> No
         learn_classes(labelled([3, 3]))
     with pytest.raises(BadInput, match="40 classes in 40 rows; this looks like a regression"):
         learn_classes(labelled(range(40)))
+
+
+def test_errors_of_an_argument_y_name_it() -> None:
+    features = [[1.0], [2.0]]
+    with pytest.raises(BadInput, match=r"^y: a classifier needs two classes"):
+        learn_classes(labelled_of(features, [3, 3]))
+    with pytest.raises(BadInput, match=r"^y: the target is 3 in all 2 rows"):
+        varying_target(labelled_of(features, [3, 3]))
 
 
 def test_a_missing_target_is_named() -> None:

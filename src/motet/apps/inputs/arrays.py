@@ -63,6 +63,7 @@ def labelled_of(X: Any, y: Any = None) -> LabelledMatrix:
         None if target is None else target.classes,
         target_remedy=_TARGET_REMEDY,
         other_target="give another y",
+        target_source="y",
         source=_SOURCE,
     )
 

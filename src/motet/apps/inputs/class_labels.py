@@ -21,20 +21,20 @@ def learn_classes(dataset: LabelledMatrix) -> tuple[Array, Array]:
 
     Raises BadInput for targets that are no classes, and for fewer than two classes.
     """
-    target = dataset.require_target()
+    target, source = dataset.require_target(), dataset.source_of_target
     if dataset.classes is not None:
         classes: Array = np.array(dataset.classes)
         numbers = _int(target)
     else:
-        _require_whole(target, dataset.source)
+        _require_whole(target, source)
         classes, numbers = np.unique(target.astype(np.int64), return_inverse=True)
     present = len(np.unique(numbers))
     if present < 2:
         only = classes[numbers[0]] if present else "none"
-        raise BadArgument(f"{dataset.source}: a classifier needs two classes; all rows are {only}")
+        raise BadArgument(f"{source}: a classifier needs two classes; all rows are {only}")
     if present > max(_MANY_CLASSES, len(target) / 2):
         raise BadArgument(
-            f"{dataset.source}: {present} classes in {len(target)} rows; this looks like a "
+            f"{source}: {present} classes in {len(target)} rows; this looks like a "
             f"regression: use linear_regression or lasso, or {dataset.other_target}"
         )
     return classes, numbers.astype(np.int64)
@@ -52,7 +52,7 @@ def class_numbers(dataset: LabelledMatrix, classes: Array) -> Array:
         found = values[rows[row]]
         shown = int(found) if isinstance(found, float) and found.is_integer() else found
         raise BadArgument(
-            f"{dataset.source}: row {row} is of class {shown}, which training data did "
+            f"{dataset.source_of_target}: row {row} is of class {shown}, which training data did "
             f"not have (it had {', '.join(map(str, classes[:8]))}); remove such rows"
         )
     return numbers

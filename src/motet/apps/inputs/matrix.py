@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 import numpy as np
 
 from motet.apps.inputs.memory import FEATURE_COPIES
 from motet.datasets.kinds import LabelledMatrix
-from motet.datasets.kinds.target import holds_words
+from motet.datasets.kinds.target import begins_with_date, holds_words
 from motet.domain.arrays import Array
 from motet.domain.errors import BadArgument
 
 _DENSE_SHARE = 1 / 3
-_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}")
 
 
 def require_entries(dataset: LabelledMatrix) -> None:
@@ -81,24 +79,24 @@ def training_bytes(dataset: LabelledMatrix) -> int:
 
 def varying_target(dataset: LabelledMatrix) -> Array:
     """Return the target of a regression. Raises BadInput for words, NaN or a constant target."""
-    target = dataset.target_numbers()
+    target, source = dataset.target_numbers(), dataset.source_of_target
     if dataset.classes is not None and holds_words(dataset.classes):
         shown = ", ".join(map(str, dataset.classes[:3]))
-        if all(_DATE.match(str(each)) for each in dataset.classes):
+        if all(begins_with_date(str(each)) for each in dataset.classes):
             raise BadArgument(
-                f"{dataset.source}: the target holds dates ({shown}); convert them to numbers, "
+                f"{source}: the target holds dates ({shown}); convert them to numbers, "
                 f"for example days since the first, or {dataset.other_target}"
             )
         raise BadArgument(
-            f"{dataset.source}: the target holds words ({shown}); "
+            f"{source}: the target holds words ({shown}); "
             f"a regression needs numbers: use mlr, or {dataset.other_target}"
         )
     if not np.isfinite(target).all():
         row = int(np.flatnonzero(~np.isfinite(target))[0])
-        raise BadArgument(f"{dataset.source}: the target of row {row} is {target[row]}; remove it")
+        raise BadArgument(f"{source}: the target of row {row} is {target[row]}; remove it")
     if target.min() == target.max():
         raise BadArgument(
-            f"{dataset.source}: the target is {target[0]:g} in all {len(target)} rows, so there is "
+            f"{source}: the target is {target[0]:g} in all {len(target)} rows, so there is "
             f"nothing to learn; {dataset.other_target}"
         )
     return target

@@ -26,8 +26,8 @@ class LabelledMatrix(Dataset):
     `features`: (rows, columns) float64, a dense array or a SciPy CSR matrix with sorted columns.
     `target`: (rows,) float64, with `classes` as in `TargetColumn`: the word, boolean or large whole
     number that target value k stands for. `target_remedy`, `other_target`: how to give a target,
-    or another one, for error messages. `kept`: which rows of the source these are; None: all, or
-    unknown.
+    or another one, for error messages. `target_source`: what the target came from; "": `source`.
+    `kept`: which rows of the source these are; None: all, or unknown.
     """
 
     kind: ClassVar[str] = "matrix"
@@ -39,7 +39,13 @@ class LabelledMatrix(Dataset):
     classes: Classes | None = None
     target_remedy: str = "name its column with --target NAME_OR_INDEX (-1: the last)"
     other_target: str = "name another column with --target"
+    target_source: str = ""
     kept: NDArray[np.bool_] | None = None
+
+    @property
+    def source_of_target(self) -> str:
+        """The file or argument that errors of the target name."""
+        return self.target_source or self.source
 
     @property
     def row_count(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -15,6 +16,9 @@ from motet.domain.errors import BadArgument
 ClassValue: TypeAlias = str | bool | int
 Classes: TypeAlias = tuple[ClassValue, ...]
 TRUTH_CLASSES: Classes = (False, True)
+_DATE = re.compile(
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?!\d)|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d\d)(?!\d)"
+)
 MOST_EXACT = 2**53
 """Above it several whole numbers are one float64."""
 
@@ -51,6 +55,11 @@ def target_of(values: NDArray[Any], what: str) -> TargetColumn:
 def holds_words(classes: Sequence[ClassValue] | None) -> bool:
     """Whether classes are words, not numbers or booleans."""
     return bool(classes) and isinstance(classes[0], str)  # type: ignore[index]
+
+
+def begins_with_date(text: str) -> bool:
+    """Whether text begins with year, month and day in digits, and not with a version as 1.2.3."""
+    return _DATE.match(text) is not None
 
 
 def _numbered(values: NDArray[Any]) -> TargetColumn:

@@ -9,6 +9,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from numbers import Integral
 from typing import Any, Literal, get_args, get_origin
 
 from motet.domain.errors import BadInput
@@ -54,6 +55,13 @@ def constructor_parameters(constructor: Callable[..., Any]) -> dict[str, Paramet
         name: Parameter(name, kinds.get(name, type(entry.default)), entry.default)
         for name, entry in inspect.signature(constructor).parameters.items()
     }
+
+
+def require_whole(name: str, count: object) -> int:
+    """The number, also one of NumPy. Raises BadInput for what is no whole number above 0."""
+    if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
+        raise BadInput(f"{name}={count!r:.40}: must be a whole number of at least 1")
+    return int(count)
 
 
 def parse_settings(

@@ -10,6 +10,7 @@ from motet.interfaces.training_settings.parameters import (
     Parameter,
     constructor_parameters,
     parse_settings,
+    require_whole,
 )
 from motet.runtime.core.consistency import (
     DEFAULT_CONSISTENCY,
@@ -42,10 +43,13 @@ class Settings:
 
 
 def default_epochs(app_class: type[Estimator]) -> int:
-    """Epochs of a run without `--epochs`: the default of the constructor, if it has one."""
+    """Epochs of a run without `--epochs`: the default of the constructor, if it has one.
+
+    Raises BadInput: that is no whole number of at least 1.
+    """
     parameter = constructor_parameters(app_class).get("epochs")
-    epochs = app_class.default_epochs if parameter is None else parameter.default
-    return epochs if isinstance(epochs, int) else app_class.default_epochs
+    epochs = None if parameter is None else parameter.default
+    return app_class.default_epochs if epochs is None else require_whole("epochs", epochs)
 
 
 def settable_parameters(app_class: type[Estimator]) -> dict[str, Parameter]:

@@ -52,7 +52,7 @@ def test_workers_without_instances_add_nothing_to_the_sums() -> None:
 
 @pytest.mark.parametrize("loss", [float("nan"), float("inf")])
 def test_a_loss_that_is_not_finite_fails_the_job_and_names_the_remedy(loss: float) -> None:
-    with pytest.raises(JobFailed, match=r"in epoch 4: training diverged; lower the learning rate"):
+    with pytest.raises(JobFailed, match=r"in epoch 4: training diverged; scale the data, or lower"):
         epoch_summary([done(0, 3)], Evaluation(loss), 10)
 
 

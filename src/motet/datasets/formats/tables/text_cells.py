@@ -9,13 +9,14 @@ from itertools import islice
 from motet.datasets.formats.numbers import is_number
 from motet.datasets.formats.tables.decimal_commas import clearer_forms
 from motet.datasets.formats.tables.layout import CellLayout
+from motet.datasets.kinds.target import begins_with_date
 from motet.domain.errors import BadInput
 
 TRUTH = {"true": b"1", "false": b"0"}
 """What pandas and spreadsheets write for a feature that is or is not there."""
 _LOOK_AHEAD_LINES = 100
 _MOST_SHOWN = 8
-_DATE_OR_TIME = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}:\d\d")
+_TIME = re.compile(r"\d{1,2}:\d\d")
 
 
 def is_missing_cell(cell: str, na: tuple[str, ...]) -> bool:
@@ -81,7 +82,11 @@ class _TextColumn:
     @property
     def kind(self) -> str:
         """In words."""
-        return "dates" if _DATE_OR_TIME.match(self.cell.strip()) else "words"
+        return "dates" if _is_date_or_time(self.cell.strip()) else "words"
+
+
+def _is_date_or_time(cell: str) -> bool:
+    return begins_with_date(cell) or _TIME.match(cell) is not None
 
 
 def _first_rows(layout: CellLayout) -> list[list[str]]:
@@ -101,7 +106,7 @@ def _looks_like_words(cell: str) -> bool:
     """Whether a cell is a word, an id, a date or a time, and not a wrong number."""
     text = cell.strip()
     is_word = any(map(str.isalpha, text)) and text.lower() not in TRUTH
-    return is_word or _DATE_OR_TIME.match(text) is not None
+    return is_word or _is_date_or_time(text)
 
 
 def _is_value(cell: str, na: tuple[str, ...]) -> bool:

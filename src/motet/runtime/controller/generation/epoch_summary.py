@@ -33,7 +33,8 @@ def epoch_summary(
     if not np.isfinite(evaluation.loss):
         raise JobFailed(
             f"the loss became {evaluation.loss} in epoch {epoch + 1}: training "
-            "diverged; lower the learning rate (--set learning_rate=...)"
+            "diverged; scale the data, or lower the learning rate where the application has one "
+            "(--set learning_rate=...)"
         )
     # A worker that joined in mid-epoch has no times of the epoch's first mini-batches; none has of
     # those before a checkpoint within the epoch.
