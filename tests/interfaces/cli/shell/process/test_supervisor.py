@@ -122,7 +122,9 @@ def test_a_sigterm_to_the_innermost_process_is_an_interruption() -> None:
     running = MarkedProcess([sys.executable, "-c", PROGRAM.format(busy="swallow()")])
     scratch = running.first_line()
     (supervisor,) = psutil.Process(running.process.pid).children()
-    (innermost,) = (each for each in supervisor.children() if each.name() != "sleep")
+    # The daemon may be "setsid" still.
+    children = supervisor.children()
+    (innermost,) = (each for each in children if each.cmdline()[0] == sys.executable)
     innermost.terminate()
 
     _, err = running.process.communicate(timeout=100)
