@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from motet.aggregation.agent.numpy_agent import NumpyAgent
 from motet.aggregation.agent.routes import FixedRoutes
+from motet.aggregation.agent.tensor_bucket import BucketMemory
 from motet.aggregation.aggregator.aggregator import Aggregator
 from motet.aggregation.control.remote_aggregator import RemoteAggregator
 from motet.aggregation.wire.aggregator_control import JobAccess
@@ -31,6 +32,10 @@ class RecordingAgent(NumpyAgent):
     def push(self, tensor: int, gradient: NDArray[Any]) -> None:
         self.sent.append(("push", tensor))
         super().push(tensor, gradient)
+
+    def push_bucket(self, memory: BucketMemory, tensors: tuple[int, ...]) -> None:
+        self.sent += [("push", tensor) for tensor in tensors]
+        super().push_bucket(memory, tensors)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ It adds gradients in the order of ranks and runs torch.optim on each tensor.
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
 from collections import defaultdict
@@ -18,6 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import DTypeLike, NDArray
 
+from motet.aggregation.agent.tensor_bucket import BucketMemory, TensorBucket
 from motet.aggregation.wire.tensor_spec import GroupOptions, OptimizerSpec, TensorSpec
 from motet.domain.errors import BadInput
 from motet.torch.array_views import array_of, tensor_of
@@ -233,6 +235,8 @@ class ReferenceAgent:
         self._connection = Client(address, "AF_UNIX")
         self._connection.send((job, rank, workers))
         self._step, self._number, self._gathers = 1, 0, 0
+        self._specs: Sequence[TensorSpec] = ()
+        self._buckets: dict[tuple[int, ...], TensorBucket] = {}
         self._waiting: dict[int, _Answer] = {}
         self._receiver = threading.Thread(target=self._receive, daemon=True)
         self._receiver.start()
@@ -243,6 +247,7 @@ class ReferenceAgent:
         optimizer: OptimizerSpec,
         values: Sequence[NDArray[Any]],
     ) -> int:
+        self._specs = [*tensors]
         version, found = self._ask("initialise", list(tensors), optimizer, [*values]).result()
         for own, value in zip(values, found, strict=True):
             own[...] = value
@@ -270,6 +275,27 @@ class ReferenceAgent:
 
     def pull(self, tensor: int, into: NDArray[Any], *, keeps_order: bool = False) -> _Answer:
         return self._ask("pull", tensor, into=into)
+
+    def bucket(self, tensors: tuple[int, ...]) -> TensorBucket:
+        if tensors not in self._buckets:
+            sizes = {tensor: math.prod(self._specs[tensor].shape) for tensor in tensors}
+            self._buckets[tensors] = TensorBucket(sizes)
+        return self._buckets[tensors]
+
+    def push_bucket(self, memory: BucketMemory, tensors: tuple[int, ...]) -> None:
+        for tensor in tensors:
+            self.push(tensor, self._part(memory, tensor))
+
+    def bucket_means(self, memory: BucketMemory, tensors: tuple[int, ...]) -> _Answers:
+        return _Answers([self.mean(tensor, self._part(memory, tensor)) for tensor in tensors])
+
+    def pull_bucket(
+        self, memory: BucketMemory, tensors: tuple[int, ...], *, keeps_order: bool = False
+    ) -> _Answers:
+        return _Answers([self.pull(tensor, self._part(memory, tensor)) for tensor in tensors])
+
+    def _part(self, memory: BucketMemory, tensor: int) -> NDArray[Any]:
+        return memory.array_of(tensor).reshape(self._specs[tensor].shape)
 
     def flush(self) -> None:
         """Nothing is kept."""
@@ -352,3 +378,14 @@ class _Answer:
     def result(self) -> Any:
         self.wait()
         return self._found
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """Several of them: `Pending`."""
+
+    all: Sequence[_Answer]
+
+    def wait(self, timeout_s: float | None = None) -> None:
+        for each in self.all:
+            each.wait(timeout_s)

@@ -17,6 +17,7 @@ from motet.aggregation.agent.gradient_service import GradientService
 from motet.aggregation.wire.tensor_spec import GroupOptions, OptimizerSpec
 from motet.domain.errors import BadInput, MotetError
 from motet.torch.averaged_gradients import AveragedGradients
+from motet.torch.buckets.partition import buckets_of
 from motet.torch.buffers import broadcast_buffers, broadcast_parameters
 from motet.torch.discovery import service_of_environment
 from motet.torch.flags import Flags, OptimizerPlace
@@ -140,6 +141,7 @@ class Attachment:
         self._flags.place = self._first_place(options.mode)
         self._flags.earlier_steps = options.steps_done
         self._initialise()
+        buckets_of(service, self._slots, of_neighbours=options.overlap)
         self._phase: AveragedGradients | RemoteOptimizer = self._first_phase()
         self._removals = [*self._parameter_hooks(), *self._model_hooks()]
         for each in optimizers:

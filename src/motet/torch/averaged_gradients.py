@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 
 import torch
 
 from motet.aggregation.agent.gradient_service import GradientService, Pending
 from motet.aggregation.wire.tensor_spec import GroupOptions
+from motet.torch.buckets.partition import buckets_in
+from motet.torch.buckets.slot_bucket import SlotBucket
 from motet.torch.flags import Flags, OptimizerPlace
 from motet.torch.gradient_watch import CLEAN_STEPS, GradientWatch
 from motet.torch.overlap.outgoing_gradients import OutgoingGradients
@@ -37,7 +39,9 @@ class AveragedGradients:
         self._task = -1
         self._pushed: set[int] = set()
         self._unsent: set[int] = set()
+        self._collected: set[int] = set()
         self._means: dict[int, Pending] = {}
+        self._buckets = buckets_in(slots)
         self._outgoing = OutgoingGradients(service, self._request_large)
         self.is_paused = False
         self.is_handover_agreed = False
@@ -65,6 +69,9 @@ class AveragedGradients:
         for slot in self._slots:
             slot.forget_gradient()
             slot.forget_mean()
+        for bucket in self._buckets:
+            bucket.forget_gradients()
+            bucket.forget_means()
 
     def _begin_round(self) -> None:
         task = torch._C._current_graph_task_id()
@@ -75,29 +82,54 @@ class AveragedGradients:
         torch.autograd.Variable._execution_engine.queue_callback(self._end_round)
 
     def _push(self, slot: Slot) -> None:
-        self._outgoing.push(slot)
         self._pushed.add(slot.number)
         self._unsent.discard(slot.number)
+        if slot.bucket is None:
+            self._outgoing.push(slot)
+            return
+        self._collected.add(slot.number)
+        if slot.bucket.is_complete_with(slot.number):
+            self._push_bucket(slot.bucket, slot.bucket.numbers)
+
+    def _push_bucket(self, bucket: SlotBucket, numbers: tuple[int, ...]) -> None:
+        bucket.push(numbers)
+        self._collected.difference_update(numbers)
+
+    def _push_rest(self, numbers: Iterable[int]) -> None:
+        """These gradients, and those of buckets that are not complete."""
+        for number in sorted(numbers):
+            self._push(self._slots[number])
+        if self._collected:
+            for bucket, collected in self._by_bucket(self._collected):
+                self._push_bucket(bucket, collected)
+        self._outgoing.flush()
+
+    def _by_bucket(self, numbers: Set[int]) -> list[tuple[SlotBucket, tuple[int, ...]]]:
+        found = [(it, tuple([n for n in it.numbers if n in numbers])) for it in self._buckets]
+        return [(bucket, members) for bucket, members in found if members]
 
     def _end_round(self) -> None:
         self._task = -1
-        for number in sorted(self._unsent):
-            self._push(self._slots[number])
-        self._outgoing.flush()
+        self._push_rest(self._unsent)
         is_changing = bool(self._watch and self._watch.is_changing)
         used = self._flags.exchange(self._service, self._pushed, is_changing=is_changing)
-        for number in sorted(used - self._pushed):
-            if self._slots[number].gradient is not None:  # From an earlier `backward`.
-                self._push(self._slots[number])
-        self._outgoing.flush()
-        pending = {number: self._means.get(number) or self._mean(number) for number in sorted(used)}
+        others = used - self._pushed  # Their gradients are of an earlier `backward`.
+        self._push_rest([n for n in others if self._slots[n].gradient is not None])
+        in_buckets = self._by_bucket(used)
+        together = [(bucket, own, bucket.request_means(own)) for bucket, own in in_buckets]
+        alone = [n for n in sorted(used) if self._slots[n].bucket is None]
+        pending = {number: self._means.get(number) or self._mean(number) for number in alone}
+        for bucket, _, each in together:
+            wait_for(each, f"the mean gradients of {bucket.name}")
         for number, each in pending.items():
             wait_for(each, f"the mean gradient of {self._slots[number].name!r}")
         self._service.finish_step(self._options(), is_applied=False)
         with torch.no_grad():
+            for bucket, own, _ in together:
+                bucket.means_came(own)
             for number in pending:
                 self._slots[number].mean_came()
-        self._look(pending)
+        self._look(used)
 
     def _request_large(self, slot: Slot) -> None:
         """Large means come while `backward` goes on. Small ones travel together."""

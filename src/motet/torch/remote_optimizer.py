@@ -9,6 +9,8 @@ import torch
 
 from motet.aggregation.agent.gradient_service import GradientService
 from motet.domain.errors import MotetError
+from motet.torch.buckets.partition import buckets_in, parts_of
+from motet.torch.buckets.slot_bucket import SlotBucket
 from motet.torch.flags import Flags, OptimizerPlace
 from motet.torch.optimizer_options import arrays_of_state, group_options, state_of_arrays
 from motet.torch.overlap.incoming_values import IncomingValues
@@ -36,11 +38,12 @@ class RemoteOptimizer:
     ) -> None:
         self._service, self._slots, self._flags = service, slots, flags
         self._optimizer = optimizer
-        self._values = IncomingValues(service, [slot for slot in slots if slot.is_stepped])
+        self._stepped = [slot for slot in slots if slot.is_stepped]
+        self._buckets = buckets_in(self._stepped)
+        self._values = IncomingValues(service, parts_of(self._stepped))
         self._outgoing = OutgoingGradients(service)
         self._overlap = overlap
         self._known = {id(slot.parameter) for slot in slots}
-        self._stepped = [slot for slot in slots if slot.is_stepped]
         self._ready = dict.fromkeys((slot.number for slot in slots), 0)
         self._expected = dict.fromkeys((slot.number for slot in slots), 1)
         self._sent: set[int] = set()
@@ -59,21 +62,24 @@ class RemoteOptimizer:
         """
         if not slot.is_stepped:
             return
-        self._ready[slot.number] += 1
-        self._sent.discard(slot.number)
+        number = slot.number
+        self._ready[number] += 1
+        self._sent.discard(number)
         slot.note_gradient()
-        if not self.is_paused and self._ready[slot.number] >= self._expected[slot.number]:
+        if self.is_paused or self._ready[number] < self._expected[number]:
+            return
+        if slot.bucket is None:
             self._push(slot)
             self._outgoing.flush_after_backward()
+        elif slot.bucket.is_complete_with(number):
+            self._push_bucket(slot.bucket, slot.bucket.numbers)
 
     def before_step(self) -> None:
         """Run the step on the Aggregators; the program's own finds no gradients."""
         self._values.settle()
         self._refuse_changes()
         self._upload_if_loaded()
-        for slot in self._stepped:
-            if slot.gradient is not None and slot.number not in self._sent:
-                self._push(slot)
+        self._push_rest()
         self._outgoing.flush()
         self._service.finish_step(group_options([self._optimizer]))
         self._values.request(overlap=self._overlap)
@@ -132,6 +138,24 @@ class RemoteOptimizer:
         self._outgoing.push(slot)
         self._sent.add(slot.number)
 
+    def _push_bucket(self, bucket: SlotBucket, numbers: tuple[int, ...]) -> None:
+        self._upload_if_loaded()
+        bucket.push(numbers)
+        self._sent.update(numbers)
+
+    def _push_rest(self) -> None:
+        """Gradients that no `backward` has sent."""
+        if len(self._sent) == len(self._stepped):
+            return
+        rest = [s for s in self._stepped if s.number not in self._sent and s.gradient is not None]
+        for slot in rest:
+            slot.note_gradient()
+            if slot.bucket is None:
+                self._push(slot)
+        for bucket in self._buckets:
+            if numbers := tuple([slot.number for slot in rest if slot.bucket is bucket]):
+                self._push_bucket(bucket, numbers)
+
     def _count_backwards(self) -> None:
         for number, count in self._ready.items():
             if count:
@@ -144,6 +168,8 @@ class RemoteOptimizer:
                 self._hidden.append((slot.parameter, slot.gradient))
                 slot.parameter.grad = None
             slot.forget_gradient()
+        for bucket in self._buckets:
+            bucket.forget_gradients()
 
     def _upload_if_loaded(self) -> None:
         if self._is_state_local or self._is_value_local:

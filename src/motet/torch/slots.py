@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from numpy.typing import NDArray
 
 from motet.aggregation.agent.collected_requests import PUSH_BATCH_BYTES
+from motet.aggregation.agent.gradient_service import GradientService, Pending
 from motet.aggregation.wire.tensor_spec import TensorSpec
 from motet.domain.errors import BadInput
 from motet.torch.array_views import DTYPES, array_of
@@ -16,6 +17,9 @@ from motet.torch.staging.devices import staging_of
 from motet.torch.staging.host_copy import HostCopy
 from motet.torch.staging.host_memory import AlternatingMemory, HostMemory
 from motet.torch.staging.staging import CopyEnd
+
+if TYPE_CHECKING:
+    from motet.torch.buckets.slot_bucket import SlotBucket
 
 LARGE_BYTES = PUSH_BATCH_BYTES
 """A tensor of so many bytes has messages of its own."""
@@ -53,6 +57,10 @@ class Slot:
         self._mean: HostCopy | None = None
         self._value_version = parameter._version
         self.wire_dtype = parameter.dtype
+        self.numbers = (number,)
+        self.parameters = [parameter]
+        self.bucket: SlotBucket | None = None
+        self.received_mean: torch.Tensor | None = None
 
     def compress(self) -> None:
         """Let gradients and means of float32 travel as bfloat16."""
@@ -64,6 +72,11 @@ class Slot:
         """What the Aggregators know of it."""
         shape = tuple(self.parameter.shape)
         return TensorSpec(self.name, shape, DTYPES[self.parameter.dtype], self.group)
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether the parameter is in memory of the host."""
+        return self._staging.is_direct
 
     @property
     def is_large(self) -> bool:
@@ -95,6 +108,18 @@ class Slot:
             self._outgoing_memory.sent(self._outgoing)
         self._outgoing = None
 
+    def dense_gradient(self) -> torch.Tensor:
+        """The gradient to be sent. Raises BadInput: it is sparse."""
+        found = self.parameter.grad
+        if found is None:
+            raise RuntimeError(f"parameter {self.name!r} has no gradient to send")
+        if found.layout is not torch.strided:
+            raise BadInput(
+                f"parameter {self.name!r} has a sparse gradient; Aggregators add dense ones: "
+                "set sparse=False in its nn.Embedding"
+            )
+        return found
+
     def begin_outgoing(self) -> CopyEnd | None:
         """Bring the gradient to where it is sent from; None: it is there.
 
@@ -103,14 +128,7 @@ class Slot:
         these again after an Aggregator was lost. That changes nothing: the worker has the mean of
         that step, so its replica has it too, and ignores gradients of a step that is summed.
         """
-        found = self.gradient
-        if found is None:
-            raise RuntimeError(f"parameter {self.name!r} has no gradient to send")
-        if found.layout != torch.strided:
-            raise BadInput(
-                f"parameter {self.name!r} has a sparse gradient; Aggregators add dense ones: "
-                "set sparse=False in its nn.Embedding"
-            )
+        found = self.dense_gradient()
         if self._staging.is_direct:
             self._outgoing = found.detach().to(self.wire_dtype).contiguous()
             return None
@@ -124,6 +142,14 @@ class Slot:
         sent."""
         assert self._outgoing is not None
         return array_of(self._outgoing)
+
+    def pull(self, service: GradientService, *, keeps_order: bool) -> Pending:
+        """Receive the value of the current version; to be followed by `values_came`."""
+        return service.pull(self.number, self.incoming_value(), keeps_order=keeps_order)
+
+    def values_came(self) -> None:
+        """As of a bucket with this parameter alone."""
+        self.value_came()
 
     def incoming_value(self) -> NDArray[Any]:
         """Memory with the value, for the next version of it; to be followed by `value_came`."""
@@ -154,7 +180,7 @@ class Slot:
     @property
     def mean(self) -> torch.Tensor | None:
         """The last mean of the workers' gradients, as it was received."""
-        return None if self._mean is None else self._mean.tensor
+        return self.received_mean if self._mean is None else self._mean.tensor
 
     def incoming_mean(self) -> NDArray[Any]:
         """Memory for the next mean, to be followed by `mean_came`."""

@@ -7,11 +7,14 @@ Other memory is copied in any case; there, tensors travel alone that fill a mess
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
+from motet.aggregation.agent.tensor_bucket import BucketMemory, TensorMemory
 from motet.aggregation.agent.tensor_calls import TensorOperation
 from motet.aggregation.wire.message_kinds import AggregatorRequest
 
@@ -29,7 +32,37 @@ class PushedGradient(NamedTuple):
 
     step: int
     ordinal: int
-    gradient: NDArray[Any]
+    gradient: TensorMemory
+
+
+class PushedGradients:
+    """What a worker has pushed: the latest of each tensor, and how often in the step under way."""
+
+    def __init__(self) -> None:
+        self._latest: dict[int, PushedGradient] = {}
+        self._counts: dict[int, int] = {}
+
+    def __getitem__(self, tensor: int) -> PushedGradient:
+        return self._latest[tensor]
+
+    def note(self, step: int, tensors: Sequence[int], memory: TensorMemory) -> None:
+        """Tensors were pushed. They get one ordinal: what counts is that it grows."""
+        ordinal = max(self.counts(tensors)) + 1
+        pushed = PushedGradient(step, ordinal, memory)
+        self._latest.update(dict.fromkeys(tensors, pushed))
+        self._counts.update(dict.fromkeys(tensors, ordinal))
+
+    def counts(self, tensors: Sequence[int]) -> tuple[int, ...]:
+        """The ordinals of their latest pushes in this step; 0: there was none."""
+        return tuple(map(self._counts.get, tensors, repeat(0)))
+
+    def of_step(self, tensors: Sequence[int], step: int) -> list[int]:
+        """Those whose latest push was in a step."""
+        return [n for n in tensors if n in self._latest and self._latest[n].step == step]
+
+    def end_step(self) -> None:
+        """Keep the latest gradients: they may be sent again."""
+        self._counts.clear()
 
 
 @dataclass(eq=False)
@@ -37,7 +70,7 @@ class TensorBatch:
     """Small tensors that travel together, all of them halved or none."""
 
     is_halved: bool = False
-    tensors: dict[int, NDArray[Any]] = field(default_factory=dict)
+    tensors: dict[int, TensorMemory] = field(default_factory=dict)
     size_bytes: int = 0
 
     def add(self, tensor: int, array: NDArray[Any]) -> None:
@@ -45,6 +78,15 @@ class TensorBatch:
         if tensor not in self.tensors:
             self.size_bytes += array.nbytes
         self.tensors[tensor] = array
+
+    def add_all(self, tensors: Sequence[int], memory: BucketMemory) -> None:
+        """The same for tensors of a bucket, none of which it has."""
+        self.size_bytes += memory.array.nbytes
+        self.tensors.update(dict.fromkeys(tensors, memory))
+
+    def has_any(self, tensors: Sequence[int]) -> bool:
+        """Whether it has one of these tensors."""
+        return bool(self.tensors) and not self.tensors.keys().isdisjoint(tensors)
 
 
 class Settling(Protocol):

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from motet.aggregation.agent.tensor_bucket import BucketMemory, TensorBucket
 from motet.aggregation.wire.tensor_spec import GroupOptions, OptimizerSpec, TensorSpec
 
 
@@ -79,6 +80,27 @@ class GradientService(Protocol):
 
         `keeps_order`: the request leaves no later than those of later calls.
         """
+        ...
+
+    def bucket(self, tensors: tuple[int, ...]) -> TensorBucket:
+        """How small tensors of one type lie best in one memory: the same as long as that is so.
+
+        Such memory has the type of their gradients, means or values. The methods for it do what
+        those for one tensor do for some of its tensors, whose numbers ascend, in less time."""
+        ...
+
+    def push_bucket(self, memory: BucketMemory, tensors: tuple[int, ...]) -> None:
+        """See `push`."""
+        ...
+
+    def bucket_means(self, memory: BucketMemory, tensors: tuple[int, ...]) -> Pending:
+        """See `mean`."""
+        ...
+
+    def pull_bucket(
+        self, memory: BucketMemory, tensors: tuple[int, ...], *, keeps_order: bool = False
+    ) -> Pending:
+        """See `pull`."""
         ...
 
     def flush(self) -> None:

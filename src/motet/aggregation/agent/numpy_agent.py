@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,11 +17,18 @@ from motet.aggregation.agent.collected_requests import (
     PUSH_BATCH_BYTES,
     AnswerKind,
     BatchAnswer,
-    PushedGradient,
+    PushedGradients,
     TensorBatch,
 )
 from motet.aggregation.agent.registration import initial_values, registered
 from motet.aggregation.agent.routes import RouteSource
+from motet.aggregation.agent.tensor_bucket import (
+    BucketMemory,
+    TensorBucket,
+    TensorMemory,
+    array_in,
+    buffers_of,
+)
 from motet.aggregation.agent.tensor_calls import Message, TensorCalls, TensorOperation
 from motet.aggregation.wire.job_requests import BroadcastArrays
 from motet.aggregation.wire.message_kinds import AggregatorRequest, TensorStatus
@@ -49,7 +58,8 @@ class NumpyAgent:
         self._specs: Sequence[TensorSpec] = ()
         self._order: tuple[int, ...] = ()
         self._step = 1
-        self._pushed: dict[int, PushedGradient] = {}
+        self._pushed = PushedGradients()
+        self._buckets: dict[tuple[int, ...], TensorBucket] = {}
         self._is_mean_known: set[int] = set()
         self._finished: FinishStep | None = None
         self._push_batch = TensorBatch()
@@ -158,20 +168,21 @@ class NumpyAgent:
 
     def push(self, tensor: int, gradient: NDArray[Any]) -> None:
         """See GradientService."""
-        if tensor in self._is_mean_known:
-            raise BadInput(f"tensor {tensor}: its mean of step {self._step} was asked for already")
-        before = self._pushed.get(tensor)
-        ordinal = before.ordinal + 1 if before is not None and before.step == self._step else 1
-        self._pushed[tensor] = PushedGradient(self._step, ordinal, gradient)
+        self._note_push((tensor,), gradient)
         is_alone = self._travels_alone(gradient, PUSH_BATCH_BYTES)
         if is_alone and tensor not in self._push_batch.tensors:
             self._send_pushes((tensor,))
             return
-        is_halved = self._is_halved(tensor, gradient)
-        if is_halved != self._push_batch.is_halved:
+        self._push_batch_for(tensor, gradient).add(tensor, gradient)
+        if self._push_batch.size_bytes >= PUSH_BATCH_BYTES:
             self._flush_pushes()
-            self._push_batch.is_halved = is_halved
-        self._push_batch.add(tensor, gradient)
+
+    def push_bucket(self, memory: BucketMemory, tensors: tuple[int, ...]) -> None:
+        """See GradientService."""
+        self._note_push(tensors, memory)
+        if self._push_batch.has_any(tensors):
+            self._flush_pushes()
+        self._push_batch_for(tensors[0], memory.array).add_all(tensors, memory)
         if self._push_batch.size_bytes >= PUSH_BATCH_BYTES:
             self._flush_pushes()
 
@@ -182,6 +193,13 @@ class NumpyAgent:
             self._flush_pushes()
         return self._add_waiting(AggregatorRequest.MEAN, tensor, into)
 
+    def bucket_means(self, memory: BucketMemory, tensors: tuple[int, ...]) -> BatchAnswer:
+        """See GradientService."""
+        self._is_mean_known.update(tensors)
+        if self._push_batch.has_any(tensors):
+            self._flush_pushes()
+        return self._add_all_waiting(AggregatorRequest.MEAN, tensors, memory)
+
     def finish_step(self, groups: Sequence[GroupOptions], *, is_applied: bool = True) -> int:
         """See GradientService."""
         if self._waiting or any(each.parts for each in self._open_pulls):
@@ -189,7 +207,7 @@ class NumpyAgent:
         self._settle_pulls()
         self._calls.look()
         tensors = self._order
-        counts = tuple(self._count(tensor) for tensor in tensors)
+        counts = self._pushed.counts(tensors)
         self._finished = finished = FinishStep(
             self.rank, self._step, tensors, counts, is_applied, tuple(map(dict, groups)) or None
         )
@@ -199,12 +217,29 @@ class NumpyAgent:
             self._send_finish(rest)
         self._step += 1
         self._broadcasts = 0
+        self._pushed.end_step()
         self._is_mean_known.clear()
         return self._step - 1
 
     def pull(self, tensor: int, into: NDArray[Any], *, keeps_order: bool = False) -> BatchAnswer:
         """See GradientService."""
         return self._add_waiting(AggregatorRequest.PULL, tensor, into, keeps_order=keeps_order)
+
+    def pull_bucket(
+        self, memory: BucketMemory, tensors: tuple[int, ...], *, keeps_order: bool = False
+    ) -> BatchAnswer:
+        """See GradientService."""
+        del keeps_order  # It travels with what was collected before it.
+        return self._add_all_waiting(AggregatorRequest.PULL, tensors, memory)
+
+    def bucket(self, tensors: tuple[int, ...]) -> TensorBucket:
+        """See GradientService. What goes to one Aggregator is one piece of the memory."""
+        order = self._calls.by_endpoint(tensors)
+        known = self._buckets.get(tensors)
+        if known is None or known.order != order:
+            sizes = {tensor: math.prod(self._specs[tensor].shape) for tensor in order}
+            known = self._buckets[tensors] = TensorBucket(sizes)
+        return known
 
     def prioritise(self, tensors: Sequence[int]) -> None:
         """See GradientService."""
@@ -234,13 +269,14 @@ class NumpyAgent:
         """All of one step. `end`: of the step, if they are the last ones."""
         pushed = {tensor: self._pushed[tensor] for tensor in tensors}
         step = pushed[tensors[0]].step
-        is_halved = self._is_halved(tensors[0], pushed[tensors[0]].gradient)
+        is_halved = self._is_halved(tensors[0], array_in(pushed[tensors[0]].gradient))
+        memory = {tensor: each.gradient for tensor, each in pushed.items()}
 
         def message(found: tuple[int, ...]) -> Message:
-            counts = tuple(pushed[tensor].ordinal for tensor in found)
+            counts = tuple([pushed[tensor].ordinal for tensor in found])
             ending = () if end is None else (True, end.is_applied, end.groups)
             head = PushGradients(self.rank, step, found, counts, is_halved, *ending).encode()
-            return Message(head, [pushed[tensor].gradient for tensor in found])
+            return Message(head, buffers_of(found, memory))
 
         operation = TensorOperation(AggregatorRequest.PUSH, tensors, message)
         self._calls.submit(operation, is_awaited=False)
@@ -251,17 +287,8 @@ class NumpyAgent:
         counted = dict(zip(finished.tensors, finished.counts, strict=True))
 
         def message(found: tuple[int, ...]) -> Message:
-            counts = tuple(counted[tensor] for tensor in found)
-            return Message(
-                FinishStep(
-                    finished.rank,
-                    finished.step,
-                    found,
-                    counts,
-                    finished.is_applied,
-                    finished.groups,
-                ).encode()
-            )
+            counts = tuple([counted[tensor] for tensor in found])
+            return Message(replace(finished, tensors=found, counts=counts).encode())
 
         operation = TensorOperation(AggregatorRequest.FINISH, tensors, message)
         self._calls.submit(operation, is_awaited=False)
@@ -269,16 +296,29 @@ class NumpyAgent:
     def _send_again(self, tensors: list[int]) -> None:
         """Their Aggregator was lost: what it may not have passed on."""
         for step in (self._step - 1, self._step):
-            pushed = [n for n in tensors if n in self._pushed and self._pushed[n].step == step]
+            pushed = self._pushed.of_step(tensors, step)
             pushed = [n for n in pushed if n not in self._push_batch.tensors]
-            for is_halved in (False, True):
-                same = [
-                    n for n in pushed if self._is_halved(n, self._pushed[n].gradient) == is_halved
-                ]
+            by_kind: dict[bool, list[int]] = {False: [], True: []}
+            for n in pushed:
+                by_kind[self._is_halved(n, array_in(self._pushed[n].gradient))].append(n)
+            for same in by_kind.values():
                 if same:
                     self._send_pushes(tuple(same))
         if self._finished is not None:
             self._send_finish(tuple(tensors))
+
+    def _note_push(self, tensors: tuple[int, ...], memory: TensorMemory) -> None:
+        if not self._is_mean_known.isdisjoint(tensors):
+            known = min(self._is_mean_known.intersection(tensors))
+            raise BadInput(f"tensor {known}: its mean of step {self._step} was asked for already")
+        self._pushed.note(self._step, tensors, memory)
+
+    def _push_batch_for(self, tensor: int, gradient: NDArray[Any]) -> TensorBatch:
+        is_halved = self._is_halved(tensor, gradient)
+        if is_halved != self._push_batch.is_halved:
+            self._flush_pushes()
+            self._push_batch.is_halved = is_halved
+        return self._push_batch
 
     def _travels_alone(self, array: NDArray[Any], batch_bytes: int) -> bool:
         if array.nbytes >= batch_bytes:
@@ -302,17 +342,33 @@ class NumpyAgent:
             batch.add(tensor, into)
             self._send_waiting(key, batch, answer)
             return answer
-        found = self._waiting.get(key)
-        if found is not None and tensor in found[0].tensors:
-            self._flush_waiting(key)
-            found = None
-        if found is None:
-            found = self._waiting[key] = TensorBatch(key[1]), BatchAnswer(self)
-        batch, answer = found
+        batch, answer = self._waiting_for(key, (tensor,))
         batch.add(tensor, into)
         if batch.size_bytes >= PULL_BATCH_BYTES:
             self._flush_waiting(key)
         return answer
+
+    def _add_all_waiting(
+        self, kind: AggregatorRequest, tensors: tuple[int, ...], memory: BucketMemory
+    ) -> BatchAnswer:
+        key = kind, self._is_halved(tensors[0], memory.array)
+        batch, answer = self._waiting_for(key, tensors)
+        batch.add_all(tensors, memory)
+        if batch.size_bytes >= PULL_BATCH_BYTES:
+            self._flush_waiting(key)
+        return answer
+
+    def _waiting_for(
+        self, key: AnswerKind, tensors: tuple[int, ...]
+    ) -> tuple[TensorBatch, BatchAnswer]:
+        """The batch to which these tensors can be added."""
+        found = self._waiting.get(key)
+        if found is not None and found[0].has_any(tensors):
+            self._flush_waiting(key)
+            found = None
+        if found is None:
+            found = self._waiting[key] = TensorBatch(key[1]), BatchAnswer(self)
+        return found
 
     def _flush_waiting(self, key: AnswerKind) -> None:
         self._send_waiting(key, *self._waiting.pop(key))
@@ -332,16 +388,17 @@ class NumpyAgent:
         kind: AggregatorRequest,
         tensors: tuple[int, ...],
         on_reply: Any = None,
-        into: Mapping[int, NDArray[Any]] | None = None,
+        into: Mapping[int, TensorMemory] | None = None,
     ) -> TensorOperation:
         is_mean = kind == AggregatorRequest.MEAN
         step = self._step if is_mean else self._step - 1
-        counted = {tensor: self._count(tensor) if is_mean else 0 for tensor in tensors}
+        counts = self._pushed.counts(tensors) if is_mean else (0,) * len(tensors)
+        counted = dict(zip(tensors, counts, strict=True))
 
         def message(found: tuple[int, ...]) -> Message:
-            counts = tuple(counted[tensor] for tensor in found)
+            counts = tuple([counted[tensor] for tensor in found])
             head = request(self.rank, step, found, counts).encode()
-            places = None if into is None else [into[tensor] for tensor in found]
+            places = None if into is None else buffers_of(found, into)
             return Message(head, (), places)
 
         has_locations = kind in (AggregatorRequest.PULL, AggregatorRequest.MEAN)
@@ -367,11 +424,6 @@ class NumpyAgent:
             and array.dtype == np.uint16
             and self._specs[tensor].dtype == "float32"
         )
-
-    def _count(self, tensor: int) -> int:
-        """How often a tensor was pushed in this step."""
-        pushed = self._pushed.get(tensor)
-        return pushed.ordinal if pushed is not None and pushed.step == self._step else 0
 
 
 def _fixed(kind: AggregatorRequest, tensor: int, message: Message) -> TensorOperation:

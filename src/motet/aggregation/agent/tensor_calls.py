@@ -96,6 +96,11 @@ class TensorCalls:
         """Where a tensor is, as far as known."""
         return self._endpoints[tensor]
 
+    def by_endpoint(self, tensors: tuple[int, ...]) -> tuple[int, ...]:
+        """Tensors of one Aggregator after those of another."""
+        found = self._by_endpoint(tensors)
+        return tuple([tensor for _, numbers in found for tensor in numbers])
+
     def submit(self, operation: TensorOperation, *, is_awaited: bool = True) -> None:
         """Send an operation; if not awaited, its answers are looked at now and then."""
         if not is_awaited:

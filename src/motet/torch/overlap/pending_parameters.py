@@ -87,6 +87,13 @@ def await_value(parameter: torch.Tensor) -> None:
     parameter.__class__ = torch.nn.Parameter
 
 
+def value_came(parameter: torch.Tensor) -> None:
+    """It came with that of another parameter: nothing waits for it any more."""
+    if type(parameter) is PendingParameter:
+        _ARRIVALS.pop(id(parameter), None)
+        parameter.__class__ = torch.nn.Parameter
+
+
 def _await_all(values: Iterable[Any]) -> None:
     for value in values:
         if type(value) is PendingParameter:

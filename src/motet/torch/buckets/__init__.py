@@ -1,0 +1,1 @@
+"""Small parameters whose gradients and values travel together, as in DistributedDataParallel."""
