@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from motet.aggregation.agent.numpy_agent import NumpyAgent
 from motet.aggregation.agent.routes import FixedRoutes, TensorRoutes
+from motet.aggregation.agent.tensor_bucket import BucketMemory
 from motet.aggregation.aggregator.aggregator import Aggregator
 from motet.aggregation.wire.aggregator_control import JobAccess
 from motet.aggregation.wire.tensor_spec import (
@@ -112,7 +113,8 @@ class AggregatorPool:
 class SmallTraining:
     """A training whose gradients depend on the values, the worker and the step.
 
-    `skipped`: steps and tensors without a gradient. `lr`: of each step.
+    `skipped`: steps and tensors without a gradient. `lr`: of each step. `in_bucket`: all tensors
+    are in one, with shapes without zeros.
     """
 
     shapes: tuple[tuple[int, ...], ...] = ((3, 4), (5,), (), (40, 50))
@@ -123,6 +125,7 @@ class SmallTraining:
     dtype: str = "float32"
     skipped: frozenset[tuple[int, int]] = frozenset()
     seed: int = 0
+    in_bucket: bool = False
 
     @property
     def specs(self) -> list[TensorSpec]:
@@ -201,10 +204,30 @@ class SmallTraining:
             on_step(agent.rank, step)
             self.push_all(agent, values, step)
             agent.finish_step([self.options_in(step)])
-            pull_all(agent, values)
+            self.pull(agent, values)
         return [value.copy() for value in values], agent.state()
 
+    def pull(self, agent: NumpyAgent, values: Values) -> None:
+        if not self.in_bucket:
+            pull_all(agent, values)
+            return
+        memory = self._memory(agent)
+        agent.pull_bucket(memory, memory.bucket.numbers).wait(TIMEOUT_S)
+        for number, value in enumerate(values):
+            value[...] = memory.array_of(number).reshape(value.shape)
+
+    def _memory(self, agent: NumpyAgent) -> BucketMemory:
+        bucket = agent.bucket(tuple(range(len(self.shapes))))
+        return BucketMemory(bucket, agent.empty(bucket.size, self.numpy_dtype))
+
     def push_all(self, agent: NumpyAgent, values: Values, step: int) -> None:
+        if self.in_bucket:
+            memory = self._memory(agent)
+            pushed = [n for n in memory.bucket.numbers if (step, n) not in self.skipped]
+            for n in pushed:
+                memory.array_of(n)[:] = self.gradient(values, agent.rank, step, n).reshape(-1)
+            agent.push_bucket(memory, tuple(pushed))
+            return
         for tensor in reversed(range(len(self.shapes))):
             if (step, tensor) not in self.skipped:
                 agent.push(tensor, self.gradient(values, agent.rank, step, tensor))

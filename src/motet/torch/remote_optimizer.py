@@ -164,8 +164,9 @@ class RemoteOptimizer:
 
     def _hide_gradients(self) -> None:
         for slot in self._stepped:
-            if slot.gradient is not None:
-                self._hidden.append((slot.parameter, slot.gradient))
+            gradient = slot.parameter.grad
+            if gradient is not None:
+                self._hidden.append((slot.parameter, gradient))
                 slot.parameter.grad = None
             slot.forget_gradient()
         for bucket in self._buckets:
@@ -177,7 +178,7 @@ class RemoteOptimizer:
 
     def _refuse_changes(self) -> None:
         for options in self._optimizer.param_groups:
-            if any(id(parameter) not in self._known for parameter in options["params"]):
+            if not self._known.issuperset(map(id, options["params"])):
                 raise MotetError(
                     "the optimizer has parameters that it had not when it was attached; after "
                     "add_param_group close the attachment and attach again"

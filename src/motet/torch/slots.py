@@ -90,13 +90,13 @@ class Slot:
 
     def note_gradient(self) -> None:
         """Remember which gradient this is, to see later whether the program changes it."""
-        found = self.gradient
+        found = self.parameter.grad
         self._noted = (found, 0 if found is None else found._version)
 
     def is_gradient_changed(self) -> bool:
         """Whether the program has written into the gradient since it was noted, or replaced it.
         Writing by way of `.data` leaves no trace in the version and is not seen."""
-        found = self.gradient
+        found = self.parameter.grad
         noted, version = self._noted
         return found is not noted or (found is not None and found._version != version)
 

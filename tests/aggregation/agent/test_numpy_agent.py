@@ -17,6 +17,7 @@ from motet.aggregation.agent.collected_requests import (
     PUSH_BATCH_BYTES,
 )
 from motet.aggregation.agent.numpy_agent import NumpyAgent
+from motet.aggregation.agent.tensor_bucket import BucketMemory
 from motet.aggregation.wire.tensor_spec import OptimizerKind, OptimizerSpec, TensorSpec
 from motet.domain.errors import BadInput, UnknownName
 from received_requests import Received, received_requests, tensors_of
@@ -46,6 +47,8 @@ def pool() -> Iterator[AggregatorPool]:
         replace(SGD, shapes=((300, 400), (0, 3), (1 << 16,)), steps=3),
         replace(SGD, shapes=MANY, options=MOMENTUM, skipped=frozenset({(4, 3), (6, 0)})),
         replace(SGD, shapes=MANY, kind="adamw", options={"lr": 0.01}, dtype="float64"),
+        replace(SGD, shapes=MANY[:8], in_bucket=True, skipped=frozenset({(4, 3), (6, 0)})),
+        replace(SGD, shapes=MANY[:8], in_bucket=True, dtype="bfloat16"),
         replace(SGD, kind="adam", options=AMSGRAD),
         replace(SGD, kind="adamw", options={"lr": 0.01}, skipped=frozenset({(2, 2)})),
     ],
@@ -113,6 +116,66 @@ def test_the_last_gradients_of_a_step_end_it(pool: AggregatorPool, received: Rec
     """Small tensors of an Aggregator take a message in a step."""
     one_step(pool, replace(SGD, shapes=((1 << 10,),) * 6, workers=1), received)
     assert sorted(kind for kind, _ in received) == ["PULL", "PULL", "PUSH", "PUSH"]
+
+
+def test_what_an_aggregator_gets_of_a_bucket_is_one_piece_of_memory(
+    pool: AggregatorPool, received: Received
+) -> None:
+    """Also after tensors have moved, as soon as the worker knows it."""
+    training = replace(SGD, shapes=((1 << 10,),) * 6, workers=1, steps=3, in_bucket=True)
+    agent = NumpyAgent(pool.table, 0, 1)
+    values = training.initial()
+    agent.initialise(training.specs, training.spec, values)
+    numbers = tuple(range(6))
+
+    def pieces() -> list[int]:
+        bucket = agent.bucket(numbers)
+        return [len(bucket.pieces(tensors)) for tensors in tensors_of(received, "PUSH")]
+
+    for step in (1, 2, 3):
+        received.clear()
+        training.push_all(agent, values, step)
+        agent.finish_step([training.options_in(step)])
+        training.pull(agent, values)
+        if step == 1:
+            assert pieces() == [1, 1]
+            pool.aggregators[0].move(1, [pool.table.on(0)[0]], pool.peer(1))
+    assert pieces() == [1, 1]
+    assert agent.bucket(numbers) is agent.bucket(numbers)
+    assert sorted(map(len, tensors_of(received, "PUSH"))) == [2, 4]
+    agent.close()
+
+
+def test_single_tensors_of_a_bucket_and_whole_ones_mix_in_a_step(pool: AggregatorPool) -> None:
+    """The last push of a tensor counts, as one or with others; means are those of all workers."""
+    training = replace(SGD, shapes=((3,),) * 5, workers=1)
+    agent = NumpyAgent(pool.table, 0, 1)
+    agent.initialise(training.specs, training.spec, training.initial())
+    bucket = agent.bucket(tuple(range(5)))
+    first, second, means = (
+        BucketMemory(bucket, np.full(bucket.size, value, np.float32)) for value in (1, 2, 0)
+    )
+    agent.push(1, np.full(3, 5, np.float32))
+    agent.push_bucket(first, bucket.numbers)
+    agent.push_bucket(second, (0, 2))
+    agent.push(3, np.full(3, 7, np.float32))
+    agent.bucket_means(means, (0, 1, 2, 3)).wait(30)
+    agent.finish_step([{}], is_applied=False)
+    assert [means.array_of(n)[0] for n in range(5)] == [2, 1, 2, 7, 0]
+    agent.close()
+
+
+def test_a_push_of_a_bucket_whose_means_were_asked_for_is_an_error(pool: AggregatorPool) -> None:
+    training = replace(SGD, shapes=((3,),) * 5, workers=1)
+    agent = NumpyAgent(pool.table, 0, 1)
+    agent.initialise(training.specs, training.spec, training.initial())
+    bucket = agent.bucket(tuple(range(5)))
+    memory = BucketMemory(bucket, np.zeros(bucket.size, np.float32))
+    agent.push_bucket(memory, bucket.numbers)
+    agent.bucket_means(memory, (2, 3)).wait(30)
+    with pytest.raises(BadInput, match="tensor 2: its mean of step 1 was asked for already"):
+        agent.push_bucket(memory, bucket.numbers)
+    agent.close()
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,13 @@ class OnceInStep:
 
 
 @pytest.mark.parametrize(
-    ("training", "step"), [(TRAINING, 1), (TRAINING, 4), (OF_SMALL_TENSORS, 5)]
+    ("training", "step"),
+    [
+        (TRAINING, 1),
+        (TRAINING, 4),
+        (OF_SMALL_TENSORS, 5),
+        (replace(OF_SMALL_TENSORS, in_bucket=True), 5),
+    ],
 )
 def test_a_model_that_moves_while_it_trains_keeps_its_curve(
     pool: AggregatorPool, training: SmallTraining, step: int

@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 from motet.aggregation.agent.tensor_bucket import BucketMemory, TensorMemory
 from motet.aggregation.agent.tensor_calls import TensorOperation
 from motet.aggregation.wire.message_kinds import AggregatorRequest
+from motet.aggregation.wire.tensor_spec import TensorSpec
 
 PUSH_BATCH_BYTES = 1 << 20
 PULL_BATCH_BYTES = 1 << 20
@@ -25,6 +27,11 @@ ALONE_FROM_BYTES = 1 << 18
 
 AnswerKind: TypeAlias = tuple[AggregatorRequest, bool]
 """A kind of request, and whether its tensors are halved."""
+
+
+def is_halved(spec: TensorSpec, array: NDArray[Any]) -> bool:
+    """Whether a tensor of float32 travels as bfloat16."""
+    return array.itemsize == 2 and array.dtype == np.uint16 and spec.dtype == "float32"
 
 
 class PushedGradient(NamedTuple):

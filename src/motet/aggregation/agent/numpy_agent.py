@@ -19,7 +19,9 @@ from motet.aggregation.agent.collected_requests import (
     BatchAnswer,
     PushedGradients,
     TensorBatch,
+    is_halved,
 )
+from motet.aggregation.agent.joint_copies import JointCopies, fixed_operation
 from motet.aggregation.agent.registration import initial_values, registered
 from motet.aggregation.agent.routes import RouteSource
 from motet.aggregation.agent.tensor_bucket import (
@@ -30,8 +32,7 @@ from motet.aggregation.agent.tensor_bucket import (
     buffers_of,
 )
 from motet.aggregation.agent.tensor_calls import Message, TensorCalls, TensorOperation
-from motet.aggregation.wire.job_requests import BroadcastArrays
-from motet.aggregation.wire.message_kinds import AggregatorRequest, TensorStatus
+from motet.aggregation.wire.message_kinds import AggregatorRequest
 from motet.aggregation.wire.tensor_image import TensorImage, decode_images, encode_images
 from motet.aggregation.wire.tensor_spec import GroupOptions, OptimizerSpec, TensorSpec
 from motet.aggregation.wire.worker_requests import (
@@ -42,7 +43,6 @@ from motet.aggregation.wire.worker_requests import (
     WorkerRequest,
 )
 from motet.domain.errors import BadInput
-from motet.runtime.wire.codec import encode
 from motet.transport import Reply
 
 
@@ -65,7 +65,7 @@ class NumpyAgent:
         self._push_batch = TensorBatch()
         self._waiting: dict[AnswerKind, tuple[TensorBatch, BatchAnswer]] = {}
         self._open_pulls: list[TensorOperation] = []
-        self._broadcasts = 0
+        self._broadcasts = JointCopies(rank, self._ask)
 
     @property
     def steps_done(self) -> int:
@@ -99,7 +99,8 @@ class NumpyAgent:
             done = max(min(found.versions.values(), default=0), found.first_step - 1, 0)
         self._step = done + 1
         if optimizer.kind != "none":
-            self._pull_all(values)
+            for pending in [self.pull(tensor, into) for tensor, into in enumerate(values)]:
+                pending.wait()
         return done
 
     def state(self) -> Sequence[Mapping[str, NDArray[np.generic]]]:
@@ -129,35 +130,14 @@ class NumpyAgent:
             for number, (value, own) in enumerate(zip(values, state, strict=True), first):
                 image = TensorImage(number, self._step - 1, value, own)
                 message = Message(*encode_images([image]))
-                self._ask(_fixed(AggregatorRequest.LOAD_STATE, number, message))
+                self._ask(fixed_operation(AggregatorRequest.LOAD_STATE, number, message))
         self.broadcast([])
 
     def broadcast(
         self, arrays: Sequence[NDArray[Any]], fill: Callable[[], None] | None = None
     ) -> bool:
         """See GradientService."""
-        self._broadcasts += 1
-        if self.rank and self._takes_part(arrays, is_source=False):
-            return True
-        if fill is not None:
-            fill()
-        self._takes_part(arrays, is_source=True)
-        return False
-
-    def _takes_part(self, arrays: Sequence[NDArray[Any]], *, is_source: bool) -> bool:
-        """In a joint copy; returns False if this worker is to be its source."""
-        statuses: list[int] = []
-        request = BroadcastArrays(self.rank, self._step - 1, self._broadcasts, 0, is_source)
-        head = encode(request)[0]
-        filled = [array for array in arrays if array.nbytes]
-        if is_source:
-            message = Message(head, [np.ascontiguousarray(array) for array in filled])
-        else:
-            message = Message(head, (), filled or None)
-        operation = _fixed(AggregatorRequest.BROADCAST, 0, message)
-        operation.on_reply = lambda tensors, reply: statuses.append(reply.status)
-        self._ask(operation)
-        return statuses != [TensorStatus.SEND]
+        return self._broadcasts.run(self._step - 1, arrays, fill)
 
     def close(self) -> None:
         """See GradientService."""
@@ -174,8 +154,7 @@ class NumpyAgent:
             self._send_pushes((tensor,))
             return
         self._push_batch_for(tensor, gradient).add(tensor, gradient)
-        if self._push_batch.size_bytes >= PUSH_BATCH_BYTES:
-            self._flush_pushes()
+        self._flush_full_pushes()
 
     def push_bucket(self, memory: BucketMemory, tensors: tuple[int, ...]) -> None:
         """See GradientService."""
@@ -183,8 +162,7 @@ class NumpyAgent:
         if self._push_batch.has_any(tensors):
             self._flush_pushes()
         self._push_batch_for(tensors[0], memory.array).add_all(tensors, memory)
-        if self._push_batch.size_bytes >= PUSH_BATCH_BYTES:
-            self._flush_pushes()
+        self._flush_full_pushes()
 
     def mean(self, tensor: int, into: NDArray[Any]) -> BatchAnswer:
         """See GradientService."""
@@ -216,7 +194,7 @@ class NumpyAgent:
         if rest := tuple(tensor for tensor in tensors if tensor not in last):
             self._send_finish(rest)
         self._step += 1
-        self._broadcasts = 0
+        self._broadcasts.end_step()
         self._pushed.end_step()
         self._is_mean_known.clear()
         return self._step - 1
@@ -269,14 +247,13 @@ class NumpyAgent:
         """All of one step. `end`: of the step, if they are the last ones."""
         pushed = {tensor: self._pushed[tensor] for tensor in tensors}
         step = pushed[tensors[0]].step
-        is_halved = self._is_halved(tensors[0], array_in(pushed[tensors[0]].gradient))
-        memory = {tensor: each.gradient for tensor, each in pushed.items()}
+        are_halved = is_halved(self._specs[tensors[0]], array_in(pushed[tensors[0]].gradient))
 
         def message(found: tuple[int, ...]) -> Message:
             counts = tuple([pushed[tensor].ordinal for tensor in found])
             ending = () if end is None else (True, end.is_applied, end.groups)
-            head = PushGradients(self.rank, step, found, counts, is_halved, *ending).encode()
-            return Message(head, buffers_of(found, memory))
+            head = PushGradients(self.rank, step, found, counts, are_halved, *ending).encode()
+            return Message(head, buffers_of(found, [pushed[tensor].gradient for tensor in found]))
 
         operation = TensorOperation(AggregatorRequest.PUSH, tensors, message)
         self._calls.submit(operation, is_awaited=False)
@@ -298,12 +275,12 @@ class NumpyAgent:
         for step in (self._step - 1, self._step):
             pushed = self._pushed.of_step(tensors, step)
             pushed = [n for n in pushed if n not in self._push_batch.tensors]
-            by_kind: dict[bool, list[int]] = {False: [], True: []}
-            for n in pushed:
-                by_kind[self._is_halved(n, array_in(self._pushed[n].gradient))].append(n)
-            for same in by_kind.values():
+            halved = [
+                n for n in pushed if is_halved(self._specs[n], array_in(self._pushed[n].gradient))
+            ]
+            for same in (tuple(n for n in pushed if n not in halved), tuple(halved)):
                 if same:
-                    self._send_pushes(tuple(same))
+                    self._send_pushes(same)
         if self._finished is not None:
             self._send_finish(tuple(tensors))
 
@@ -314,11 +291,15 @@ class NumpyAgent:
         self._pushed.note(self._step, tensors, memory)
 
     def _push_batch_for(self, tensor: int, gradient: NDArray[Any]) -> TensorBatch:
-        is_halved = self._is_halved(tensor, gradient)
-        if is_halved != self._push_batch.is_halved:
+        are_halved = is_halved(self._specs[tensor], gradient)
+        if are_halved != self._push_batch.is_halved:
             self._flush_pushes()
-            self._push_batch.is_halved = is_halved
+            self._push_batch.is_halved = are_halved
         return self._push_batch
+
+    def _flush_full_pushes(self) -> None:
+        if self._push_batch.size_bytes >= PUSH_BATCH_BYTES:
+            self._flush_pushes()
 
     def _travels_alone(self, array: NDArray[Any], batch_bytes: int) -> bool:
         if array.nbytes >= batch_bytes:
@@ -334,7 +315,7 @@ class NumpyAgent:
         *,
         keeps_order: bool = False,
     ) -> BatchAnswer:
-        key = kind, self._is_halved(tensor, into)
+        key = kind, is_halved(self._specs[tensor], into)
         if self._travels_alone(into, PULL_BATCH_BYTES):
             if keeps_order and key in self._waiting:
                 self._flush_waiting(key)
@@ -344,18 +325,16 @@ class NumpyAgent:
             return answer
         batch, answer = self._waiting_for(key, (tensor,))
         batch.add(tensor, into)
-        if batch.size_bytes >= PULL_BATCH_BYTES:
-            self._flush_waiting(key)
+        self._flush_full(key, batch)
         return answer
 
     def _add_all_waiting(
         self, kind: AggregatorRequest, tensors: tuple[int, ...], memory: BucketMemory
     ) -> BatchAnswer:
-        key = kind, self._is_halved(tensors[0], memory.array)
+        key = kind, is_halved(self._specs[tensors[0]], memory.array)
         batch, answer = self._waiting_for(key, tensors)
         batch.add_all(tensors, memory)
-        if batch.size_bytes >= PULL_BATCH_BYTES:
-            self._flush_waiting(key)
+        self._flush_full(key, batch)
         return answer
 
     def _waiting_for(
@@ -370,13 +349,17 @@ class NumpyAgent:
             found = self._waiting[key] = TensorBatch(key[1]), BatchAnswer(self)
         return found
 
+    def _flush_full(self, key: AnswerKind, batch: TensorBatch) -> None:
+        if batch.size_bytes >= PULL_BATCH_BYTES:
+            self._flush_waiting(key)
+
     def _flush_waiting(self, key: AnswerKind) -> None:
         self._send_waiting(key, *self._waiting.pop(key))
 
     def _send_waiting(self, key: AnswerKind, batch: TensorBatch, answer: BatchAnswer) -> None:
-        kind, is_halved = key
+        kind, are_halved = key
         is_pull = kind == AggregatorRequest.PULL
-        request = PullValues if is_pull else partial(PullMeans, is_halved=is_halved)
+        request = PullValues if is_pull else partial(PullMeans, is_halved=are_halved)
         operation = self._operation(request, kind, tuple(batch.tensors), None, batch.tensors)
         answer.operation = operation
         self._open_pulls.append(operation)
@@ -398,15 +381,11 @@ class NumpyAgent:
         def message(found: tuple[int, ...]) -> Message:
             counts = tuple([counted[tensor] for tensor in found])
             head = request(self.rank, step, found, counts).encode()
-            places = None if into is None else buffers_of(found, into)
+            places = None if into is None else buffers_of(found, [into[n] for n in found])
             return Message(head, (), places)
 
         has_locations = kind in (AggregatorRequest.PULL, AggregatorRequest.MEAN)
         return TensorOperation(kind, tensors, message, on_reply, has_locations)
-
-    def _pull_all(self, values: Sequence[NDArray[Any]]) -> None:
-        for pending in [self.pull(tensor, into) for tensor, into in enumerate(values)]:
-            pending.wait()
 
     def _settle_pulls(self) -> None:
         for operation in self._open_pulls:
@@ -416,15 +395,3 @@ class NumpyAgent:
     def _ask(self, operation: TensorOperation) -> None:
         self._calls.submit(operation)
         self._calls.settle(operation)
-
-    def _is_halved(self, tensor: int, array: NDArray[Any]) -> bool:
-        """Whether a tensor of float32 travels as bfloat16."""
-        return (
-            array.itemsize == 2
-            and array.dtype == np.uint16
-            and self._specs[tensor].dtype == "float32"
-        )
-
-
-def _fixed(kind: AggregatorRequest, tensor: int, message: Message) -> TensorOperation:
-    return TensorOperation(kind, (tensor,), lambda found: message)

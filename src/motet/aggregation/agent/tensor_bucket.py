@@ -71,18 +71,27 @@ def array_in(memory: TensorMemory) -> NDArray[Any]:
     return memory.array if isinstance(memory, BucketMemory) else memory
 
 
-def buffers_of(tensors: tuple[int, ...], memory: Mapping[int, TensorMemory]) -> list[NDArray[Any]]:
-    """What a message of tensors is made of, in this order."""
-    places = [memory[tensor] for tensor in tensors]
+def buffers_of(tensors: tuple[int, ...], places: Sequence[TensorMemory]) -> list[NDArray[Any]]:
+    """What a message of tensors, each in its place, is made of."""
     found: list[NDArray[Any]] = []
     start = 0
     while start < len(places):
-        place, end = places[start], start + 1
+        place = places[start]
         if isinstance(place, BucketMemory):
-            while end < len(places) and places[end] is place:
-                end += 1
+            end = _run_end(places, start)
             found += [place.array[each] for each in place.bucket.pieces(tensors[start:end])]
         else:
             found.append(place)
+            end = start + 1
         start = end
     return found
+
+
+def _run_end(places: Sequence[TensorMemory], start: int) -> int:
+    """Where the tensors end that are in the same memory as the first."""
+    if not start and len(set(map(id, places))) == 1:
+        return len(places)
+    end = start + 1
+    while end < len(places) and places[end] is places[start]:
+        end += 1
+    return end
