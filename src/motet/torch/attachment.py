@@ -141,7 +141,7 @@ class Attachment:
         self._flags.place = self._first_place(options.mode)
         self._flags.earlier_steps = options.steps_done
         self._initialise()
-        buckets_of(service, self._slots, of_neighbours=options.overlap)
+        self._buckets = buckets_of(service, self._slots, of_neighbours=options.overlap)
         self._phase: AveragedGradients | RemoteOptimizer = self._first_phase()
         self._removals = [*self._parameter_hooks(), *self._model_hooks()]
         for each in optimizers:
@@ -242,12 +242,12 @@ class Attachment:
         for slot in self._slots:
             slot.forget_value()
         watch = GradientWatch(self._slots) if self._is_remote_possible else None
-        return AveragedGradients(self.service, self._slots, self._flags, self._options, watch)
+        parts = self._slots, self._buckets, self._flags
+        return AveragedGradients(self.service, *parts, self._options, watch)
 
     def _remote(self) -> RemoteOptimizer:
-        return RemoteOptimizer(
-            self.service, self._slots, self._flags, self._optimizers[0], overlap=self._overlap
-        )
+        parts = self._slots, self._buckets, self._flags
+        return RemoteOptimizer(self.service, *parts, self._optimizers[0], overlap=self._overlap)
 
     def _options(self) -> tuple[GroupOptions, ...]:
         return group_options(self._optimizers)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import torch
 
 from motet.aggregation.agent.gradient_service import GradientService, Pending
 from motet.aggregation.wire.tensor_spec import GroupOptions
-from motet.torch.buckets.partition import buckets_in
+from motet.torch.buckets.partition import Buckets
 from motet.torch.buckets.slot_bucket import SlotBucket
 from motet.torch.flags import Flags, OptimizerPlace
 from motet.torch.gradient_watch import CLEAN_STEPS, GradientWatch
@@ -28,6 +28,7 @@ class AveragedGradients:
         self,
         service: GradientService,
         slots: Sequence[Slot],
+        buckets: Buckets,
         flags: Flags,
         options: Callable[[], Sequence[GroupOptions]],
         watch: GradientWatch | None = None,
@@ -41,7 +42,7 @@ class AveragedGradients:
         self._unsent: set[int] = set()
         self._collected: set[int] = set()
         self._means: dict[int, Pending] = {}
-        self._buckets = buckets_in(slots)
+        self._buckets = buckets
         self._outgoing = OutgoingGradients(service, self._request_large)
         self.is_paused = False
         self.is_handover_agreed = False
@@ -69,7 +70,7 @@ class AveragedGradients:
         for slot in self._slots:
             slot.forget_gradient()
             slot.forget_mean()
-        for bucket in self._buckets:
+        for bucket in self._buckets.every:
             bucket.forget_gradients()
             bucket.forget_means()
 
@@ -84,12 +85,13 @@ class AveragedGradients:
     def _push(self, slot: Slot) -> None:
         self._pushed.add(slot.number)
         self._unsent.discard(slot.number)
-        if slot.bucket is None:
+        bucket = self._buckets.of.get(slot.number)
+        if bucket is None:
             self._outgoing.push(slot)
             return
         self._collected.add(slot.number)
-        if slot.bucket.is_complete_with(slot.number):
-            self._push_bucket(slot.bucket, slot.bucket.numbers)
+        if bucket.is_complete_with(slot.number):
+            self._push_bucket(bucket, bucket.numbers)
 
     def _push_bucket(self, bucket: SlotBucket, numbers: tuple[int, ...]) -> None:
         bucket.push(numbers)
@@ -100,13 +102,9 @@ class AveragedGradients:
         for number in sorted(numbers):
             self._push(self._slots[number])
         if self._collected:
-            for bucket, collected in self._by_bucket(self._collected):
+            for bucket, collected in self._buckets.members(self._collected):
                 self._push_bucket(bucket, collected)
         self._outgoing.flush()
-
-    def _by_bucket(self, numbers: Set[int]) -> list[tuple[SlotBucket, tuple[int, ...]]]:
-        found = [(it, tuple([n for n in it.numbers if n in numbers])) for it in self._buckets]
-        return [(bucket, members) for bucket, members in found if members]
 
     def _end_round(self) -> None:
         self._task = -1
@@ -115,9 +113,9 @@ class AveragedGradients:
         used = self._flags.exchange(self._service, self._pushed, is_changing=is_changing)
         others = used - self._pushed  # Their gradients are of an earlier `backward`.
         self._push_rest([n for n in others if self._slots[n].gradient is not None])
-        in_buckets = self._by_bucket(used)
+        in_buckets = self._buckets.members(used)
         together = [(bucket, own, bucket.request_means(own)) for bucket, own in in_buckets]
-        alone = [n for n in sorted(used) if self._slots[n].bucket is None]
+        alone = [n for n in sorted(used) if n not in self._buckets.of]
         pending = {number: self._means.get(number) or self._mean(number) for number in alone}
         for bucket, _, each in together:
             wait_for(each, f"the mean gradients of {bucket.name}")

@@ -9,7 +9,7 @@ import torch
 
 from motet.aggregation.agent.gradient_service import GradientService
 from motet.domain.errors import MotetError
-from motet.torch.buckets.partition import buckets_in, parts_of
+from motet.torch.buckets.partition import Buckets
 from motet.torch.buckets.slot_bucket import SlotBucket
 from motet.torch.flags import Flags, OptimizerPlace
 from motet.torch.optimizer_options import arrays_of_state, group_options, state_of_arrays
@@ -31,6 +31,7 @@ class RemoteOptimizer:
         self,
         service: GradientService,
         slots: Sequence[Slot],
+        buckets: Buckets,
         flags: Flags,
         optimizer: torch.optim.Optimizer,
         *,
@@ -39,8 +40,8 @@ class RemoteOptimizer:
         self._service, self._slots, self._flags = service, slots, flags
         self._optimizer = optimizer
         self._stepped = [slot for slot in slots if slot.is_stepped]
-        self._buckets = buckets_in(self._stepped)
-        self._values = IncomingValues(service, parts_of(self._stepped))
+        self._buckets = buckets
+        self._values = IncomingValues(service, buckets.parts(self._stepped))
         self._outgoing = OutgoingGradients(service)
         self._overlap = overlap
         self._known = {id(slot.parameter) for slot in slots}
@@ -68,11 +69,12 @@ class RemoteOptimizer:
         slot.note_gradient()
         if self.is_paused or self._ready[number] < self._expected[number]:
             return
-        if slot.bucket is None:
+        bucket = self._buckets.of.get(number)
+        if bucket is None:
             self._push(slot)
             self._outgoing.flush_after_backward()
-        elif slot.bucket.is_complete_with(number):
-            self._push_bucket(slot.bucket, slot.bucket.numbers)
+        elif bucket.is_complete_with(number):
+            self._push_bucket(bucket, bucket.numbers)
 
     def before_step(self) -> None:
         """Run the step on the Aggregators; the program's own finds no gradients."""
@@ -150,11 +152,10 @@ class RemoteOptimizer:
         rest = [s for s in self._stepped if s.number not in self._sent and s.gradient is not None]
         for slot in rest:
             slot.note_gradient()
-            if slot.bucket is None:
+            if slot.number not in self._buckets.of:
                 self._push(slot)
-        for bucket in self._buckets:
-            if numbers := tuple([slot.number for slot in rest if slot.bucket is bucket]):
-                self._push_bucket(bucket, numbers)
+        for bucket, numbers in self._buckets.members({slot.number for slot in rest}):
+            self._push_bucket(bucket, numbers)
 
     def _count_backwards(self) -> None:
         for number, count in self._ready.items():
@@ -169,7 +170,7 @@ class RemoteOptimizer:
                 self._hidden.append((slot.parameter, gradient))
                 slot.parameter.grad = None
             slot.forget_gradient()
-        for bucket in self._buckets:
+        for bucket in self._buckets.every:
             bucket.forget_gradients()
 
     def _upload_if_loaded(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from motet.torch.staging.devices import staging_of
 from motet.torch.staging.host_copy import HostCopy
 from motet.torch.staging.host_memory import AlternatingMemory, HostMemory
 from motet.torch.staging.staging import CopyEnd
-
-if TYPE_CHECKING:
-    from motet.torch.buckets.slot_bucket import SlotBucket
 
 LARGE_BYTES = PUSH_BATCH_BYTES
 """A tensor of so many bytes has messages of its own."""
@@ -59,7 +56,6 @@ class Slot:
         self.wire_dtype = parameter.dtype
         self.numbers = (number,)
         self.parameters = [parameter]
-        self.bucket: SlotBucket | None = None
         self.received_mean: torch.Tensor | None = None
 
     def compress(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from motet.aggregation.agent.collected_requests import ALONE_FROM_BYTES, PUSH_BATCH_BYTES
 from motet.aggregation.agent.gradient_service import GradientService
@@ -14,9 +14,26 @@ FEWEST = 4
 """Fewer parameters are not worth a bucket."""
 
 
+class Buckets:
+    """Those of a program. `of`: by the number of a parameter; most have none."""
+
+    def __init__(self, every: Sequence[SlotBucket]) -> None:
+        self.every = every
+        self.of = {number: bucket for bucket in every for number in bucket.numbers}
+
+    def parts(self, slots: Iterable[Slot]) -> list[Slot | SlotBucket]:
+        """The buckets, and the parameters that are in none."""
+        return [*dict.fromkeys(self.of.get(slot.number, slot) for slot in slots)]
+
+    def members(self, numbers: Set[int]) -> list[tuple[SlotBucket, tuple[int, ...]]]:
+        """The buckets of some of these parameters, with their numbers."""
+        found = [(it, tuple([n for n in it.numbers if n in numbers])) for it in self.every]
+        return [(bucket, members) for bucket, members in found if members]
+
+
 def buckets_of(
     service: GradientService, slots: Sequence[Slot], *, of_neighbours: bool = False
-) -> list[SlotBucket]:
+) -> Buckets:
     """Of the small parameters on the CPU that are trained, in the order of their numbers. A bucket
     fills one message at most, so that others leave while `backward` goes on.
 
@@ -32,7 +49,7 @@ def buckets_of(
         else:
             others += 1
     found = [message for run in runs.values() for message in _messages(run)]
-    return [SlotBucket(service, message) for message in found if len(message) >= FEWEST]
+    return Buckets([SlotBucket(service, message) for message in found if len(message) >= FEWEST])
 
 
 def _is_small(slot: Slot) -> bool:
@@ -54,13 +71,3 @@ def _messages(slots: Sequence[Slot]) -> Iterator[list[Slot]]:
         size_bytes += own_bytes
     if found:
         yield found
-
-
-def buckets_in(slots: Sequence[Slot]) -> list[SlotBucket]:
-    """The buckets of these parameters, in the order of their first ones."""
-    return [*dict.fromkeys(slot.bucket for slot in slots if slot.bucket is not None)]
-
-
-def parts_of(slots: Sequence[Slot]) -> list[Slot | SlotBucket]:
-    """The buckets, and the parameters that are in none."""
-    return [*dict.fromkeys(slot.bucket or slot for slot in slots)]

@@ -12,6 +12,7 @@ import torch
 
 from motet.aggregation.agent.gradient_service import GradientService, Pending
 from motet.aggregation.agent.tensor_bucket import TensorBucket
+from motet.torch.array_views import moved_to
 from motet.torch.buckets.flat_tensors import FlatTensors
 from motet.torch.slots import Slot
 
@@ -38,8 +39,6 @@ class SlotBucket:
         self._sent: list[FlatTensors] = []
         self._values: FlatTensors | None = None
         self._means: FlatTensors | None = None
-        for slot in slots:
-            slot.bucket = self
 
     def is_complete_with(self, number: int) -> bool:
         """Whether all gradients can be sent, now that the `backward` that is running has made this
@@ -55,6 +54,8 @@ class SlotBucket:
         """Send gradients of these parameters."""
         self._ready.clear()
         gradients = [slot.dense_gradient() for slot in self._slots(numbers)]
+        if gradients[0].device.type != "cpu":
+            raise moved_to(gradients[0].device, "cpu")
         if self._outgoing is None:
             self._outgoing = self._free_memory()
         with torch.no_grad():
