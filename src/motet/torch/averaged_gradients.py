@@ -79,7 +79,7 @@ class AveragedGradients:
         if task == self._task:
             return
         self._task = task
-        self._pushed, self._means = set(), {}
+        self._pushed, self._collected, self._means = set(), set(), {}
         torch.autograd.Variable._execution_engine.queue_callback(self._end_round)
 
     def _push(self, slot: Slot) -> None:
