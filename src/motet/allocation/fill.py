@@ -28,9 +28,8 @@ def fill(order: Ints, demands: Ints, free_gpus: int, *, may_overtake: bool) -> F
     `order`: rows, first served first, each once. `demands`: GPUs by row. `may_overtake`: whether a
     job that fits runs although an earlier job does not fit.
     """
-    gpus, code, free, position, left = filled_in_order(
-        order, read_only(demands), free_gpus, may_overtake
-    )
+    columns, left = filled_in_order(order, read_only(demands), free_gpus, may_overtake)
+    gpus, code, free, position = columns
     return Filled(gpus, Reasons(code, free, position), left)
 
 
@@ -38,20 +37,21 @@ def fill_running_first(
     order: Ints, held_gpus: Ints, demands: Ints, free_gpus: int, *, may_overtake: bool
 ) -> Filled:
     """As `fill`, with the rows that have GPUs before the others, in the same order each."""
-    gpus, code, free, position, left = _filled_running_first(
+    columns, left = _filled_running_first(
         read_only(order), read_only(held_gpus), read_only(demands), free_gpus, may_overtake
     )
+    gpus, code, free, position = columns
     return Filled(gpus, Reasons(code, free, position), left)
 
 
 @njit(cache=True)
 def filled_in_order(
     order: Ints, demands: Ints, free_gpus: int, may_overtake: bool
-) -> tuple[Ints, Ints, Ints, Ints, int]:
-    """As `fill`, compiled: the GPUs, the columns of the reasons, and the remaining GPUs."""
-    size = len(demands)
-    gpus, position = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    code, free = np.zeros(size, np.int64), np.zeros(size, np.int64)
+) -> tuple[Ints, int]:
+    """As `fill`, compiled: `(4, jobs)`, the GPUs and the columns of the reasons, and the remaining
+    GPUs. One array, as Python gets each one only after a look at its type."""
+    columns = np.zeros((4, len(demands)), np.int64)
+    gpus, code, free, position = columns[0], columns[1], columns[2], columns[3]
     is_blocked = False
     for place in range(len(order)):
         row = order[place]
@@ -64,17 +64,18 @@ def filled_in_order(
         else:
             gpus[row] = demands[row]
             free_gpus -= demands[row]
-    return gpus, code, free, position, free_gpus
+    return columns, free_gpus
 
 
 @njit(cache=True)
 def _filled_running_first(
     order: Ints, held_gpus: Ints, demands: Ints, free_gpus: int, may_overtake: bool
-) -> tuple[Ints, Ints, Ints, Ints, int]:
-    """Behind a head that blocks only the positions are written row by row."""
+) -> tuple[Ints, int]:
+    """As `filled_in_order`. Behind a head that blocks only the positions are written row by row."""
     size, count, waiting = len(demands), 0, 0
-    gpus, position = np.zeros(size, np.int64), np.empty(size, np.int64)
-    code, free = np.full(size, _BEHIND), np.empty(size, np.int64)
+    columns = np.empty((4, size), np.int64)
+    gpus, code, free, position = columns[0], columns[1], columns[2], columns[3]
+    gpus[:], code[:] = 0, _BEHIND
     served = np.empty(size + 1, np.int64)  # Also rows that have GPUs are written behind the others.
     for row in order:
         if held_gpus[row] > 0:
@@ -96,4 +97,4 @@ def _filled_running_first(
         place += 1
     for later in range(place, size):
         position[served[later]], free[served[later]] = later, free_gpus
-    return gpus, code, free, position, free_gpus
+    return columns, free_gpus

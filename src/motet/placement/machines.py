@@ -50,15 +50,16 @@ def _fewest_machines(sizes: Ints, gpus: int) -> int:
     return len(ascending) + 1
 
 
-def _placement(found: tuple[Ints, Ints, int], free_gpus: Ints, gpus: int) -> Placement:
-    machines, counts, left = found
+def _placement(found: tuple[Ints, int], free_gpus: Ints, gpus: int) -> Placement:
+    taken, left = found
     if left:
         raise ValueError(f"{gpus} GPUs requested, {int(free_gpus.sum())} free")
-    return Placement(tuple(machines.tolist()), tuple(counts.tolist()))
+    machines, counts = taken.tolist()
+    return Placement(tuple(machines), tuple(counts))
 
 
 @njit(cache=True)
-def _in_order(machines: Ints, free_gpus: Ints, gpus: int) -> tuple[Ints, Ints, int]:
+def _in_order(machines: Ints, free_gpus: Ints, gpus: int) -> tuple[Ints, int]:
     taken = np.zeros(len(free_gpus), np.int64)
     for machine in machines:
         if gpus == 0:
@@ -69,7 +70,7 @@ def _in_order(machines: Ints, free_gpus: Ints, gpus: int) -> tuple[Ints, Ints, i
 
 
 @njit(cache=True)
-def _fragments(free_gpus: Ints, gpus: int) -> tuple[Ints, Ints, int]:
+def _fragments(free_gpus: Ints, gpus: int) -> tuple[Ints, int]:
     """Machines with equally many free GPUs in ascending order. A pass over all machines for each
     number of free GPUs, of which there are few, takes less time than a sort."""
     taken, least = np.zeros(len(free_gpus), np.int64), 0
@@ -95,7 +96,7 @@ def _least_above(free_gpus: Ints, bound: int) -> int:
 
 
 @njit(cache=True)
-def _spread(free_gpus: Ints, gpus: int) -> tuple[Ints, Ints, int]:
+def _spread(free_gpus: Ints, gpus: int) -> tuple[Ints, int]:
     taken = np.zeros(len(free_gpus), np.int64)
     for _ in range(min(gpus, free_gpus.sum())):
         taken[np.argmax(free_gpus - taken)] += 1
@@ -103,14 +104,19 @@ def _spread(free_gpus: Ints, gpus: int) -> tuple[Ints, Ints, int]:
 
 
 @njit(cache=True)
-def _of_taken(taken: Ints, left: int) -> tuple[Ints, Ints, int]:
-    """Machines and their counts, in ascending order, and the number of GPUs that are missing."""
-    machines = np.flatnonzero(taken)
-    return machines, taken[machines], left
+def _of_taken(taken: Ints, left: int) -> tuple[Ints, int]:
+    """Machines and their counts, `(2, machines)`, in ascending order, and the number of GPUs that
+    are missing."""
+    found, size = np.empty((2, len(taken)), np.int64), 0
+    for machine in range(len(taken)):
+        if taken[machine] > 0:
+            found[0, size], found[1, size] = machine, taken[machine]
+            size += 1
+    return found[:, :size], left
 
 
 @njit(cache=True)
-def _consolidated(free_gpus: Ints, gpus: int) -> tuple[Ints, Ints, int]:
+def _consolidated(free_gpus: Ints, gpus: int) -> tuple[Ints, int]:
     taken = np.zeros(len(free_gpus), np.int64)
     while gpus > 0:
         tightest, emptiest = -1, -1

@@ -113,7 +113,8 @@ def _served(
     call takes longer than its work.
     """
     guest = later_of_pairs(other, last_start_us, number)
-    gpus, code, free, _, left = filled_in_order(order[~guest[order]], wanted, free_gpus, True)
+    columns, left = filled_in_order(order[~guest[order]], wanted, free_gpus, True)
+    gpus, code, free = columns[0], columns[1], columns[2]
     position, group = np.empty_like(order), np.full(len(order), UNKNOWN)
     for place in range(len(order)):
         row = order[place]

@@ -91,9 +91,10 @@ class TiresiasLas(Policy):
         before_us = changed.get("executed_before_us", snapshot.memory["executed_before_us"])
         job = jobs.number, jobs.gpus
         service = jobs.executed_us, read_only(before_us), self._limits
-        gpus, code, free, position, rank, left_us = _served(
+        columns, rank, left_us = _served(
             order, *job, snapshot.gpu_count, level, rank, *service, self._ranks_by_start
         )
+        gpus, code, free, position = columns
         changed["rank"] = self._ranked(order, level, gpus, rank)
         recheck_us = self._next_move_us(snapshot, changed, gpus, left_us)
         if quantum_us and len(jobs) and not self._is_fixed_between_moves:
@@ -262,12 +263,14 @@ def _demoted(
     before_us: Ints,
     gpus: Ints,
     limits_gpu_us: Ints,
-) -> tuple[Ints, Ints]:
-    """Levels and ranks, with those of new jobs and of jobs that used up their queue's service.
+) -> Ints:
+    """`(2, jobs)`: levels and ranks, with those of new jobs and of jobs that used up their queue's service.
 
     `before_us`: time on GPUs before a job was last in the first queue. `limits_gpu_us`: by queue.
     """
-    level, rank = levels.copy(), ranks.copy()
+    moved = np.empty((2, len(levels)), np.int64)
+    level, rank = moved[0], moved[1]
+    level[:], rank[:] = levels, ranks
     for row in range(len(level)):
         if rank[row] == UNKNOWN:
             rank[row] = _NEW + number[row]
@@ -276,7 +279,7 @@ def _demoted(
             if service_gpu_us >= limits_gpu_us[level[row]]:
                 level[row] += 1
                 rank[row] = _MOVED + number[row]
-    return level, rank
+    return moved
 
 
 @njit(cache=True)
@@ -291,7 +294,7 @@ def _served(
     before_us: Ints,
     limits_gpu_us: Ints,
     ranks_by_start: bool,
-) -> tuple[Ints, Ints, Ints, Ints, Ints, int]:
+) -> tuple[Ints, Ints, int]:
     """GPUs of the jobs and the columns of their reasons, in this order; their ranks from then on;
     how long until a job with GPUs is demoted. One call, as a call takes longer than its work.
 
@@ -299,11 +302,12 @@ def _served(
     """
     if ranks_by_start:
         order = ordered_by_rank(order, level, rank, number)
-    gpus, code, free, position, _ = filled_in_order(order, wanted_gpus, free_gpus, True)
+    columns, _ = filled_in_order(order, wanted_gpus, free_gpus, True)
+    gpus = columns[0]
     if ranks_by_start:
         rank = ranks_running_first(order, level, gpus, rank)
     left_us = _until_demotion_us(level, gpus, executed_us, before_us, limits_gpu_us)
-    return gpus, code, free, position, rank, left_us
+    return columns, rank, left_us
 
 
 @njit(cache=True)
