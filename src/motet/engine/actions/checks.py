@@ -17,7 +17,10 @@ from motet.engine.actions.roles import first_impossible, roles_of
 from motet.engine.state.partners import rows_by_group
 
 _LAST_CODE = int(max(Wait))
+_REQUIRED = ("gpus", "reasons.code", "reasons.free_gpus", "reasons.position")
 _OPTIONAL = ("reasons.usable_gpus", "reasons.until_us", "workers", "servers", "share", "group")
+_COLUMNS = (*_REQUIRED, *_OPTIONAL)
+_WHOLE = (int, np.integer)
 _BY_ROW = ("places", "memory", "forecasts", "exclude")
 _KNOWN_CODES = f"0 (runs), {', '.join(f'{int(wait)} ({wait.reason.name})' for wait in WAITS)}"
 
@@ -66,19 +69,19 @@ def _kind(value: object) -> str:
 
 def _wrong_columns(decision: Decision, shape: tuple[int, ...]) -> DecisionProblem | None:
     reasons = decision.reasons
-    columns: tuple[tuple[str, Any], ...] = (
-        ("gpus", decision.gpus),
-        ("reasons.code", reasons.code),
-        ("reasons.free_gpus", reasons.free_gpus),
-        ("reasons.position", reasons.position),
-        ("reasons.usable_gpus", reasons.usable_gpus),
-        ("reasons.until_us", reasons.until_us),
-        ("workers", decision.workers),
-        ("servers", decision.servers),
-        ("share", decision.share),
-        ("group", decision.group),
+    columns: tuple[Any, ...] = (
+        decision.gpus,
+        reasons.code,
+        reasons.free_gpus,
+        reasons.position,
+        reasons.usable_gpus,
+        reasons.until_us,
+        decision.workers,
+        decision.servers,
+        decision.share,
+        decision.group,
     )
-    for name, column in columns:
+    for name, column in zip(_COLUMNS, columns, strict=True):
         if column is None and name in _OPTIONAL:
             continue
         if not isinstance(column, np.ndarray) or column.dtype.kind != "i":
@@ -93,9 +96,15 @@ def _wrong_columns(decision: Decision, shape: tuple[int, ...]) -> DecisionProble
 
 
 def _wrong_mappings(decision: Decision) -> DecisionProblem | None:
-    for name in _BY_ROW:
-        mapping: object = getattr(decision, name)
-        if not isinstance(mapping, Mapping):
+    mappings: tuple[Any, ...] = (
+        decision.places,
+        decision.memory,
+        decision.forecasts,
+        decision.exclude,
+    )
+    for name, mapping in zip(_BY_ROW, mappings, strict=True):
+        # The usual type first: a look at an abstract class takes several times as long.
+        if type(mapping) is not dict and not isinstance(mapping, Mapping):
             return DecisionProblem(f"{name} must be a dictionary, not {_kind(mapping)}")
     return None
 
@@ -125,7 +134,7 @@ def _wrong_spill(spill: object, shape: tuple[int, ...]) -> DecisionProblem | Non
 
 def _wrong_time(decision: Decision, snapshot: Snapshot) -> DecisionProblem | None:
     recheck_us: object = decision.recheck_at_us
-    if not isinstance(recheck_us, int | np.integer):
+    if not isinstance(recheck_us, _WHOLE):
         return DecisionProblem(f"recheck_at_us={recheck_us} is no whole number of microseconds")
     if recheck_us <= snapshot.now_us:
         return DecisionProblem(f"recheck_at_us={recheck_us} is not after now_us={snapshot.now_us}")

@@ -23,7 +23,8 @@ class FinishedJobs:
         """A job has finished."""
         if self._size == self._data.shape[1]:
             self._hold(np.concatenate([self._data, np.zeros_like(self._data)], axis=1))
-        self._data[:, self._size] = attained_gpu_us, gpus
+        self._data[0, self._size] = attained_gpu_us
+        self._data[1, self._size] = gpus
         self._size += 1
         self._history = None
 
@@ -38,14 +39,14 @@ class FinishedJobs:
     def history(self) -> History:
         """All finished jobs, oldest first."""
         if self._history is None:
-            attained, gpus = (column[: self._size] for column in self._seen)
+            attained, gpus = self._seen[:, : self._size]
             if self._size > len(self._sorted) * _GROWTH:
                 self._sorted = read_only(_merged(self._sorted, attained[len(self._sorted) :]))
             self._history = History(attained, gpus, self._sorted)
         return self._history
 
     def _hold(self, data: Ints) -> None:
-        self._data, self._seen = data, tuple(map(read_only, data))
+        self._data, self._seen = data, read_only(data)
 
 
 def _merged(ascending: Ints, more: Ints) -> Ints:
