@@ -10,12 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from motet.domain.arrays import Bools, Floats, Ints
+from motet.domain.frozen.made_fast import made_fast
 from motet.domain.snapshot import UNKNOWN, Placement
 from motet.domain.units import NEVER_US
 from motet.domain.wait import COMPARISONS as COMPARISONS  # Policy files import both from here.
 from motet.domain.wait import Wait as Wait
 
 
+@made_fast
 @dataclass(frozen=True, eq=False, slots=True)
 class Reasons:
     """Reasons for waiting, `(jobs,)` each.
@@ -112,6 +114,7 @@ def refusal_named(key: str) -> SizeRefusal:
     return SizeRefusal[key.upper()]
 
 
+@made_fast
 @dataclass(frozen=True, eq=False, slots=True)
 class Decision:
     """The complete allocation, a row per job of the snapshot; the engine derives starts and stops.

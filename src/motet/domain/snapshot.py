@@ -17,12 +17,14 @@ from motet.domain.arrays import Ints
 from motet.domain.cluster import ClusterSpec
 from motet.domain.errors import MotetError
 from motet.domain.estimates import Estimates, MachineSpeeds
+from motet.domain.frozen.made_fast import made_fast
 from motet.domain.model_profile import ModelProfile
 from motet.domain.queues.queue_limits import Queues as Queues  # Policy files import it from here.
 
 UNKNOWN = -1
 
 
+@made_fast
 @dataclass(frozen=True, eq=False, slots=True)
 class JobTable:
     """Active jobs. All columns are int64, `(jobs,)`, and read-only for policies.
@@ -134,6 +136,7 @@ class History:
     sorted_service_gpu_us: Ints
 
 
+@made_fast
 @dataclass(frozen=True, eq=False, slots=True)
 class Snapshot:
     """The complete input of a policy.

@@ -1,0 +1,1 @@
+"""Frozen dataclasses that the engine makes at every decision."""
