@@ -207,7 +207,7 @@ class _DecisionRound:
         """Lease the GPUs of ended jobs to other jobs of the same experiment until the
         lease ends.
         """
-        for each in np.flatnonzero(self._legacies[0] > 0).tolist():
+        for each in (self._legacies[0] > 0).nonzero()[0].tolist():
             gpus, until_us = (int(column[each]) for column in self._legacies)
             if until_us > self._snapshot.now_us:
                 self._lottery.hand_on(self._standings.rows_of(each), gpus, until_us)
@@ -215,8 +215,9 @@ class _DecisionRound:
     def hand_out_leftovers(self) -> None:
         """Draw jobs for remaining GPUs until no job fits; then widen elastic jobs."""
         for is_last in (0, 1):
-            waits = (self._floor.gpus == 0) & (self._memory["is_last"] == is_last)
-            self._lottery.hand_out(np.flatnonzero(waits), self._due_us)
+            if self._floor.free_gpus:
+                waits = (self._floor.gpus == 0) & (self._memory["is_last"] == is_last)
+                self._lottery.hand_out(waits.nonzero()[0], self._due_us)
         self._lottery.widen(microseconds(self._policy.rescale_s))
 
     # -- the whole decision ------------------------------------------------------------------------
@@ -254,7 +255,7 @@ class _DecisionRound:
         """Workers and servers by row; a job that keeps its placement keeps its numbers."""
         jobs, widths = self._snapshot.jobs, self._standings.widths
         workers, servers = jobs.held_workers.copy(), jobs.held_servers.copy()
-        for row in np.flatnonzero((self._floor.gpus > 0) & ~self._floor.stays).tolist():
+        for row in ((self._floor.gpus > 0) & ~self._floor.stays).nonzero()[0].tolist():
             entry = widths.entry(row, self._floor.held(row))
             workers[row], servers[row] = widths.workers[entry], widths.servers[entry]
         return workers, servers
@@ -263,14 +264,14 @@ class _DecisionRound:
         jobs, memory = self._snapshot.jobs, self._memory
         position = np.zeros(len(runs), dtype=np.int64)
         position[self._floor.granted] = np.arange(len(self._floor.granted))
-        waiting = np.flatnonzero(~runs)
+        waiting = (~runs).nonzero()[0]
         order = waiting[np.lexsort((jobs.number[waiting], -memory["lost_rho"][waiting]))]
         position[order] = np.arange(len(self._floor.granted), len(runs))
         won = memory["won_rho"]
         code = np.where(won > 0, int(Wait.OUTBID), int(Wait.TOO_FEW_GPUS))
         code[won == _GAVE_BACK] = Wait.LEASE_OVER
         code[runs] = Wait.RUNS
-        free = np.full_like(position, int(self._floor.free.sum()))
+        free = np.full_like(position, self._floor.free_gpus)
         return Reasons(code, free, position, memory["lost_rho"] / 1000, won / 1000)
 
 

@@ -264,7 +264,8 @@ def _demoted(
     gpus: Ints,
     limits_gpu_us: Ints,
 ) -> Ints:
-    """`(2, jobs)`: levels and ranks, with those of new jobs and of jobs that used up their queue's service.
+    """`(2, jobs)`: levels and ranks, with those of new jobs and of jobs that used up their queue's
+    service.
 
     `before_us`: time on GPUs before a job was last in the first queue. `limits_gpu_us`: by queue.
     """

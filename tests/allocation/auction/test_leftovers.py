@@ -25,7 +25,7 @@ def test_no_usable_gpu_stays_free(
     free: list[int], takers: list[Taker], seed: int, is_placement_aware: bool
 ) -> None:
     rng = np.random.default_rng(seed)
-    got = hand_out(free, takers, rng, is_placement_aware=is_placement_aware)
+    got = hand_out(free, takers, lambda: rng, is_placement_aware=is_placement_aware)
     used = np.zeros(len(free), dtype=np.int64)
     for placement in got:
         for machine, count in zip(*placement, strict=True):
@@ -40,34 +40,34 @@ def test_no_usable_gpu_stays_free(
 
 def test_every_taker_has_its_chance() -> None:
     rng = np.random.default_rng(0)
-    firsts = [hand_out([1], [Taker(1, 1)] * 3, rng)[0].counts for _ in range(300)]
+    firsts = [hand_out([1], [Taker(1, 1)] * 3, lambda: rng)[0].counts for _ in range(300)]
     assert firsts.count((1,)) == pytest.approx(100, abs=30)
 
 
 def test_the_same_seed_gives_the_same() -> None:
     takers = [Taker(1, 3), Taker(2, 2), Taker(1, 8)]
-    draws = [hand_out([2, 3, 1], takers, np.random.default_rng(5)) for _ in range(2)]
+    draws = [hand_out([2, 3, 1], takers, lambda: np.random.default_rng(5)) for _ in range(2)]
     assert draws[0] == draws[1]
 
 
 def test_gpus_are_drawn_from_all_machines() -> None:
     rng = np.random.default_rng(0)
-    seen = {hand_out([2, 2], [Taker(2, 2)], rng)[0] for _ in range(50)}
+    seen = {hand_out([2, 2], [Taker(2, 2)], lambda: rng)[0] for _ in range(50)}
     assert seen == {Placement((0,), (2,)), Placement((1,), (2,)), Placement((0, 1), (1, 1))}
 
 
 def test_placement_awareness_keeps_takers_on_their_machines() -> None:
     taker = Taker(2, 2, machines=frozenset({1}))
-    got = hand_out([4, 1, 1], [taker], np.random.default_rng(0), is_placement_aware=True)
+    got = hand_out([4, 1, 1], [taker], lambda: np.random.default_rng(0), is_placement_aware=True)
     assert got == (Placement((1, 2), (1, 1)),)
 
 
 def test_aware_of_placement_a_gang_takes_the_tightest_machine_that_holds_it() -> None:
     aware = {"is_placement_aware": True}
-    assert hand_out([4, 2, 3], [Taker(3, 3)], np.random.default_rng(0), **aware) == (
+    assert hand_out([4, 2, 3], [Taker(3, 3)], lambda: np.random.default_rng(0), **aware) == (
         Placement((2,), (3,)),
     )
-    assert hand_out([1, 4, 3], [Taker(6, 6)], np.random.default_rng(0), **aware) == (
+    assert hand_out([1, 4, 3], [Taker(6, 6)], lambda: np.random.default_rng(0), **aware) == (
         Placement((1, 2), (4, 2)),
     )
 
@@ -118,7 +118,7 @@ def test_draws_are_those_of_looking_at_every_taker_before_each(
     free: list[int], takers: list[Taker], seed: int, is_near: bool
 ) -> None:
     one, other = np.random.default_rng(seed), np.random.default_rng(seed)
-    got = hand_out(free, takers, one, is_placement_aware=is_near)
+    got = hand_out(free, takers, lambda: one, is_placement_aware=is_near)
     assert got == plain_hand_out(free, takers, other, is_near=is_near)
     assert one.random() == other.random()
 
@@ -168,3 +168,12 @@ def test_near_machines_are_those_of_the_rules_one_after_the_other(
     homes = data.draw(st.frozensets(st.integers(0, len(free) - 1), max_size=2))
     expected = plain_nearby(free, gpus, homes, racks)
     assert nearby(free, gpus, homes, racks) == Placement((*expected,), (*expected.values(),))
+
+
+def test_one_taker_nearby_needs_no_generator() -> None:
+    def none() -> np.random.Generator:
+        raise AssertionError("a choice of one is no draw")
+
+    got = hand_out([1, 4], [Taker(1, 3)], none, is_placement_aware=True)
+    assert got == (Placement((0, 1), (1, 2)),)
+    assert hand_out([1, 4], [Taker(6, 6)], none) == (Placement((), ()),)

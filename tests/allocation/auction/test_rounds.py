@@ -278,7 +278,7 @@ def test_all_unsold_gpus_go_to_a_taker(free: list[int], data: st.DataObject) -> 
     line = Line.of(free)
     bids = [data.draw(tables(line)) for _ in range(3)]
     outcome = hold_auction(line, bids)
-    got = hand_out(outcome.free_gpus, [Taker(1, sum(free) + 1)], np.random.default_rng(0))
+    got = hand_out(outcome.free_gpus, [Taker(1, sum(free) + 1)], lambda: np.random.default_rng(0))
     assert sum(got[0].counts) == outcome.free_gpus.sum()
 
 

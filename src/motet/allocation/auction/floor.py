@@ -9,10 +9,10 @@ from motet.domain.snapshot import Placement, Snapshot
 
 
 class Floor:
-    """`free: (machines,)` unassigned GPUs; `places`: by row, what is assigned in this decision;
-    `gpus: (jobs,)`: of each job from now on; `stays: (jobs,)`: jobs that keep their previous
-    placement; `lease_us: (jobs,)`: end of each job's lease; `granted`: rows in the order of their
-    grants.
+    """`free: (machines,)` unassigned GPUs, `free_gpus` in all; `places`: by row, what is assigned
+    in this decision; `gpus: (jobs,)`: of each job from now on; `stays: (jobs,)`: jobs that keep
+    their previous placement; `lease_us: (jobs,)`: end of each job's lease; `granted`: rows in the
+    order of their grants.
     """
 
     def __init__(self, snapshot: Snapshot, keeps: Bools, lease_us: Ints) -> None:
@@ -27,11 +27,13 @@ class Floor:
         self.places: dict[int, Placement] = {}
         if not len(rows):
             self.free: Ints = snapshot.cluster.gpus.copy()
+            self.free_gpus = int(self.free.sum())
             return
         self.free = snapshot.free_gpus.copy()
         for number in jobs.number[(jobs.held_gpus > 0) & ~keeps].tolist():
             for machine, count in zip(*snapshot.placements[number], strict=True):
                 self.free[machine] += count
+        self.free_gpus = int(self.free.sum())
 
     def before(self, row: int) -> Placement | None:
         """The job's placement before this decision."""
@@ -52,6 +54,7 @@ class Floor:
         """Assign these GPUs to the job."""
         for machine, count in zip(*place, strict=True):
             self.free[machine] -= count
+        self.free_gpus -= sum(place.counts)
         self._put(row, place)
         self.lease_us[row] = until_us
         self.granted.append(row)
@@ -61,6 +64,7 @@ class Floor:
         place, until_us = self.place(row), int(self.lease_us[row])
         self.places.pop(row, None)
         self.free[list(place.machines)] += place.counts
+        self.free_gpus += sum(place.counts)
         self.lease_us[row] = self.gpus[row] = 0
         self.stays[row] = False
         self.granted.remove(row)
@@ -69,6 +73,7 @@ class Floor:
     def widen(self, row: int, more: Placement) -> None:
         """Add these GPUs to the job under its current lease."""
         self.free[list(more.machines)] -= more.counts
+        self.free_gpus -= sum(more.counts)
         counts = dict(zip(*self.place(row), strict=True))
         for machine, count in zip(*more, strict=True):
             counts[machine] = counts.get(machine, 0) + count

@@ -6,8 +6,7 @@ variants draw the next taker at random; they differ in which GPUs it gets.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple, Self
 
@@ -19,8 +18,7 @@ from motet.domain.arrays import Bools, Ints, read_only
 from motet.domain.snapshot import UNKNOWN, Placement
 
 
-@dataclass(frozen=True)
-class Taker:
+class Taker(NamedTuple):
     """A candidate that can use `least` to `most` additional GPUs (equal: a gang).
 
     `machines`: current machines; additional GPUs there are preferred.
@@ -28,7 +26,7 @@ class Taker:
 
     least: int
     most: int
-    machines: frozenset[int] = field(default_factory=frozenset)
+    machines: frozenset[int] = frozenset()
 
 
 class _Takers(NamedTuple):
@@ -56,7 +54,7 @@ class _Takers(NamedTuple):
 def hand_out(
     free_gpus: ArrayLike,
     takers: Sequence[Taker],
-    rng: np.random.Generator,
+    lots: Callable[[], np.random.Generator],
     *,
     is_placement_aware: bool = False,
     racks: ArrayLike | None = None,
@@ -65,18 +63,20 @@ def hand_out(
 
     Draws one of the takers whose request fits; the taker gets its least number of GPUs, or one more
     if it has that. Repeats until no taker can use more. The GPUs are drawn at random or, with
-    `is_placement_aware`, chosen so that the taker uses the fewest machines. `racks: (machines,)`;
-    None: one rack.
+    `is_placement_aware`, chosen so that the taker uses the fewest machines. `lots`: gives the
+    generator; it is not asked where one taker alone takes GPUs nearby: to make a generator takes
+    longer than the rest. `racks: (machines,)`; None: one rack.
     """
     free = np.array(free_gpus, dtype=np.int64)
     rack, state = _known(racks, len(free)), _Takers.of(takers, len(free))
     able = _able(state, free)
     while able:
-        drawn = int(rng.integers(able))  # The same draw as Generator.choice.
+        # The same draw as Generator.choice; a choice of one changes no generator.
+        drawn = int(lots().integers(able)) if able > 1 else 0
         if is_placement_aware:
             able = _give_nearby(drawn, state, free, rack)
         else:
-            taken = rng.multivariate_hypergeometric(free, _next_step(drawn, state, free))
+            taken = lots().multivariate_hypergeometric(free, _next_step(drawn, state, free))
             able = _give(drawn, state, free, taken)
     return _placements(state.got)
 

@@ -64,7 +64,7 @@ class Lottery:
             places = hand_out(
                 self._floor.free,
                 takers,
-                self._rng,
+                lambda: self._rng,
                 is_placement_aware=self._is_near,
                 racks=self._racks,
             )
@@ -96,8 +96,10 @@ class Lottery:
         """Widen elastic jobs: starting or moving jobs step by step, then running jobs as far as
         they can use GPUs, if the gain exceeds the cost of the change.
         """
+        if not self._free:
+            return
         rows = np.flatnonzero(self._jobs.is_elastic & (self._floor.gpus > 0))
-        if not len(rows) or not self._free:
+        if not len(rows):
             return
         rows = rows[np.argsort(self._jobs.number[rows])]
         stays = self._floor.stays[rows]
@@ -154,7 +156,7 @@ class Lottery:
 
     @property
     def _free(self) -> int:
-        return int(self._floor.free.sum())
+        return self._floor.free_gpus
 
     def _least(self, row: int) -> int:
         """The smallest width of the job."""
