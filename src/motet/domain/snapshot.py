@@ -123,8 +123,7 @@ class Placement(NamedTuple):
     counts: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class History:
+class History(NamedTuple):
     """Finished jobs, oldest first.
 
     `sorted_service_gpu_us`: their total service in ascending order. To avoid a sort per job, it may

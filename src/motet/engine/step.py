@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,8 +54,7 @@ from motet.placement.planner import Planner
 NO_LIMITS = PreemptionLimits()
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class CheckedDecision:
+class CheckedDecision(NamedTuple):
     """A decision within all limits, which has changed nothing yet. `snapshot`: its jobs.
     `partners`: by job, those that share its GPUs."""
 

@@ -87,12 +87,19 @@ class TiresiasLas(Policy):
             return keep_current(snapshot, next_multiple(snapshot.now_us, quantum_us))
         jobs, changed = snapshot.jobs, self._move(snapshot)
         level, rank = changed["level"], changed["rank"]
-        order = self._order(snapshot, level, rank)
         before_us = changed.get("executed_before_us", snapshot.memory["executed_before_us"])
-        job = jobs.number, jobs.gpus
-        service = jobs.executed_us, read_only(before_us), self._limits
+        order = self._order(snapshot, level, rank)
         columns, rank, left_us = _served(
-            order, *job, snapshot.gpu_count, level, rank, *service, self._ranks_by_start
+            order,
+            jobs.number,
+            jobs.gpus,
+            snapshot.gpu_count,
+            level,
+            rank,
+            jobs.executed_us,
+            read_only(before_us),
+            self._limits,
+            self._ranks_by_start,
         )
         gpus, code, free, position = columns
         changed["rank"] = self._ranked(order, level, gpus, rank)
@@ -110,11 +117,16 @@ class TiresiasLas(Policy):
         Both go to the tail of their new queue. Returns the columns that may have changed.
         """
         jobs, seen = snapshot.jobs, snapshot.memory
-        level, rank, before_us = (
-            read_only(seen[name]) for name in ("level", "rank", "executed_before_us")
+        level, rank = _demoted(
+            read_only(seen["level"]),
+            read_only(seen["rank"]),
+            jobs.number,
+            jobs.held_gpus,
+            jobs.executed_us,
+            read_only(seen["executed_before_us"]),
+            jobs.gpus,
+            self._limits,
         )
-        service = jobs.held_gpus, jobs.executed_us, before_us, jobs.gpus
-        level, rank = _demoted(level, rank, jobs.number, *service, self._limits)
         memory: dict[str, Ints] = {"level": level, "rank": rank}
         if not isinf(self.promote_knob):
             memory = {name: values.copy() for name, values in seen.items()} | memory

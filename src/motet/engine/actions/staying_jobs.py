@@ -8,8 +8,8 @@ the jobs that hold any of them. A job that also holds GPUs of other machines kee
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,7 @@ _WHOLE_GPU = 100
 _NAN = float("nan")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class StayingJobs:
+class StayingJobs(NamedTuple):
     """`whole`: all jobs and machines. `rows`: the jobs of `whole` that stay where they are;
     `seen_rows`: the others, which the policy sees in this order. Both ascending, and empty if no
     machine is `closed`.

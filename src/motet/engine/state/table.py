@@ -96,7 +96,8 @@ class ActiveTable:
         """These columns of one job."""
         if names not in self._indices:
             self._indices[names] = np.array([self._index[name] for name in names])
-        values: Ints = self._data[self._indices[names], self._rows[number]]
+        # In two steps: one that does both takes four times as long.
+        values: Ints = self._data[:, self._rows[number]][self._indices[names]]
         return values
 
     def has(self, name: str) -> bool:
