@@ -114,7 +114,7 @@ class Stage:
                 )
             most = max(trace.most_bytes[host] - before[host] for host in numbers)
             found.append(
-                Profile(kind.name, *measured.times, measured.period_s, measured.per_epoch, most)
+                Profile(kind.name, *measured.times[:4], measured.period_s, measured.per_epoch, most)
             )
             print(found[-1], flush=True)
         return found
