@@ -96,3 +96,24 @@ def test_the_memory_of_this_process_can_be_read() -> None:
     state = MachineMemory().state()
     assert 0 < state.free_bytes <= state.limit_bytes
     assert state.major_faults >= 0
+
+
+def test_a_look_at_the_memory_opens_no_file_again(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs look more than a hundred times per second."""
+    kernel.own.write_text("0::/job\n")
+    kernel.group("job", str(100 * MEGABYTE), anon=40)
+    memory = MachineMemory(kernel.groups, kernel.own, kernel.memory)
+    assert memory.state().free_bytes == 60 * MEGABYTE
+    kernel.group("job", str(90 * MEGABYTE), anon=70)
+    monkeypatch.setattr("os.open", None)
+    monkeypatch.setattr(Path, "read_text", None)
+    assert memory.state().free_bytes == 20 * MEGABYTE
+
+
+def test_a_machine_without_a_figure_of_its_memory_is_an_error(kernel: Kernel) -> None:
+    kernel.own.write_text("0::/\n")
+    kernel.memory.write_text("MemTotal: 1024 kB\nMemAvailable2: 1 kB\n")
+    with pytest.raises(KeyError, match="MemAvailable"):
+        MachineMemory(kernel.groups, kernel.own, kernel.memory).state()

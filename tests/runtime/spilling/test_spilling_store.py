@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import threading
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from motet.runtime.core.schedule import Schedule, deal_blocks
 from motet.runtime.spilling.disk_share import FixedShare
 from motet.runtime.spilling.section_image import SpillBuffer
 from motet.runtime.spilling.section_memory import SECTIONS_AHEAD
+from motet.runtime.spilling.section_transfer import new_buffer
 from motet.runtime.spilling.spilled_storage import SpilledParking
 from motet.runtime.spilling.spilling_store import SpillingBlockStore
 from motet.runtime.spilling.targets.spill_file import SpillFile
@@ -58,7 +60,7 @@ class RoomFor(FixedShare):
     limit = SECTIONS
 
     def has_room(self, nbytes: int) -> bool:
-        return self.store is None or in_memory(self.store) + (nbytes > 0) <= self.limit
+        return self.store is None or used(self.store) + (nbytes > 0) <= self.limit
 
 
 def section(number: int) -> Rows:
@@ -79,6 +81,11 @@ def filled(
 
 def in_memory(store: SpillingBlockStore) -> int:
     return sum(each.buffer is not None for each in store.memory._sections)
+
+
+def used(store: SpillingBlockStore) -> int:
+    """Sections in memory, and the memory that is kept for a read."""
+    return in_memory(store) + bool(store.memory._transfer.spare_bytes)
 
 
 @settings(max_examples=examples(100))
@@ -360,3 +367,60 @@ def test_the_search_for_keys_writes_no_section_back() -> None:
     wait_until(lambda: in_memory(stores[0]) == 0)
     assert stores[0].memory.written_bytes > written
     share.close()
+
+
+def test_the_memory_of_a_freed_section_is_used_for_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The system fills new memory with zeros, which takes longer than the rest of a read."""
+    store, made = filled(1.0), []
+
+    def counted(nbytes: int) -> mmap.mmap:
+        made.append(nbytes)
+        return new_buffer(nbytes)
+
+    monkeypatch.setattr("motet.runtime.spilling.section_transfer.new_buffer", counted)
+    for _ in range(3):
+        store.will_read(range(SECTIONS))
+        for number in range(SECTIONS):
+            ahead = min(SECTIONS_AHEAD, SECTIONS - 1 - number)
+            with store.using(number):
+                np.testing.assert_array_equal(store.rows(number)["x"], section(number)["x"])
+                wait_until(lambda ahead=ahead: in_memory(store) == 1 + ahead)
+            wait_until(lambda ahead=ahead: in_memory(store) == ahead)
+    assert len(made) <= 3 * (1 + SECTIONS_AHEAD) < 3 * SECTIONS
+    assert used(store) == 1
+    store.close()
+    assert used(store) == 0
+
+
+def test_without_room_no_memory_is_kept_for_the_next_read() -> None:
+    store = filled(1.0, choose=NoRoom)
+    store.will_read(range(SECTIONS))
+    for number in range(SECTIONS):
+        with store.using(number):
+            pass
+        wait_until(lambda: used(store) == 0)
+    store.close()
+
+
+def test_the_memory_of_a_freed_section_is_used_for_one_of_another_size() -> None:
+    store = SpillingBlockStore(Batch, ["state"], lambda: SpillFile(DISK), FixedShare(1.0))
+    sizes = [50, 5000, 500, 20000]
+    rows = [
+        Rows(np.arange(size), {"x": np.full((size, 4), size), "state": np.zeros(size)})
+        for size in sizes
+    ]
+    store.will_hold(len(rows), 0)
+    for each in rows:
+        store.add(each)
+    order = [0, 3, 1, 2, 3, 0]
+    store.will_read(order)
+    for number in order:
+        with store.using(number, writes=True):
+            np.testing.assert_array_equal(store.rows(number)["x"], rows[number]["x"])
+            store.rows(number)["state"][:] += number
+    for number in order[2:]:
+        with store.using(number):
+            np.testing.assert_array_equal(store.rows(number)["state"], number * order.count(number))
+    store.close()

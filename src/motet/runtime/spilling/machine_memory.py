@@ -1,11 +1,17 @@
 """How much memory this process may still use: of its control groups and of the machine.
 
 What the kernel can give up, the page cache, is not counted as used.
+
+A job whose input is on disk looks at its memory more than a hundred times per second, beside the
+threads that compute. So a look costs few system calls, after each of which a thread waits for the
+interpreter again: files stay open, and only the fields that count are read.
 """
 
 from __future__ import annotations
 
+import os
 import resource
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +22,8 @@ _NO_LIMIT = 1 << 60
 _COUNTED_1: tuple[str, ...] = ("total_rss", "total_shmem")
 _COUNTED_2 = ("anon", "shmem", "kernel_stack", "pagetables", "slab_unreclaimable", "sock")
 _KERNEL_1 = "memory.kmem.usage_in_bytes"
+_MOST_BYTES = 1 << 16
+"""Of such a file; the kernel makes all of it for one read."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +43,13 @@ class MachineMemory:
         self, groups: Path = _GROUPS, own_groups: Path = _OWN_GROUPS, memory: Path = _MEMORY
     ) -> None:
         """The places of the kernel's files; tests have their own."""
-        self._memory = memory
+        self._memory = _KernelFile(memory)
         self._levels = [*_levels(groups, own_groups)]
 
     def state(self) -> MemoryState:
         """As it is now."""
-        fields = dict(_table(self._memory, ":"))
-        found = [(fields["MemTotal"] * 1024, fields["MemAvailable"] * 1024)]
+        text = self._memory.read()
+        found = [(_needed(text, "MemTotal:") * 1024, _needed(text, "MemAvailable:") * 1024)]
         for level in self._levels:
             limit = level.limit_bytes()
             if limit < found[0][0]:
@@ -52,7 +60,7 @@ class MachineMemory:
     def limited_by(self) -> tuple[int, int]:
         """The same for processes with the same limit: device and inode of their control group;
         zeros: the machine."""
-        total = dict(_table(self._memory, ":"))["MemTotal"] * 1024
+        total = _needed(self._memory.read(), "MemTotal:") * 1024
         limits = [(level.limit_bytes(), level.folder) for level in self._levels]
         limit, folder = min(limits, key=lambda each: each[0], default=(total, Path()))
         if limit >= total:
@@ -61,33 +69,48 @@ class MachineMemory:
         return found.st_dev, found.st_ino
 
 
-@dataclass(frozen=True)
+class _KernelFile:
+    """A file whose text the kernel makes at each read; opened for the first one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: int | None = None
+
+    def read(self) -> bytes:
+        """All of it. Raises OSError."""
+        if self._file is None:
+            self._file = os.open(self._path, os.O_RDONLY)
+            # At its end a process closes it anyway, maybe after a thread's last look.
+            weakref.finalize(self, os.close, self._file).atexit = False
+        return os.pread(self._file, _MOST_BYTES, 0)
+
+
 class _Level:
     """A control group. `counted`: the fields of memory.stat that the kernel cannot give up."""
 
-    folder: Path
-    limit_file: str
-    counted: tuple[str, ...]
+    def __init__(self, folder: Path, limit_file: str, counted: tuple[str, ...]) -> None:
+        self.folder, self._counted = folder, tuple(f"{name} " for name in counted)
+        self._limit = _KernelFile(folder / limit_file)
+        self._stat = _KernelFile(folder / "memory.stat")
+        self._kernel = _KernelFile(folder / _KERNEL_1)
+        self._has_kernel = (folder / _KERNEL_1).exists()
 
     def limit_bytes(self) -> int:
         """_NO_LIMIT: there is none."""
         try:
-            text = (self.folder / self.limit_file).read_text().strip()
+            text = self._limit.read().strip()
         except OSError:  # The root group has no such file.
             return _NO_LIMIT
-        return _NO_LIMIT if text == "max" else int(text)
+        return _NO_LIMIT if text == b"max" else int(text)
 
     def used_bytes(self) -> int:
         """Of all processes of the group."""
-        fields = dict(_table(self.folder / "memory.stat", " "))
-        return sum(fields.get(name, 0) for name in self.counted) + self._kernel_bytes()
+        text = self._stat.read()
+        return sum(_field(text, name) or 0 for name in self._counted) + self._kernel_bytes()
 
     def _kernel_bytes(self) -> int:
         """What memory.stat of the first version leaves out: page tables and the like."""
-        try:
-            return int((self.folder / _KERNEL_1).read_text())
-        except OSError:
-            return 0
+        return int(self._kernel.read()) if self._has_kernel else 0
 
 
 def _levels(groups: Path, own_groups: Path) -> Iterator[_Level]:
@@ -109,7 +132,18 @@ def _levels(groups: Path, own_groups: Path) -> Iterator[_Level]:
             folder = folder.parent
 
 
-def _table(file: Path, separator: str) -> Iterator[tuple[str, int]]:
-    for line in file.read_text().splitlines():
-        name, _, value = line.partition(separator)
-        yield name, int(value.split()[0])
+def _needed(text: bytes, name: str) -> int:
+    """Like `_field`. Raises KeyError."""
+    found = _field(text, name)
+    if found is None:
+        raise KeyError(name)
+    return found
+
+
+def _field(text: bytes, name: str) -> int | None:
+    """The number of the line that begins with this name."""
+    key = name.encode()
+    if not text.startswith(key):
+        key = b"\n" + key
+    start = text.find(key)
+    return int(text[start + len(key) :].split(None, 1)[0]) if start >= 0 else None

@@ -20,7 +20,8 @@ SECTIONS_AHEAD = 2
 class SectionMemory:
     """The buffers of sections. `enter` and `leave` are for any thread.
 
-    At most SECTIONS_AHEAD spilled sections are in memory beside those in use. A section of
+    At most SECTIONS_AHEAD spilled sections are in memory beside those in use, and the memory of one
+    more that was freed, for the next read, as long as there is room. A section of
     which views exist when it is left stays in memory until its next use. Before a section
     is read others are freed, as far as `has_room` asks for it: the ones that were used, the ones
     that were read ahead, then further ones are spilled.
@@ -54,11 +55,13 @@ class SectionMemory:
 
     @property
     def pending_bytes(self) -> int:
-        """Of the spilled sections in memory that are neither in use nor used next."""
+        """Of the spilled sections in memory that are neither in use nor used next, and of the
+        memory that is kept for a read."""
         with self._changed:
             ahead = self._ahead()
             found = [self._sections[number] for number in self._loaded if number not in ahead]
-            return sum(each.image.nbytes for each in found if not each.users)
+            freeable = sum(each.image.nbytes for each in found if not each.users)
+            return freeable + self._transfer.spare_bytes
 
     @property
     def mean_read_s(self) -> float:
@@ -194,6 +197,8 @@ class SectionMemory:
                 move(section)
             except JobFailed as error:
                 failure = error
+            if self._transfer.spare_bytes and not self._has_room(0):
+                self._transfer.drop_spare()
             with self._changed:
                 if self._frees_for_worker:
                     self.room_us += self._now_us() - began_us
@@ -231,13 +236,14 @@ class SectionMemory:
         """First room for others, then what a worker waits for, then what is to be freed, then what
         comes next if there is room for it; without room the next use or its end looks again."""
         if self._wanted_bytes:
+            self._transfer.drop_spare()
             if (task := self._freeing(self._wanted_bytes)) is not None:
                 return task
             self._wanted_bytes = 0
             self._changed.notify_all()
         for number in self._awaited:
             if (section := self._sections[number]).buffer is None:
-                return self._freeing(section.image.nbytes) or (number, self._transfer.read)
+                return self._freeing(self._new_bytes(section)) or (number, self._transfer.read)
         ahead = self._ahead()
         for number in self._loaded:
             if number not in ahead and self._is_left(number):
@@ -245,9 +251,13 @@ class SectionMemory:
         for number in ahead:
             section = self._sections[number]
             if section.buffer is None:
-                has_room = self._has_room(section.image.nbytes)
+                has_room = self._has_room(self._new_bytes(section))
                 return (number, self._transfer.read) if has_room else None
         return None
+
+    def _new_bytes(self, section: StoredSection) -> int:
+        """That a read takes beyond the memory that is kept for it."""
+        return max(section.image.nbytes - self._transfer.spare_bytes, 0)
 
     def _freeing(self, nbytes: int) -> tuple[int, Callable[[StoredSection], None]] | None:
         """What is freed next to have so much room; None: there is room, or nothing to free."""
