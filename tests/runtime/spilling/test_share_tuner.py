@@ -113,6 +113,37 @@ def test_a_job_below_the_mean_leaves_free_memory_to_the_others() -> None:
     assert after_epoch(state, memory, FREE_LOADS, 0.25).on_disk < 10
 
 
+@settings(max_examples=examples(100))
+@given(st.integers(2, 6), st.integers(0, 300), st.randoms(use_true_random=False))
+def test_jobs_on_a_slow_disk_share_the_memory_that_reading_asks_for(
+    count: int, others: int, random: Random
+) -> None:
+    """All of them want more in memory than there is; one came last, and has all on disk."""
+    slow = EpochLoads(1.0, 1.0, 2.0)
+    sections = 2 * LIMIT // count // 10
+    room = (LIMIT - least_free(MemoryState(LIMIT, LIMIT)) - others) / 10
+    each = min(int(room / (count - 1)), sections)
+    jobs = [SpillState(sections, 10.0, sections - each) for _ in range(count - 1)]
+    jobs.append(SpillState(sections, 10.0, sections))
+    for _ in range(40):
+        for place in random.sample(range(count), count):
+            jobs[place] = relieved(jobs[place], machine(jobs, others))
+            memory, mean = machine(jobs, others), mean_share(jobs)
+            jobs[place] = after_epoch(jobs[place], memory, slow, mean)
+    shares = [job.share for job in jobs]
+    assert max(shares) - min(shares) <= 0.2
+    memory = machine(jobs, others)
+    assert least_free(memory) - 10 <= memory.free_bytes
+
+
+@pytest.mark.parametrize("step", [-1, 1])
+def test_a_trial_takes_no_memory_that_is_not_there(step: int) -> None:
+    """The bound of a slow disk is far below what memory has room for."""
+    state = SpillState(65, 10.0, 56, pause=0, step=step)
+    memory = MemoryState(LIMIT, round(least_free(MemoryState(LIMIT, LIMIT))))
+    assert after_epoch(state, memory, EpochLoads(1.0, 1.0, 2.0)).on_disk == 56
+
+
 def test_a_trial_ends_before_shares_are_evened() -> None:
     state, memory = SpillState(40, 1.0, 20, before=(1.0, 22)), MemoryState(LIMIT, 180)
     assert after_epoch(state, memory, FREE_LOADS, 0.9).on_disk in (20, 22)

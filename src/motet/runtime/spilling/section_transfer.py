@@ -12,8 +12,9 @@ from motet.runtime.core.subtask import Clock
 from motet.runtime.spilling.section_image import SectionImage
 from motet.runtime.spilling.targets.spill_target import SpillTarget
 
-_RECENT_READS = 16
-"""Remote memory may come and go: older reads count ever less."""
+_RECENT_READS = 64
+"""Remote memory may come and go: older reads count ever less. Those of a busy disk differ by ten
+times, and with 16 of them the bound of `share_tuner` changed from epoch to epoch."""
 
 
 @dataclass

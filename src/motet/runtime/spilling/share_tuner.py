@@ -131,7 +131,8 @@ def after_epoch(
     if spare > 0:
         fewer = min(max(int(spare / 2 / state.section_bytes), 1), state.on_disk)
         return replace(state, on_disk=state.on_disk - fewer, before=None)
-    if state.on_disk > (most := most_on_disk(state.sections, loads)):
+    is_below_mean = behind > 0  # Others have more on disk, and need the memory first.
+    if state.on_disk > (most := most_on_disk(state.sections, loads)) and not is_below_mean:
         fewer = min(state.on_disk - most, _room(state, memory))
         if fewer > 0:
             return replace(state, on_disk=state.on_disk - fewer, before=None)
@@ -143,9 +144,8 @@ def _evened(state: SpillState, memory: MemoryState, behind: float) -> SpillState
     some to those that came later."""
     sections = max(round(abs(behind) / 2 * state.sections), 1)
     if behind < 0:
-        middle = (least_free(memory) + enough_free(memory)) / 2
-        room = max(int((memory.free_bytes - middle) / state.section_bytes), 0)
-        return replace(state, on_disk=state.on_disk - min(sections, room, state.on_disk))
+        fewer = min(sections, max(_room(state, memory), 0), state.on_disk)
+        return replace(state, on_disk=state.on_disk - fewer)
     if memory.free_bytes >= enough_free(memory):  # Others will take that.
         return state
     return replace(state, on_disk=min(state.on_disk + sections, state.sections))
@@ -162,7 +162,8 @@ def _climbed(state: SpillState, memory: MemoryState, loads: EpochLoads) -> Spill
     else:  # More free memory than enough would be taken back.
         unfreed = (enough_free(memory) - memory.free_bytes) / state.section_bytes
         change = min(size, int(unfreed))
-    on_disk = min(state.on_disk + change, most_on_disk(state.sections, loads))
+    most = most_on_disk(state.sections, loads)
+    on_disk = min(state.on_disk + change, max(most, state.on_disk - max(_room(state, memory), 0)))
     if on_disk == state.on_disk:
         return replace(state, step=-state.step, pause=state.next_pause)
     return replace(state, on_disk=on_disk, before=(loads.wall_s, state.on_disk))

@@ -48,6 +48,7 @@ class SpillingBlockStore:
         self.memory = SectionMemory(make_target, self._forget, share.has_room)
         self._epoch_began_us: int | None = None
         self._used_us = self._uses = 0
+        """In this epoch."""
 
     @property
     def waited_us(self) -> int:
@@ -85,6 +86,7 @@ class SpillingBlockStore:
             self._spill(self.memory.on_disk)
         else:
             process_s = self._used_us / self._uses / 1e6 if self._uses else 0.0
+            self._used_us = self._uses = 0
             wall_s = (now_us - began_us) / 1e6
             loads = EpochLoads(wall_s, process_s, self.memory.mean_read_s)
             self._spill(self._share.after_epoch(self.memory.on_disk, loads))
