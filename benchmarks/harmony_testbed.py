@@ -31,6 +31,7 @@ from functools import partial
 from pathlib import Path
 
 import motet
+from motet.apps import APPLICATIONS
 from motet.apps.estimator import Estimator
 from support.figures import RESULTS, parser, report
 from support.harmony_predictions import Bed, prediction_figures, predictions
@@ -44,6 +45,8 @@ from support.schedule_page import write_page
 from support.testbed_jobs import JobKind
 
 NAME = "harmonybed"
+LOADED = tuple(APPLICATIONS[name] for name in ("nmf", "lda", "mlr", "lasso"))
+"""On every host before jobs start."""
 CPUS, BANDWIDTH = 0.2, "20mbit"
 LENGTH_S, MEMORY = 24.0, 1.6
 LENGTHS = 0.7, 1.0, 1.3
@@ -170,7 +173,7 @@ def main() -> None:
     is_long = given.part == "prediction"
     cpus, bandwidth = (LONG_CPUS, LONG_BANDWIDTH) if is_long else (CPUS, BANDWIDTH)
     shape = ("--machines", str(machines), "--cpus", str(cpus), "--bandwidth", bandwidth)
-    with hosts_up(NAME, *shape, "--no-ray"), host_machines(NAME) as hosts:
+    with hosts_up(NAME, *shape, "--no-ray"), host_machines(NAME, LOADED) as hosts:
         if given.first:
             run_first(NAME)
         if given.part == "schedules":
