@@ -156,6 +156,7 @@ class Stage:
                     log = run_schedule(ground, now, schedule.choose)
                     cpu, network = usage.fractions(log.makespan_s)
                     controllers = (time.process_time() - used_s) / log.makespan_s
+                ground.finish()
             finally:
                 ground.end_all()
         start_s = mean(ground.start_ups_s())

@@ -92,9 +92,9 @@ class TestbedGround:
         for job in jobs:
             run = self._runs[job][-1]
             run.end()
-            if run.result is None:
+            if not run.is_trained:
                 self._pauses_s.append(run.ended_s - asked_s)
-        ended = [job for job in jobs if self._runs[job][-1].result is not None]
+        ended = [job for job in jobs if self._runs[job][-1].is_trained]
         self._told.update(ended)
         return ended
 
@@ -104,8 +104,9 @@ class TestbedGround:
             job, stay = self._ended.get()
             # Of a stay that was paused, not the one after it, which may have begun.
             run = self._runs[job][stay]
-            run.end()
-            if run.result is not None and job not in self._told:
+            if not run.is_trained:
+                run.end()
+            elif job not in self._told:
                 self._told.add(job)
                 return [job]
 
@@ -115,6 +116,11 @@ class TestbedGround:
             for run in runs[-1:]:
                 run.job.cancel()
                 run.thread.join()
+
+    def finish(self) -> None:
+        """Wait for the fitted models of all jobs. Raises what a job raised."""
+        for runs in self._runs:
+            runs[-1].end()
 
     def start_ups_s(self) -> list[float]:
         """Of all stays that trained an epoch."""

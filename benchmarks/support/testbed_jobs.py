@@ -66,6 +66,8 @@ class RunningJob:
     thread: threading.Thread
     begun_s: float = field(default_factory=time.monotonic)
     ended_s: float = 0.0
+    """When its hosts were free: the fitted model, which no schedule needs, is made later."""
+    is_trained: bool = False
     result: TrainResult | None = None
     failures: list[BaseException] = field(default_factory=list)
 
@@ -97,6 +99,7 @@ class EpochLog(TrainObserver):
     def __init__(self) -> None:
         self.epochs: list[tuple[float, EpochReport]] = []
         self.starts: list[float] = []
+        self.when_freed: Callable[[], None] = lambda: None
 
     def started(self, instance_count: int, model_bytes: int) -> None:
         del instance_count, model_bytes
@@ -104,6 +107,9 @@ class EpochLog(TrainObserver):
 
     def epoch_done(self, report: EpochReport) -> None:
         self.epochs.append((time.monotonic(), report))
+
+    def freed(self) -> None:
+        self.when_freed()
 
     def between(self, begin_s: float, end_s: float, cpus: float = 1.0) -> Measured | None:
         """Means per mini-batch of the epochs that lie in a window, each with its part of the
@@ -188,7 +194,7 @@ def begin(
     ended: Callable[[], None] = lambda: None,
 ) -> RunningJob:
     """Start a training with a worker and a server on each of these hosts. `ended`: called in its
-    thread when it has ended or stopped."""
+    thread when its hosts are free, since it was trained, was stopped or has failed."""
     app, rows = _prepared(kind.data, kind.make, seed)
     count = len(numbers)
     kept = KeptState() if kept is None else kept
@@ -209,6 +215,11 @@ def begin(
     job = Job(deepcopy(app), rows, options, cluster, observer)
     running: RunningJob
 
+    def freed(*, is_trained: bool) -> None:
+        if not running.is_trained:
+            running.is_trained, running.ended_s = is_trained, time.monotonic()
+            ended()
+
     def run() -> None:
         try:
             running.result = job.run()
@@ -216,9 +227,9 @@ def begin(
             pass
         except BaseException as error:
             running.failures.append(error)
-        running.ended_s = time.monotonic()
-        ended()
+        freed(is_trained=False)
 
+    observer.when_freed = lambda: freed(is_trained=True)
     running = RunningJob(kind, job, observer, threading.Thread(target=run))
     running.thread.start()
     return running

@@ -24,6 +24,7 @@ from motet.runtime.core.consistency import Async, Consistency, Ssp
 from motet.runtime.core.options import StopRule, TrainOptions
 from motet.runtime.core.reporting.observers import TrainObserver
 from motet.runtime.core.reporting.reports import EpochReport, Recovery, TrainResult
+from motet.runtime.core.rows import Rows
 from motet.runtime.worker.local_training import LocalTraining
 from soak_cases import others_in_soak
 from toy_app import ToyRegression
@@ -308,6 +309,25 @@ def test_a_cancelled_job_ends() -> None:
     job = Job(app, rows, options(2, 1, epochs=10_000), InProcessCluster(2), observer)
     with pytest.raises(Interrupted):
         job.run()
+
+
+def test_machines_are_free_before_the_fitted_model_is_made() -> None:
+    """So another job may have them meanwhile."""
+    happened: list[str] = []
+
+    class Told(TrainObserver):
+        def freed(self) -> None:
+            ended = [each.is_dead for each in cluster.executors.values()]
+            happened.append(f"freed: {ended}")
+
+    class Fitted(ToyRegression):
+        def adopt(self, model: NDArray[np.float64], rows: Rows) -> None:
+            happened.append("fitted")
+            super().adopt(model, rows)
+
+    cluster = InProcessCluster(2)
+    train(options(2, 1), Fitted(), cluster, Told())
+    assert happened == ["freed: [True, True]", "fitted"]
 
 
 def test_a_suspended_job_continues_to_the_same_model(tmp_path: Path) -> None:

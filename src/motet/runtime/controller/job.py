@@ -95,6 +95,7 @@ class Job:
                 progress, wall_s = self._trained()
         finally:
             self._close()
+        self._observer.freed()
         return self._result(progress, wall_s)
 
     def cancel(self) -> None:

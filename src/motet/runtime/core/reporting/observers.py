@@ -41,6 +41,10 @@ class TrainObserver:
     def reconfigured(self, report: ReconfigurationReport) -> None:
         """A reconfiguration ended (also called from another thread than the rest)."""
 
+    def freed(self) -> None:
+        """Training is over and executors have been told to end, so that other jobs may have their
+        machines; the fitted model is yet to be made, here."""
+
 
 class Observers(TrainObserver):
     """Calls several observers, in the order in which they were added."""
@@ -97,6 +101,11 @@ class Observers(TrainObserver):
         with self._beside():
             for each in self._all:
                 each.reconfigured(report)
+
+    def freed(self) -> None:
+        """The machines are free."""
+        for each in self._all:
+            each.freed()
 
     @contextlib.contextmanager
     def _beside(self) -> Iterator[None]:
