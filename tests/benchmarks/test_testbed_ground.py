@@ -22,6 +22,8 @@ class Training:
 
     def __init__(self) -> None:
         self.may_return, self.is_whole = threading.Event(), True
+        self.may_fit = threading.Event()
+        self.may_fit.set()
 
     def suspend(self) -> None:
         """Stop now."""
@@ -43,10 +45,12 @@ class Trainings:
 
         def run() -> None:
             assert training.may_return.wait(30.0)
-            if training.is_whole:
-                running.result = cast(TrainResult, object())
+            running.is_trained = training.is_whole
             running.ended_s = running.begun_s + 1.0
             ended()
+            assert training.may_fit.wait(30.0)
+            if training.is_whole:
+                running.result = cast(TrainResult, object())
 
         kind = JobKind("job", "", lambda rows: cast(Any, None), 1)
         job = cast(Any, training)
@@ -81,6 +85,21 @@ def test_a_job_that_moved_hides_no_end_of_another_one(trainings: Trainings, tmp_
     assert of_two.next_ends() == [1]
     moved.may_return.set()
     assert of_two.next_ends() == [0]
+
+
+def test_hosts_are_free_before_the_fitted_model_is_made(
+    trainings: Trainings, tmp_path: Path
+) -> None:
+    one = ground(tmp_path, 1)
+    one.start(0, (0,))
+    (training,) = trainings.begun
+    training.may_fit.clear()
+    training.may_return.set()
+    assert one.next_ends() == [0]
+    assert one._runs[0][0].result is None
+    training.may_fit.set()
+    one.finish()
+    assert one._runs[0][0].result is not None
 
 
 def test_a_job_that_has_ended_is_not_paused(trainings: Trainings, tmp_path: Path) -> None:
