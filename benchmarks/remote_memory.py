@@ -69,6 +69,10 @@ class _Done:
     def finish(self) -> None:
         """Nothing is in flight."""
 
+    def finish_all(self) -> tuple[None]:
+        """Of one write."""
+        return (None,)
+
 
 class ArrayStore:
     """Pages in the memory of the process: the NBD server without what is behind it."""
@@ -84,6 +88,9 @@ class ArrayStore:
     def begin_write(self, offset: int, data: memoryview) -> _Done:
         self._content[offset : offset + len(data)] = data
         return _DONE
+
+    def begin_writes(self, writes: Sequence[tuple[int, memoryview]]) -> list[_Done]:
+        return [self.begin_write(offset, data) for offset, data in writes]
 
     def forget(self, offset: int, length: int) -> None:
         """Nothing is freed."""

@@ -6,7 +6,7 @@ import itertools
 import queue
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from motet.transport.channel import DeadlinePassed
@@ -84,7 +84,10 @@ class LentBuffers:
     def lease(self) -> BufferLease:
         return BufferLease(self)
 
-    def announce(self, references: Iterable[Reference]) -> None:
+    def find(self, view: memoryview) -> Reference | None:
+        """None: all payloads are copied to the table."""
+
+    def announce(self, references: Sequence[Reference]) -> None:
         """Do nothing: the server sees the same table."""
 
     def attach(self, segment: Reference) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from motet.domain.errors import ConnectionLost, MotetError
 from motet.transport.backends.copying import gather, transfer
-from motet.transport.client.call import Call, Reply
+from motet.transport.client.call import AwaitedCall, Call, Reply
 from motet.transport.frame_reader import Frame
 from motet.transport.framing import (
     Buffer,
@@ -120,10 +120,10 @@ class _DirectCall:
         self._done = threading.Lock()
         self._done.acquire()
 
-    def await_call(self, call: Call, timeout_s: float | None) -> None:
+    def await_call(self, call: AwaitedCall, timeout_s: float | None) -> None:
         """See Waiter."""
         if not self._done.acquire(timeout=-1 if timeout_s is None else max(timeout_s, 0.0)):
-            raise TimeoutError(f"request {call.kind} got no reply within {timeout_s} s")
+            raise TimeoutError(f"a request got no reply within {timeout_s} s")
         self._done.release()
 
     def disconnect(self) -> None:

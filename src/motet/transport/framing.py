@@ -37,6 +37,7 @@ JOIN_BYTES = 1 << 14
 
 _HEADER = struct.Struct("<IBBHIIQQ")
 _REFERENCE = struct.Struct("<IQQ")
+_LENT_HEAD = struct.Struct("<IBBHIIQQIQQ")
 HEADER_BYTES = _HEADER.size
 REFERENCE_BYTES = _REFERENCE.size
 _MAX_CODE = 0xFFFF
@@ -138,6 +139,16 @@ def decode_header(data: bytes | bytearray | memoryview, offset: int = 0) -> Head
 def encode_references(references: Iterable[Reference]) -> bytes:
     """Encode references, one after the other."""
     return b"".join(_REFERENCE.pack(*reference) for reference in references)
+
+
+def encode_lent_request(code: int, operation: int, payload: Reference, meta: bytes) -> bytes:
+    """A request whose payload lies in lent memory. The fields have passed `check_limits`."""
+    segment, offset, length = payload
+    head = _LENT_HEAD.pack(
+        *(MAGIC, SHARED_PAYLOAD, 1, code, 0, len(meta), operation, length),
+        *(segment, offset, length),
+    )
+    return head + meta
 
 
 def decode_references(data: bytes | memoryview) -> list[Reference]:

@@ -6,7 +6,7 @@ such memory sets `ClientChannel.lender` and `ServerChannel.peer_memory` to None.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from motet.domain.arrays import Bytes
@@ -50,7 +50,11 @@ class MemoryLender(Protocol):
         """Return a lease for one call."""
         ...
 
-    def announce(self, references: Iterable[Reference]) -> None:
+    def find(self, view: memoryview) -> Reference | None:
+        """Where a flat view lies in memory that is lent as it is; None: it must be copied."""
+        ...
+
+    def announce(self, references: Sequence[Reference]) -> None:
         """Give the server access to what the references name. Call it before sending them.
 
         Raises OSError.

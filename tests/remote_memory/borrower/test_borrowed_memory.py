@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
@@ -16,14 +16,14 @@ from motet.remote_memory.borrower import borrowed_memory, slab_store
 from motet.remote_memory.borrower.backup_file import BackupFile
 from motet.remote_memory.borrower.borrowed_memory import BorrowedMemory, DeviceSettings
 from motet.remote_memory.borrower.lender_link import LenderLink
+from motet.remote_memory.borrower.remote_operations import LenderWrite
 from motet.remote_memory.borrower.store_operation import PageStore
 from motet.remote_memory.core.device_geometry import DeviceGeometry
-from motet.remote_memory.core.device_slab import SlabMapping
 from motet.remote_memory.core.pending_writes import PageBatch
 from motet.remote_memory.device.lender_addresses import lender_at
 from motet.remote_memory.device.memory_folder import MemoryFolder
 from motet.transport import new_secret
-from motet.transport.client.call import Call
+from motet.transport.client.burst import Burst
 from remote_memory_parts import (
     PAGE,
     SECRET,
@@ -220,7 +220,7 @@ def test_a_device_ends_while_a_stopped_lender_does_not_take_the_pages_it_is_give
 ) -> None:
     """Without the check of lenders, which has its turn only once a second."""
     monkeypatch.setattr(borrowed_memory, "PERIOD_S", 3600.0)
-    is_given, submit = threading.Event(), LenderLink.submit_write
+    is_given, submit = threading.Event(), LenderLink.submit_writes
     folder = MemoryFolder(tmp_path / "memory")
     secret = folder.secret()
     lender = motet_process(
@@ -229,15 +229,15 @@ def test_a_device_ends_while_a_stopped_lender_does_not_take_the_pages_it_is_give
     )
     address = lender_at(lender.first_line().rpartition(" ")[2])
 
-    def stopped(link: LenderLink, mapping: SlabMapping, offset: int, data: memoryview) -> Call:
+    def stopped(link: LenderLink, writes: Sequence[LenderWrite]) -> Burst:
         os.kill(lender.process.pid, signal.SIGSTOP)
         process = psutil.Process(lender.process.pid)
         wait_until(lambda: process.status() == psutil.STATUS_STOPPED)
-        call = submit(link, mapping, offset, data)
+        burst = submit(link, writes)
         is_given.set()
-        return call
+        return burst
 
-    monkeypatch.setattr(LenderLink, "submit_write", stopped)
+    monkeypatch.setattr(LenderLink, "submit_writes", stopped)
     settings = DeviceSettings(DeviceGeometry(SLAB_BYTES, SLAB_BYTES), tmp_path / "backup")
     try:
         with BorrowedMemory(settings, [address], secret, "device") as memory:
@@ -259,20 +259,20 @@ def test_a_slab_gets_a_lender_while_another_one_is_given_its_pages(
     """Evictions are answered meanwhile, too: the same thread does all of it."""
     monkeypatch.setattr(borrowed_memory, "PERIOD_S", 3600.0)
     monkeypatch.setattr(slab_store, "_GIVEN_PAGES", 1)
-    submit, is_unmapped = LenderLink.submit_write, list[bool]()
+    submit, is_unmapped = LenderLink.submit_writes, list[bool]()
     with (
         lending() as lender,
         borrowing(tmp_path, [lender.endpoint], is_mapped=False) as memory,
     ):
         store = memory.store
 
-        def given(link: LenderLink, mapping: SlabMapping, offset: int, data: memoryview) -> Call:
+        def given(link: LenderLink, writes: Sequence[LenderWrite]) -> Burst:
             is_unmapped.append(store.unmapped(1))
             if len(is_unmapped) == 1:
                 make_hot(store, 1)
-            return submit(link, mapping, offset, data)
+            return submit(link, writes)
 
-        monkeypatch.setattr(LenderLink, "submit_write", given)
+        monkeypatch.setattr(LenderLink, "submit_writes", given)
         store.begin_write(0, memoryview(content(1, SLAB_PAGES)))
         make_hot(store, 0)
         wait_until(lambda: store.remote_pages() == SLAB_PAGES)

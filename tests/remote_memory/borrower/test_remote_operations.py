@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import mmap
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import cast
@@ -14,6 +14,7 @@ import pytest
 
 from motet.domain.errors import ConnectionLost, MotetError
 from motet.remote_memory.borrower.backup_file import BackupFile
+from motet.remote_memory.borrower.remote_operations import LenderWrite
 from motet.remote_memory.borrower.slab_map import SlabPlacement
 from motet.remote_memory.borrower.slab_store import SlabStore
 from motet.remote_memory.borrower.store_operation import DestinationLost
@@ -21,6 +22,7 @@ from motet.remote_memory.borrower.write_behind import WriteBehind
 from motet.remote_memory.core.device_geometry import DeviceGeometry
 from motet.remote_memory.core.device_slab import SlabMapping
 from motet.remote_memory.wire.page_requests import StaleSlab
+from motet.transport.client.burst import Burst
 from motet.transport.client.call import Call
 from remote_memory_parts import PAGE, SLAB_BYTES
 
@@ -46,15 +48,20 @@ class BrokenLender:
         self.is_broken = False
         self.error: MotetError = ConnectionLost("broken")
 
-    def submit_write(self, mapping: SlabMapping, offset: int, data: memoryview) -> Call:
-        del mapping, offset, data
+    def submit_writes(self, writes: Sequence[LenderWrite]) -> Burst:
+        self._check()
+        return cast(Burst, BrokenBurst(self, len(writes)))
+
+    def submit_read(self, mapping: SlabMapping, offset: int, into: memoryview) -> Call:
+        del mapping, offset, into
+        self._check()
+        return cast(Call, self)
+
+    def _check(self) -> None:
         if self.is_broken and self.failure is Failure.SENDING:
             raise ConnectionLost("not connected")
         if self.is_broken and self.failure is Failure.SENDING_LATER:
             raise self.error
-        return cast(Call, self)
-
-    submit_read = submit_write
 
     def wait(self) -> None:
         if self.is_broken:
@@ -65,6 +72,17 @@ class BrokenLender:
 
     def fail(self, error: MotetError) -> None:
         assert isinstance(error, ConnectionLost | StaleSlab)
+
+
+class BrokenBurst:
+    """Fails with the error of the connection, if the lender is broken by then."""
+
+    def __init__(self, lender: BrokenLender, count: int) -> None:
+        self._lender, self._count = lender, count
+
+    def wait(self) -> dict[int, MotetError]:
+        places = range(self._count) if self._lender.is_broken else ()
+        return dict.fromkeys(places, self._lender.error)
 
 
 @pytest.fixture(params=Failure)

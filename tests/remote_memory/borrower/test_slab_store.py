@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -185,6 +186,70 @@ def test_pages_of_a_slab_are_read_while_a_write_to_it_waits_for_the_disk(
         goes_on.set()
         waits.join()
     assert read(store, 0, SLAB_PAGES) == content(2, SLAB_PAGES)
+
+
+def test_writes_that_begin_together_are_right_on_lenders_and_disk(
+    memory: BorrowedMemory, two_lenders: tuple[Lender, Lender]
+) -> None:
+    """To slabs of both lenders, some of them to the same pages; the last of them stays."""
+    store = memory.store
+    writes = [
+        (first, content(seed, pages))
+        for seed, (first, pages) in enumerate(
+            [(0, 2), (2 * SLAB_PAGES, 1), (1, 2), (SLAB_PAGES, 3), (0, 1), (SLAB_PAGES - 1, 2)]
+        )
+    ]
+    begun = store.begin_writes([(first * PAGE, memoryview(data)) for first, data in writes])
+    assert [error for each in begun for error in each.finish_all()] == [None] * len(writes)
+    expected = bytearray(4 * SLAB_PAGES * PAGE)
+    for first, data in writes:
+        expected[first * PAGE : first * PAGE + len(data)] = data
+    assert store.counters.written == 11
+    for _ in range(2):
+        assert read(store, 0, 4 * SLAB_PAGES) == expected
+        for lender in two_lenders:
+            store.detach_all(str(lender.endpoint))
+
+
+def test_writes_without_room_begin_once_the_disk_has_others(memory: BorrowedMemory) -> None:
+    """More than the queue of the disk holds, of one request that begins as several."""
+    store, count = memory.store, 2 * ARENA_PAGES
+    pages = [place % (4 * SLAB_PAGES) for place in range(count)]
+    writes = [(page * PAGE, memoryview(content(place))) for place, page in enumerate(pages)]
+    begun = store.begin_writes(writes)
+    assert len(begun) > 1
+    assert [error for each in begun for error in each.finish_all()] == [None] * count
+    last = dict(zip(pages, range(count), strict=True))
+    for page, place in last.items():
+        assert read(store, page) == content(place)
+
+
+def test_writes_that_a_failing_disk_has_no_room_for_fail_alone(
+    memory: BorrowedMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(file: BackupFile, memory: memoryview, batch: PageBatch) -> None:
+        raise OSError(errno.EIO, "disk")
+
+    monkeypatch.setattr(BackupFile, "write", fail)
+    store, count = memory.store, ARENA_PAGES + 3
+    begun = store.begin_writes([(0, memoryview(content(place))) for place in range(count)])
+    errors = [error for each in begun for error in each.finish_all()]
+    assert errors[:ARENA_PAGES] == [None] * ARENA_PAGES
+    assert all(isinstance(error, OSError) for error in errors[ARENA_PAGES:])
+    assert read(store, 0) == content(ARENA_PAGES - 1)
+
+
+def test_a_lender_that_is_lost_beside_another_loses_only_its_part_of_a_run(
+    memory: BorrowedMemory, two_lenders: tuple[Lender, Lender]
+) -> None:
+    store, (lost, left) = memory.store, two_lenders
+    lost.close()
+    writes = [(slab * SLAB_PAGES * PAGE, memoryview(content(slab))) for slab in range(4)]
+    begun = store.begin_writes(writes)
+    assert [error for each in begun for error in each.finish_all()] == [None] * 4
+    wait_until(lambda: memory.view().away == (str(lost.endpoint),))
+    assert store.mapped_by_lender() == {str(left.endpoint): 2}
+    assert [read(store, slab * SLAB_PAGES) for slab in range(4)] == [content(n) for n in range(4)]
 
 
 def test_a_new_lender_is_given_what_waits_for_the_disk(

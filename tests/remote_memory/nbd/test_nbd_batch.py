@@ -1,15 +1,23 @@
-"""Replies whose content lenders write into the room of the batch."""
+"""Replies whose content lenders write into the room of the batch; writes that begin together."""
 
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
 
-from motet.remote_memory.borrower.store_operation import DestinationLost, StoreOperation
+import pytest
+
+from motet.remote_memory.borrower.store_operation import (
+    DestinationLost,
+    PageWrite,
+    StoreOperation,
+    WriteOperation,
+)
 from motet.remote_memory.nbd.nbd_batch import NbdBatch
-from motet.remote_memory.nbd.nbd_protocol import REPLY, REPLY_MAGIC, NbdCommand
+from motet.remote_memory.nbd.nbd_protocol import FUA, REPLY, REPLY_MAGIC, NbdCommand, NbdError
 from remote_memory_parts import PAGE
 
-READ = int(NbdCommand.READ)
+READ, WRITE = int(NbdCommand.READ), int(NbdCommand.WRITE)
 EIO = 5
 OLD = b"o"
 
@@ -49,11 +57,59 @@ class LentStore:
     def begin_write(self, offset: int, data: memoryview) -> StoreOperation:
         raise NotImplementedError
 
+    def begin_writes(self, writes: Sequence[PageWrite]) -> Sequence[WriteOperation]:
+        raise NotImplementedError
+
     def forget(self, offset: int, length: int) -> None:
         raise NotImplementedError
 
     def flush(self) -> None:
         raise NotImplementedError
+
+
+class Written:
+    """Writes that fail where they are to."""
+
+    def __init__(self, store: RecordingStore, pages: list[int]) -> None:
+        self._store, self._pages = store, pages
+
+    def finish(self) -> None:
+        """Of one write."""
+        (error,) = self.finish_all()
+        if error is not None:
+            raise error
+
+    def finish_all(self) -> list[OSError | None]:
+        self._store.steps.append(("finish", self._pages))
+        return [
+            OSError(errno.EIO, "disk") if page in self._store.failing else None
+            for page in self._pages
+        ]
+
+
+class RecordingStore(LentStore):
+    """Records what it is asked for; writes begin in parts of two at most."""
+
+    def __init__(self, failing: set[int]) -> None:
+        super().__init__(set())
+        self.failing = failing
+        self.steps: list[tuple[str, list[int]]] = []
+
+    def begin_read(self, offset: int, into: memoryview) -> StoreOperation:
+        self.steps.append(("read", [offset // PAGE]))
+        return super().begin_read(offset, into)
+
+    def begin_writes(self, writes: Sequence[PageWrite]) -> Sequence[WriteOperation]:
+        pages = [offset // PAGE for offset, _ in writes]
+        assert all(
+            bytes(data) == bytes([page]) * PAGE
+            for page, (_, data) in zip(pages, writes, strict=True)
+        )
+        self.steps.append(("write", pages))
+        return [Written(self, pages[start : start + 2]) for start in range(0, len(pages), 2)]
+
+    def flush(self) -> None:
+        self.steps.append(("flush", []))
 
 
 class Rooms:
@@ -83,6 +139,19 @@ def answered(batch: NbdBatch, pages: list[int]) -> list[tuple[int, bytes]]:
         start = end
     assert start == len(sent)
     return found
+
+
+def write(batch: NbdBatch, page: int, flags: int = 0) -> None:
+    batch.begin(WRITE, flags, page, page * PAGE, PAGE, memoryview(bytes([page]) * PAGE))
+
+
+def errors_of(batch: NbdBatch, cookies: list[int]) -> list[int]:
+    """Of replies without content, which come in this order."""
+    sent = bytearray()
+    batch.answer(sent.extend)
+    found = list(REPLY.iter_unpack(sent))
+    assert [cookie for _, _, cookie in found] == cookies
+    return [error for _, error, _ in found]
 
 
 def full(page: int) -> tuple[int, bytes]:
@@ -117,3 +186,66 @@ def test_later_replies_do_not_use_a_room_that_a_lost_lender_can_access() -> None
 def test_a_read_that_the_disk_fails_too_is_answered_with_an_error() -> None:
     batch = NbdBatch(LentStore({2}, OSError(errno.EIO, "disk")), Rooms().new)
     assert answered(batch, [1, 2, 3]) == [full(1), (EIO, b""), full(3)]
+
+
+def test_writes_that_came_together_begin_together() -> None:
+    store = RecordingStore(failing={2})
+    batch = NbdBatch(store, Rooms().new)
+    for page in (3, 1, 2):
+        write(batch, page)
+    assert not store.steps
+    assert errors_of(batch, [3, 1, 2]) == [0, 0, EIO]
+    assert store.steps == [("write", [3, 1, 2]), ("finish", [3, 1]), ("finish", [2])]
+    write(batch, 5)
+    assert errors_of(batch, [5]) == [0]
+
+
+def test_a_request_of_another_kind_begins_behind_the_writes_before_it() -> None:
+    store = RecordingStore(set())
+    batch = NbdBatch(store, Rooms().new)
+    write(batch, 1)
+    batch.begin(READ, 0, 7, PAGE, PAGE, memoryview(b""))
+    write(batch, 2)
+    batch.begin(WRITE, 0, 9, 1, PAGE, memoryview(bytes(PAGE)))  # At an offset inside a page.
+    sent = bytearray()
+    batch.answer(sent.extend)
+    assert store.steps[:3] == [("write", [1]), ("read", [1]), ("write", [2])]
+    read_end = 2 * REPLY.size + PAGE
+    assert [REPLY.unpack_from(sent, at)[1:] for at in (0, REPLY.size, read_end)] == [
+        (0, 1),
+        (0, 7),
+        (0, 2),
+    ]
+    assert REPLY.unpack_from(sent, read_end + REPLY.size)[1:] == (int(NbdError.INVALID), 9)
+
+
+def test_a_write_with_fua_is_flushed_before_its_reply() -> None:
+    store = RecordingStore(set())
+    batch = NbdBatch(store, Rooms().new)
+    write(batch, 1)
+    write(batch, 2, FUA)
+    assert errors_of(batch, [1, 2]) == [0, 0]
+    assert store.steps == [("write", [1, 2]), ("finish", [1, 2]), ("flush", [])]
+
+
+def test_all_writes_that_have_begun_are_waited_for_when_the_client_is_gone() -> None:
+    store = RecordingStore(failing={3})
+    batch = NbdBatch(store, Rooms().new)
+    for page in (1, 2, 3):
+        write(batch, page)
+
+    def gone(_: memoryview) -> None:
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        batch.answer(gone)
+    batch.finish()
+    assert store.steps == [("write", [1, 2, 3]), ("finish", [1, 2]), ("finish", [3])]
+
+
+def test_writes_that_have_not_begun_are_dropped_when_the_client_is_gone() -> None:
+    store = RecordingStore(set())
+    batch = NbdBatch(store, Rooms().new)
+    write(batch, 1)
+    batch.finish()
+    assert not store.steps

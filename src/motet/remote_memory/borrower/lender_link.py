@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from motet.domain.errors import AuthenticationFailed, ConnectionLost, MotetError, Unreachable
+from motet.remote_memory.borrower.remote_operations import LenderWrite
 from motet.remote_memory.core.device_slab import SlabMapping
 from motet.remote_memory.wire.memory_messages import (
     BadMemoryMessage,
@@ -28,6 +29,7 @@ from motet.remote_memory.wire.memory_messages import (
 )
 from motet.remote_memory.wire.page_requests import StaleSlab, encode_page_request
 from motet.transport import Arena, Connection, Endpoint
+from motet.transport.client.burst import Burst
 from motet.transport.client.call import Call
 
 _LOG = logging.getLogger(__name__)
@@ -107,10 +109,13 @@ class LenderLink:
 
     # -- data path -------------------------------------------------------------------------------
 
-    def submit_write(self, mapping: SlabMapping, offset: int, data: memoryview) -> Call:
-        """`offset`: in the slab. Raises ConnectionLost."""
-        head = encode_page_request(mapping.token, mapping.generation, offset, len(data))
-        return self._data().submit(_WRITE, head, (data,))
+    def submit_writes(self, writes: Sequence[LenderWrite]) -> Burst:
+        """In their order. Raises ConnectionLost: all of them fail."""
+        requests = [
+            (encode_page_request(to.token, to.generation, offset, len(data)), data)
+            for to, offset, data in writes
+        ]
+        return self._data().submit_burst(_WRITE, requests)
 
     def submit_read(self, mapping: SlabMapping, offset: int, into: memoryview) -> Call:
         """`offset`: in the slab. Raises ConnectionLost."""

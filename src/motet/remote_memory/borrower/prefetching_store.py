@@ -15,7 +15,11 @@ from queue import SimpleQueue
 from typing import NamedTuple, TypeVar
 
 from motet.remote_memory.borrower.slab_store import LenderPort, SlabStore
-from motet.remote_memory.borrower.store_operation import StoreOperation
+from motet.remote_memory.borrower.store_operation import (
+    PageWrite,
+    StoreOperation,
+    WriteOperation,
+)
 from motet.remote_memory.borrower.write_behind import WriteBehind
 from motet.remote_memory.core.access_trend import Prefetcher
 from motet.remote_memory.core.device_geometry import PAGE_BYTES, DeviceGeometry
@@ -135,18 +139,22 @@ class PrefetchingStore(SlabStore):
         again = super().begin_read
         return _CachedRead(runs, first_page, into, lambda: again(offset, into))
 
-    def begin_write(self, offset: int, data: memoryview) -> StoreOperation:
+    def begin_writes(self, writes: Sequence[PageWrite]) -> list[WriteOperation]:
         """See PageStore."""
-        first_page = offset // PAGE_BYTES
-        pages = range(first_page, first_page + len(data) // PAGE_BYTES)
+        written = [
+            range(offset // PAGE_BYTES, (offset + len(data)) // PAGE_BYTES)
+            for offset, data in writes
+        ]
         with self._cache_lock:
-            self._drop(pages)
-            self._writing.append(pages)
+            for pages in written:
+                self._drop(pages)
+            self._writing += written
         try:
-            return super().begin_write(offset, data)
+            return super().begin_writes(writes)
         finally:
             with self._cache_lock:
-                self._writing.remove(pages)
+                for pages in written:
+                    self._writing.remove(pages)
 
     def forget(self, offset: int, length: int) -> None:
         """See PageStore."""

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias
 
 from motet.domain.errors import MotetError
 from motet.remote_memory.borrower.write_behind import WriteBehind
+from motet.remote_memory.core.device_slab import SlabMapping
 from motet.remote_memory.core.slab_copies import CopyRequest
+from motet.transport.client.burst import Burst
 from motet.transport.client.call import Call
 
+LenderWrite: TypeAlias = tuple[SlabMapping, int, memoryview]
+"""Mapping, offset in the slab, content."""
 
-class BackupWrite:
-    """A write that no lender has: complete when the disk has it."""
 
-    __slots__ = ("_backup", "_ticket")
-
-    def __init__(self, backup: WriteBehind, ticket: int) -> None:
-        self._backup, self._ticket = backup, ticket
-
-    def finish(self) -> None:
-        """See StoreOperation."""
-        self._backup.wait(self._ticket)
+SentWrite: TypeAlias = tuple[int, int, CopyRequest, int, int]
+"""A write to one lender: place in its run, number of the slab, request, first page in the slab,
+pages."""
 
 
 class BackupRead:
@@ -40,8 +37,10 @@ class BackupRead:
 class RemoteEnds(Protocol):
     """What follows the lender's answer; `error`: there is none."""
 
-    def end_write(self, write: RemoteWrite, error: MotetError | None) -> None:
-        """Account for it."""
+    def end_writes(
+        self, lender: str, writes: Sequence[SentWrite], errors: Mapping[int, MotetError]
+    ) -> None:
+        """Account for them. `errors`: by place in `writes`; the others are stored."""
         ...
 
     def end_read(self, read: RemoteRead, error: MotetError | None) -> None:
@@ -53,53 +52,52 @@ class RemoteEnds(Protocol):
         ...
 
 
-class RemoteWrite:
-    """`slab`: its number. `first_page`: in the slab. `ticket`: of the backup."""
+class WriteRun:
+    """Writes that have begun together: each is complete when all of its lenders have answered or
+    are lost; without a lender that has it, when the disk does."""
 
-    __slots__ = ("_call", "_ends", "first_page", "pages", "request", "slab", "ticket")
+    __slots__ = ("_ends", "_sent", "_tickets")
 
     def __init__(
         self,
         ends: RemoteEnds,
-        call: Call,
-        slab: int,
-        request: CopyRequest,
-        first_page: int,
-        pages: int,
-        ticket: int,
+        tickets: Sequence[int],
+        sent: Sequence[tuple[str, Sequence[SentWrite], Burst]],
     ) -> None:
-        self._ends, self._call = ends, call
-        self.slab, self.request, self.ticket = slab, request, ticket
-        self.first_page, self.pages = first_page, pages
+        """`tickets`: of the backup, of each write. `sent`: by lender."""
+        self._ends, self._tickets, self._sent = ends, tickets, sent
 
     def finish(self) -> None:
-        """See StoreOperation."""
-        if not self.end():
-            self._ends.wait_for_disk(self.ticket)
+        """See StoreOperation: of all writes."""
+        for error in self.finish_all():
+            if error is not None:
+                raise error
 
-    def end(self) -> bool:
-        """Wait for the lender; whether it has stored the pages."""
-        error = error_of(self._call)
-        self._ends.end_write(self, error)
-        return error is None
+    def finish_all(self) -> Sequence[OSError | None]:
+        """See WriteOperation."""
+        stored = self.end()
+        errors: list[OSError | None] = [None] * len(stored)
+        if 0 not in stored:
+            return errors
+        for place, ticket in enumerate(self._tickets):
+            if not stored[place]:
+                try:
+                    self._ends.wait_for_disk(ticket)
+                except OSError as error:
+                    errors[place] = error
+        return errors
 
-
-class ReplicatedWrite:
-    """The same pages to several lenders: complete when all have answered or are lost.
-
-    If all are lost, when the disk has it.
-    """
-
-    __slots__ = ("_ends", "_writes")
-
-    def __init__(self, ends: RemoteEnds, writes: Sequence[RemoteWrite]) -> None:
-        self._ends, self._writes = ends, writes
-
-    def finish(self) -> None:
-        """See StoreOperation."""
-        stored = [write.end() for write in self._writes]
-        if not any(stored):
-            self._ends.wait_for_disk(self._writes[0].ticket)
+    def end(self) -> bytearray:
+        """Wait for the lenders; 1 for each write that one of them has stored."""
+        stored = bytearray(len(self._tickets))
+        for lender, writes, burst in self._sent:
+            errors = burst.wait()
+            self._ends.end_writes(lender, writes, errors)
+            for number, write in enumerate(writes):
+                if number not in errors:
+                    stored[write[0]] = 1
+        self._sent = ()  # With the memory of the requests.
+        return stored
 
 
 class RemoteRead:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from motet.remote_memory.borrower.store_operation import PageWrite
 from motet.remote_memory.core.device_geometry import DeviceGeometry
 from motet.remote_memory.core.device_slab import SlabMapping
 from motet.remote_memory.core.slab_activity import SlabActivity
@@ -144,6 +145,14 @@ class SlabMap:
                     if mapping is not None and mapping.lender == lender:
                         copy.detach(mapping)
 
+    def _locked(self, writes: Sequence[PageWrite]) -> _Held | threading.Lock:
+        """Holds the locks of the slabs of these writes, each thread in the same order."""
+        slab_bytes = self.geometry.slab_bytes
+        if len(writes) == 1:
+            return self._locks[writes[0][0] // slab_bytes]
+        numbers = sorted({offset // slab_bytes for offset, _ in writes})
+        return _Held([self._locks[number] for number in numbers])
+
     def _mappings(self) -> Iterator[tuple[int, SlabMapping]]:
         for number, slab in enumerate(self._slabs):
             for mapping in slab.mappings:
@@ -151,6 +160,23 @@ class SlabMap:
 
     def _places(self) -> dict[SlabKey, int]:
         return {_key(mapping): number for number, mapping in self._mappings()}
+
+
+class _Held:
+    """Several locks. A generator as a context manager takes twice as long."""
+
+    __slots__ = ("_locks",)
+
+    def __init__(self, locks: Sequence[threading.Lock]) -> None:
+        self._locks = locks
+
+    def __enter__(self) -> None:
+        for lock in self._locks:
+            lock.acquire()
+
+    def __exit__(self, *exc_info: object) -> None:
+        for lock in self._locks:
+            lock.release()
 
 
 def _key(mapping: SlabMapping) -> SlabKey:

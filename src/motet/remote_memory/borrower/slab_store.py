@@ -8,24 +8,29 @@ from __future__ import annotations
 
 import errno
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Protocol
+from itertools import compress
+from typing import Protocol, TypeAlias
 
 from motet.domain.errors import MotetError
 from motet.remote_memory.borrower.remote_operations import (
     BackupRead,
-    BackupWrite,
+    LenderWrite,
     RemoteRead,
-    RemoteWrite,
-    ReplicatedWrite,
+    SentWrite,
+    WriteRun,
     error_of,
     without_frames,
 )
 from motet.remote_memory.borrower.slab_map import FindLender, SlabMap, SlabPlacement
 from motet.remote_memory.borrower.store_operation import (
     DestinationLost,
+    FailedOperation,
+    JoinedOperations,
+    PageWrite,
     StoreOperation,
+    WriteOperation,
     joined,
 )
 from motet.remote_memory.borrower.write_behind import WriteBehind
@@ -33,14 +38,15 @@ from motet.remote_memory.core.device_geometry import PAGE_BYTES, DeviceGeometry,
 from motet.remote_memory.core.device_slab import SlabMapping
 from motet.remote_memory.core.slab_copies import CopyFill, CopyRequest, SlabCopies
 from motet.remote_memory.wire.page_requests import MAX_TRANSFER_BYTES, StaleSlab
+from motet.transport.client.burst import Burst
 from motet.transport.client.call import Call
 
 
 class LenderPort(Protocol):
     """The data path to one lender (`LenderLink`)."""
 
-    def submit_write(self, mapping: SlabMapping, offset: int, data: memoryview) -> Call:
-        """Raises MotetError."""
+    def submit_writes(self, writes: Sequence[LenderWrite]) -> Burst:
+        """In their order. Raises MotetError: all of them fail."""
         ...
 
     def submit_read(self, mapping: SlabMapping, offset: int, into: memoryview) -> Call:
@@ -64,6 +70,8 @@ class StoreCounters:
 
 _GIVEN_PAGES = 64
 """So many pages of a slab are given to a new lender while its other requests wait."""
+_Outgoing: TypeAlias = dict[str, tuple[list[SentWrite], list[LenderWrite]]]
+"""By lender, writes, and what it is sent of each."""
 _WRITTEN = 0
 """The ticket of a write that the backup has already."""
 
@@ -103,8 +111,7 @@ class SlabStore(SlabMap):
         there is none. One thread at a time."""
         if not self._not_given:
             return False
-        for write in self._send_pending(*self._not_given.popleft()):
-            write.end()
+        self._send_pending(*self._not_given.popleft())[0].end()
         return True
 
     # -- requests --------------------------------------------------------------------------------
@@ -116,14 +123,16 @@ class SlabStore(SlabMap):
 
     def begin_write(self, offset: int, data: memoryview) -> StoreOperation:
         """See PageStore."""
-        length, slab_bytes = len(data), self.geometry.slab_bytes
-        slab, inside = divmod(offset, slab_bytes)
-        if inside + length <= slab_bytes and length <= MAX_TRANSFER_BYTES:
-            return self._write(slab, inside // PAGE_BYTES, length // PAGE_BYTES, data)
-        return joined(
-            self._write(part.slab, part.first_page, part.pages, _piece(data, part))
-            for part in self.geometry.ranges(offset, length, MAX_TRANSFER_BYTES)
-        )
+        return self.begin_writes(((offset, data),))[0]
+
+    def begin_writes(self, writes: Sequence[PageWrite]) -> list[WriteOperation]:
+        """See PageStore."""
+        slab_bytes = self.geometry.slab_bytes
+        for offset, data in writes:
+            length = len(data)
+            if length > MAX_TRANSFER_BYTES or offset % slab_bytes + length > slab_bytes:
+                return [JoinedOperations(self._write(self._parts(*each))) for each in writes]
+        return self._write(writes)
 
     def begin_read(self, offset: int, into: memoryview) -> StoreOperation:
         """See PageStore."""
@@ -146,45 +155,75 @@ class SlabStore(SlabMap):
         """Give lenders the pages that they lack, as they were read from the backup: after a slab
         has got another lender. Until the end of `finish` nothing may write to these pages."""
         parts = self.geometry.ranges(offset, len(data), MAX_TRANSFER_BYTES)
-        fills = (self._fill(part, _piece(data, part)) for part in parts)
-        return joined(each for each in fills if each is not None)
+        return joined(self._fill(part, _piece(data, part)) for part in parts)
 
     def flush(self) -> None:
         """See PageStore."""
         self._backup.flush()
 
-    def _write(self, number: int, first_page: int, pages: int, data: memoryview) -> StoreOperation:
-        self.activity.count(number, pages)
-        self.counters.written += pages
-        while (begun := self._try_write(number, first_page, pages, data)) is None:
-            self._backup.await_room(pages)  # Without the slab's lock: its pages are read meanwhile.
+    def _parts(self, offset: int, data: memoryview) -> list[PageWrite]:
+        """A write by slab."""
+        return [
+            (offset + part.start, _piece(data, part))
+            for part in self.geometry.ranges(offset, len(data), MAX_TRANSFER_BYTES)
+        ]
+
+    def _write(self, writes: Sequence[PageWrite]) -> list[WriteOperation]:
+        """`writes`: each in one slab."""
+        begun: list[WriteOperation] = []
+        slab_bytes = self.geometry.slab_bytes
+        for offset, data in writes:
+            pages = len(data) // PAGE_BYTES
+            self.activity.count(offset // slab_bytes, pages)
+            self.counters.written += pages
+        while writes:
+            count = self._try_write(writes, begun)
+            if count == len(writes):
+                break
+            try:  # Without the slabs' locks: their pages are read meanwhile.
+                self._backup.await_room(len(writes[count][1]) // PAGE_BYTES)
+            except OSError as error:
+                begun.append(FailedOperation(error))
+                count += 1
+            writes = writes[count:]
         return begun
 
-    def _try_write(
-        self, number: int, first_page: int, pages: int, data: memoryview
-    ) -> StoreOperation | None:
-        """None: the backup's queue has no room."""
-        sent = list[RemoteWrite]()
-        failures = list[tuple[LenderPort, MotetError]]()
+    def _try_write(self, writes: Sequence[PageWrite], begun: list[WriteOperation]) -> int:
+        """Begin those before the first that the backup's queue has no room for: how many."""
+        slab_bytes = self.geometry.slab_bytes
+        outgoing: _Outgoing = {}
         # Backup and lenders get the writes of a slab in the same order.
-        with self._locks[number]:
-            ticket = self._backup.try_put(number * self.geometry.slab_pages + first_page, data)
-            if ticket is None:
-                return None
-            for request in self._slabs[number].begin_write(first_page, pages):
-                lender = self._lenders[request.mapping.lender]
-                try:
-                    call = lender.submit_write(request.mapping, first_page * PAGE_BYTES, data)
-                except MotetError as error:
-                    failures.append((lender, without_frames(error)))
-                    request.copy.finish_write(request.mapping, first_page, pages, is_stored=False)
-                else:
-                    sent.append(RemoteWrite(self, call, number, request, first_page, pages, ticket))
+        with self._locked(writes):
+            tickets = self._backup.try_put(writes)
+            for place in range(len(tickets)):
+                offset, data = writes[place]
+                number, inside = divmod(offset, slab_bytes)
+                first_page, pages = inside // PAGE_BYTES, len(data) // PAGE_BYTES
+                for request in self._slabs[number].begin_write(first_page, pages):
+                    _add(outgoing, (place, number, request, first_page, pages), data)
+            sent, failures = self._submit(outgoing)
         for lender, failure in failures:
             lender.fail(failure)
-        if len(sent) == 1:
-            return sent[0]
-        return ReplicatedWrite(self, sent) if sent else BackupWrite(self._backup, ticket)
+        if tickets:
+            begun.append(WriteRun(self, tickets, sent))
+        return len(tickets)
+
+    def _submit(
+        self, outgoing: _Outgoing
+    ) -> tuple[list[tuple[str, list[SentWrite], Burst]], list[tuple[LenderPort, MotetError]]]:
+        """Send writes to their lenders: what was sent, and failures, which are accounted for. The
+        caller holds the locks of their slabs."""
+        sent: list[tuple[str, list[SentWrite], Burst]] = []
+        failures: list[tuple[LenderPort, MotetError]] = []
+        for name, (writes, requests) in outgoing.items():
+            lender = self._lenders[name]
+            try:
+                sent.append((name, writes, lender.submit_writes(requests)))
+            except MotetError as error:
+                failures.append((lender, without_frames(error)))
+                for _, _, (copy, mapping), first_page, pages in writes:
+                    copy.finish_write(mapping, first_page, pages, is_stored=False)
+        return sent, failures
 
     def _read(self, number: int, first_page: int, pages: int, into: memoryview) -> StoreOperation:
         self.activity.count(number, pages)
@@ -197,28 +236,23 @@ class SlabStore(SlabMap):
                 request = self._slabs[number].begin_read(first_page, pages)
                 if request is None:
                     break
-                lender = self._lenders[request.mapping.lender]
-                try:
-                    call = lender.submit_read(request.mapping, first_page * PAGE_BYTES, into)
-                except MotetError as error:
-                    failure = without_frames(error)
-                    request.copy.finish_read(request.mapping, is_read=False)
-                else:
+                call = self._try_read(request, first_page, into)
+                if not isinstance(call, MotetError):
                     return RemoteRead(self, call, number, request, first_page, into)
-            lender.fail(failure)
+                request.copy.finish_read(request.mapping, is_read=False)
+            self._lenders[request.mapping.lender].fail(call)
         self.counters.read_local += pages
         place = number * self.geometry.slab_pages + first_page
         return BackupRead(self._backup, place, into)
 
-    def _fill(self, part: SlabRange, data: memoryview) -> StoreOperation | None:
-        """None: the pages need no transfer, or the lenders were lost."""
-        sent = self._send_fills(
+    def _fill(self, part: SlabRange, data: memoryview) -> StoreOperation:
+        found, _ = self._send_fills(
             part.slab,
             lambda slab: ((it, data) for it in slab.begin_fill(part.first_page, part.pages)),
         )
-        return ReplicatedWrite(self, sent) if sent else None
+        return found
 
-    def _send_pending(self, number: int, first: int) -> list[RemoteWrite]:
+    def _send_pending(self, number: int, first: int) -> tuple[WriteRun, list[int]]:
         """What the disk does not have yet of a part of a slab. `first`: its first page."""
         place = number * self.geometry.slab_pages + first
         pages = min(_GIVEN_PAGES, self.geometry.slab_pages - first)
@@ -232,34 +266,33 @@ class SlabStore(SlabMap):
 
     def _send_fills(
         self, number: int, begin: Callable[[SlabCopies], Iterable[tuple[CopyFill, memoryview]]]
-    ) -> list[RemoteWrite]:
-        """What was sent, of the fills that `begin` finds, with their content."""
-        sent = list[RemoteWrite]()
-        failures = list[tuple[LenderPort, MotetError]]()
+    ) -> tuple[WriteRun, list[int]]:
+        """Send the fills that `begin` finds, with their content. Their run, and pages of each."""
+        outgoing: _Outgoing = {}
+        filled: list[int] = []
         with self._locks[number]:
-            for (request, page, pages), data in begin(self._slabs[number]):
-                lender = self._lenders[request.mapping.lender]
-                call = _attempt(lender.submit_write, request.mapping, page, data)
-                if isinstance(call, MotetError):
-                    failures.append((lender, call))
-                    request.copy.finish_write(request.mapping, page, pages, is_stored=False)
-                else:
-                    sent.append(RemoteWrite(self, call, number, request, page, pages, _WRITTEN))
+            for (request, first_page, pages), data in begin(self._slabs[number]):
+                _add(outgoing, (len(filled), number, request, first_page, pages), data)
+                filled.append(pages)
+            sent, failures = self._submit(outgoing)
         for lender, failure in failures:
             lender.fail(failure)
-        return sent
+        return WriteRun(self, [_WRITTEN] * len(filled), sent), filled
 
     # -- ends of remote requests -----------------------------------------------------------------
 
-    def end_write(self, write: RemoteWrite, error: MotetError | None) -> None:
+    def end_writes(
+        self, lender: str, writes: Sequence[SentWrite], errors: Mapping[int, MotetError]
+    ) -> None:
         """See RemoteEnds."""
-        copy, mapping = write.request
-        with self._locks[write.slab]:
-            copy.finish_write(mapping, write.first_page, write.pages, is_stored=error is None)
-            if mapping.is_drained:
-                self._on_drained(mapping)
-        if error is not None:
-            self._lenders[mapping.lender].fail(error)
+        locks = self._locks
+        for place, (_, slab, (copy, mapping), first_page, pages) in enumerate(writes):
+            with locks[slab]:
+                copy.finish_write(mapping, first_page, pages, is_stored=place not in errors)
+                if mapping.is_detached and mapping.is_drained:
+                    self._on_drained(mapping)
+        for error in errors.values():
+            self._lenders[lender].fail(without_frames(error))
 
     def end_read(self, read: RemoteRead, error: MotetError | None) -> None:
         """The lender has answered, or never will: then the content is elsewhere.
@@ -287,6 +320,16 @@ class SlabStore(SlabMap):
         if error is not None:
             self._lenders[mapping.lender].fail(error)
 
+    def _try_read(
+        self, request: CopyRequest, first_page: int, into: memoryview
+    ) -> Call | MotetError:
+        """The request, or why it was not sent."""
+        lender = self._lenders[request.mapping.lender]
+        try:
+            return lender.submit_read(request.mapping, first_page * PAGE_BYTES, into)
+        except MotetError as error:
+            return without_frames(error)
+
     # -- replicas --------------------------------------------------------------------------------
 
     def repair(self, number: int, room: memoryview) -> bool:
@@ -299,8 +342,7 @@ class SlabStore(SlabMap):
             if pages is None or request is None:
                 return False
             content = room[: len(pages) * PAGE_BYTES]
-            lender = self._lenders[request.mapping.lender]
-            read = _attempt(lender.submit_read, request.mapping, pages.start, content)
+            read = self._try_read(request, pages.start, content)
         error = read if isinstance(read, MotetError) else error_of(read)
         self._account_read(number, request, error)
         if error is not None:
@@ -308,9 +350,9 @@ class SlabStore(SlabMap):
                 slab.abandon_repair()
             return True
         fills = partial(_fills_of, content=content, first_page=pages.start)
-        for sent in self._send_fills(number, fills):
-            if sent.end():
-                self.counters.repaired += sent.pages
+        run, filled = self._send_fills(number, fills)
+        stored = run.end()
+        self.counters.repaired += sum(compress(filled, stored))
         return True
 
 
@@ -323,17 +365,13 @@ def _fills_of(
         yield fill, content[start : start + fill.pages * PAGE_BYTES]
 
 
-def _attempt(
-    submit: Callable[[SlabMapping, int, memoryview], Call],
-    mapping: SlabMapping,
-    first_page: int,
-    data: memoryview,
-) -> Call | MotetError:
-    """The request, or why it was not sent."""
-    try:
-        return submit(mapping, first_page * PAGE_BYTES, data)
-    except MotetError as error:
-        return without_frames(error)
+def _add(outgoing: _Outgoing, write: SentWrite, data: memoryview) -> None:
+    _, _, (_, mapping), first_page, _ = write
+    found = outgoing.get(mapping.lender)
+    if found is None:
+        found = outgoing[mapping.lender] = ([], [])
+    found[0].append(write)
+    found[1].append((mapping, first_page * PAGE_BYTES, data))
 
 
 def _piece(data: memoryview, part: SlabRange) -> memoryview:

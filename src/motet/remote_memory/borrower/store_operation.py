@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 
 class DestinationLost(OSError):
@@ -18,6 +18,18 @@ class StoreOperation(Protocol):
         """Wait until it is complete. Raises OSError: the backup failed, and no lender has it;
         DestinationLost."""
         ...
+
+
+class WriteOperation(StoreOperation, Protocol):
+    """Consecutive writes that have begun together."""
+
+    def finish_all(self) -> Sequence[OSError | None]:
+        """Wait until all are complete; of each, in their order, why it failed."""
+        ...
+
+
+PageWrite: TypeAlias = tuple[int, memoryview]
+"""Offset and content."""
 
 
 class PageStore(Protocol):
@@ -45,7 +57,30 @@ class PageStore(Protocol):
         ...
 
 
-class _JoinedOperations:
+class BatchStore(PageStore, Protocol):
+    """What a door needs that has several requests at a time."""
+
+    def begin_writes(self, writes: Sequence[PageWrite]) -> Sequence[WriteOperation]:
+        """As `begin_write` of each, in their order, in less time: one operation or several."""
+        ...
+
+
+class FailedOperation:
+    """A write that could not begin."""
+
+    def __init__(self, error: OSError) -> None:
+        self._error = error
+
+    def finish(self) -> None:
+        """See StoreOperation."""
+        raise self._error
+
+    def finish_all(self) -> Sequence[OSError | None]:
+        """See WriteOperation."""
+        return (self._error,)
+
+
+class JoinedOperations:
     """Complete when all parts are. Of several errors it raises DestinationLost: the caller's memory
     may still change then, whatever else has failed."""
 
@@ -64,6 +99,14 @@ class _JoinedOperations:
         if failure is not None:
             raise failure
 
+    def finish_all(self) -> Sequence[OSError | None]:
+        """See WriteOperation: as parts of one write."""
+        try:
+            self.finish()
+        except OSError as error:
+            return (error,)
+        return (None,)
+
 
 def joined(parts: Iterable[StoreOperation]) -> StoreOperation:
     """The parts of a request that crosses slabs, as they begin.
@@ -77,10 +120,10 @@ def joined(parts: Iterable[StoreOperation]) -> StoreOperation:
             begun.append(part)
     except OSError as failure:
         try:
-            _JoinedOperations(begun).finish()
+            JoinedOperations(begun).finish()
         except DestinationLost:
             raise
         except OSError:
             raise failure from None
         raise
-    return _JoinedOperations(begun)
+    return JoinedOperations(begun)

@@ -10,8 +10,10 @@ import errno
 import logging
 import mmap
 import threading
+from collections.abc import Sequence
 
 from motet.remote_memory.borrower.backup_file import BackupFile
+from motet.remote_memory.borrower.store_operation import PageWrite
 from motet.remote_memory.core.device_geometry import PAGE_BYTES
 from motet.remote_memory.core.pending_writes import PageBatch, PendingWrites
 
@@ -64,22 +66,27 @@ class WriteBehind:
 
         Raises OSError: there is no room because the disk fails.
         """
-        while (ticket := self.try_put(first_page, data)) is None:
+        while not (tickets := self.try_put([(first_page * PAGE_BYTES, data)])):
             self.await_room(len(data) // PAGE_BYTES)
-        return ticket
+        return tickets[0]
 
-    def try_put(self, first_page: int, data: memoryview) -> int | None:
-        """As `put`, without waiting; None: there is no room."""
-        pages = len(data) // PAGE_BYTES
+    def try_put(self, writes: Sequence[PageWrite]) -> list[int]:
+        """Queue writes in their order, without waiting. Returns the tickets of those before the
+        first that there is no room for."""
+        tickets: list[int] = []
         with self._lock:
-            slot = self._pending.add(first_page, pages)
-            if slot is None:
-                return None
-            start = slot * PAGE_BYTES
-            self._arena[start : start + len(data)] = data
-            if self._is_idle:
+            pending = self._pending
+            for offset, data in writes:
+                size = len(data)
+                slot = pending.add(offset // PAGE_BYTES, size // PAGE_BYTES)
+                if slot is None:
+                    break
+                start = slot * PAGE_BYTES
+                self._arena[start : start + size] = data
+                tickets.append(pending.added)
+            if tickets and self._is_idle:
                 self._work.notify()
-            return self._pending.added
+        return tickets
 
     def await_room(self, pages: int) -> None:
         """Return once there is room for a write, which another one may take. Raises OSError."""

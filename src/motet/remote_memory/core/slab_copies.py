@@ -87,6 +87,10 @@ class SlabCopies:
         """The lenders to write to; none: the backup alone."""
         if self._repaired is not None:
             self._touch(first_page, pages)
+        if len(self.copies) == 1:  # In half the time of what follows.
+            (copy,) = self.copies
+            mapping = copy.begin_write(first_page, pages)
+            return [] if mapping is None else [CopyRequest(copy, mapping)]
         found = ((copy, copy.begin_write(first_page, pages)) for copy in self.copies)
         return [CopyRequest(copy, mapping) for copy, mapping in found if mapping is not None]
 

@@ -5,10 +5,17 @@ from __future__ import annotations
 import errno
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import TypeAlias
 
-from motet.remote_memory.borrower.store_operation import DestinationLost, PageStore, StoreOperation
+from motet.remote_memory.borrower.store_operation import (
+    BatchStore,
+    DestinationLost,
+    PageWrite,
+    StoreOperation,
+    WriteOperation,
+)
 from motet.remote_memory.core.device_geometry import PAGE_BYTES
 from motet.remote_memory.nbd.nbd_protocol import (
     FUA,
@@ -40,6 +47,9 @@ NewBuffer: TypeAlias = Callable[[int], memoryview]
 _Begun: TypeAlias = tuple[int, StoreOperation | None, int, int, int, int]
 """Cookie, operation, error, offset, and where the reply begins and ends in the room."""
 
+_Held: TypeAlias = tuple[int, int, int, int, int]
+"""A write that has not begun: cookie, flags, offset, and where the reply begins and ends."""
+
 
 class NbdBatch:
     """Not thread-safe. Several requests to lenders are in flight at a time.
@@ -48,10 +58,12 @@ class NbdBatch:
     host write large reads there themselves.
     """
 
-    def __init__(self, store: PageStore, new_buffer: NewBuffer) -> None:
+    def __init__(self, store: BatchStore, new_buffer: NewBuffer) -> None:
         self._store, self._new_buffer = store, new_buffer
         self._size_bytes = store.size_bytes
         self._begun = deque[_Begun]()
+        self._held: list[_Held] = []
+        self._writes: list[PageWrite] = []
         self._room = new_buffer(ROOM_BYTES)
         self._is_room_lost = False
         self._used_bytes = 0
@@ -69,13 +81,17 @@ class NbdBatch:
         end = start + _HEAD_BYTES
         operation: StoreOperation | None = None
         error = self._refusal(command, flags, offset, length)
+        if command == _WRITE and not error:
+            self._held.append((cookie, flags, offset, start, end))
+            self._writes.append((offset, data))
+            self._used_bytes = end
+            return
+        self._begin_writes()
         if not error:
             try:
                 if command == _READ:
                     content_at, end = end, end + length
                     operation = self._store.begin_read(offset, self._space(content_at, end))
-                elif command == _WRITE:
-                    operation = self._store.begin_write(offset, data)
                 else:
                     operation = self._other(command, offset, length)
                 if flags & FUA and command != _READ:
@@ -90,6 +106,7 @@ class NbdBatch:
     def answer(self, send: Send) -> None:
         """Wait for the requests in their order and send the replies. Raises what `send` raises;
         `finish` the others then."""
+        self._begin_writes()
         room, begun = self._room, self._begun
         sent_to = end = 0
         while begun:
@@ -116,6 +133,17 @@ class NbdBatch:
         if len(room) > ROOM_BYTES or self._is_room_lost:
             self._room, self._is_room_lost = self._new_buffer(ROOM_BYTES), False
 
+    def _begin_writes(self) -> None:
+        """All that were held until the next one of another kind."""
+        if not self._writes:
+            return
+        begun = self._store.begin_writes(self._writes)
+        ends = begun[0] if len(self._writes) == 1 else _WriteEnds(begun)
+        for cookie, flags, offset, start, end in self._held:
+            operation = _Durable(self._store, ends) if flags & FUA else ends
+            self._begun.append((cookie, operation, _OK, offset, start, end))
+        self._held, self._writes = [], []
+
     def _after(self, failure: OSError, offset: int, length: int) -> tuple[int, memoryview | None]:
         """The error of a request; without one, what was read into other memory."""
         if not isinstance(failure, DestinationLost):
@@ -129,7 +157,8 @@ class NbdBatch:
         return _OK, content
 
     def finish(self) -> None:
-        """Wait for requests whose answers are not sent: they count in their slabs until then."""
+        """Wait for requests whose answers are not sent: they count in their slabs until then.
+        Writes that have not begun are dropped."""
         while self._begun:
             _, operation, *_ = self._begun.popleft()
             if operation is not None:
@@ -175,8 +204,21 @@ class _Complete:
 _COMPLETE = _Complete()
 
 
+class _WriteEnds:
+    """Writes that have begun together: finished once for each, in their order."""
+
+    def __init__(self, begun: Sequence[WriteOperation]) -> None:
+        self._errors = chain.from_iterable(each.finish_all() for each in begun)
+
+    def finish(self) -> None:
+        """See StoreOperation: of the next one."""
+        error = next(self._errors)
+        if error is not None:
+            raise error
+
+
 class _Flush:
-    def __init__(self, store: PageStore) -> None:
+    def __init__(self, store: BatchStore) -> None:
         self._store = store
 
     def finish(self) -> None:
@@ -187,7 +229,7 @@ class _Flush:
 class _Durable:
     """A request with FUA."""
 
-    def __init__(self, store: PageStore, request: StoreOperation) -> None:
+    def __init__(self, store: BatchStore, request: StoreOperation) -> None:
         self._store, self._request = store, request
 
     def finish(self) -> None:
@@ -199,7 +241,7 @@ class _Durable:
 class _Zeroes:
     """Zeros of any length, a part at a time."""
 
-    def __init__(self, store: PageStore, offset: int, length: int) -> None:
+    def __init__(self, store: BatchStore, offset: int, length: int) -> None:
         self._store, self._offset, self._length = store, offset, length
 
     def finish(self) -> None:

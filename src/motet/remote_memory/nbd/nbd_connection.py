@@ -10,7 +10,7 @@ from __future__ import annotations
 import socket
 import struct
 
-from motet.remote_memory.borrower.store_operation import PageStore
+from motet.remote_memory.borrower.store_operation import BatchStore
 from motet.remote_memory.nbd.nbd_batch import NbdBatch, NewBuffer
 from motet.remote_memory.nbd.nbd_options import NbdExport, NbdNextStep, answer_option
 from motet.remote_memory.nbd.nbd_protocol import (
@@ -46,7 +46,7 @@ class NbdConnection:
     """Serves one connected socket on the calling thread."""
 
     def __init__(
-        self, sock: socket.socket, store: PageStore, export: NbdExport, new_buffer: NewBuffer
+        self, sock: socket.socket, store: BatchStore, export: NbdExport, new_buffer: NewBuffer
     ) -> None:
         self._sock, self._send = sock, sock.sendall
         self._channel = SocketChannel(sock, SpinPolicy(), spin_for_s=_POLL_S)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from motet.domain.errors import BadInput
-from motet.remote_memory.borrower.store_operation import PageStore
+from motet.remote_memory.borrower.store_operation import BatchStore
 from motet.remote_memory.nbd.nbd_batch import NewBuffer
 from motet.remote_memory.nbd.nbd_connection import (
     NbdConnection,
@@ -32,7 +32,7 @@ class NbdServer:
     """
 
     def __init__(
-        self, path: Path, store: PageStore, name: str, new_buffer: NewBuffer | None = None
+        self, path: Path, store: BatchStore, name: str, new_buffer: NewBuffer | None = None
     ) -> None:
         """`name`: of the export; clients may leave it out. An old socket is replaced.
         `new_buffer`: memory that the store's lenders on this host can access."""

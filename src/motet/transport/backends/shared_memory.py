@@ -9,7 +9,7 @@ from __future__ import annotations
 import array
 import secrets
 import socket
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 
 from motet.transport.backends.arena import Arena
@@ -94,8 +94,14 @@ class SegmentLender:
         """See MemoryLender."""
         return Lease(self._arena)
 
-    def announce(self, references: Iterable[Reference]) -> None:
+    def find(self, view: memoryview) -> Reference | None:
+        """See MemoryLender."""
+        return self._arena.find(view)
+
+    def announce(self, references: Sequence[Reference]) -> None:
         """See MemoryLender. Detaches segments that the arena has freed in the meantime."""
+        if len(references) == 1 and references[0].segment in self._attached:
+            return
         used = {reference.segment for reference in references}
         if used <= self._attached:
             return

@@ -36,10 +36,21 @@ class Reply(NamedTuple):
     wait_us: int
 
 
+class AwaitedCall(Protocol):
+    """A request in flight, or several.
+
+    `is_done`: whether all are answered. `into_bytes`: size of the replies' destination."""
+
+    is_done: bool
+
+    @property
+    def into_bytes(self) -> int: ...
+
+
 class Waiter(Protocol):
     """Reads replies until a call is done."""
 
-    def await_call(self, call: Call, timeout_s: float | None) -> None:
+    def await_call(self, call: AwaitedCall, timeout_s: float | None) -> None:
         """Return once the call is done. Raises TimeoutError."""
         ...
 

@@ -18,7 +18,8 @@ from motet.transport.backends.arena import Arena
 from motet.transport.backends.selection import connectors_to
 from motet.transport.backends.shared_link import LinkUse
 from motet.transport.channel import Connector, DeadlinePassed
-from motet.transport.client.call import Call, Reply
+from motet.transport.client.burst import Burst, BurstRequest
+from motet.transport.client.call import AwaitedCall, Call, Reply
 from motet.transport.client.dialler import Dialler
 from motet.transport.client.reader_election import ReaderElection
 from motet.transport.client.session import Session
@@ -125,6 +126,17 @@ class Connection:
         self._session.send(call)
         return call
 
+    def submit_burst(self, kind: int, requests: Sequence[BurstRequest]) -> Burst:
+        """Send requests whose replies have no content, in their order and in no lane.
+
+        They are as `submit` of each, in less time. Raises ConnectionLost: all of them fail.
+        """
+        for meta, view in requests:
+            check_limits(kind, len(meta), len(view))
+        burst = Burst(self, kind, requests)
+        self._session.send_burst(burst)
+        return burst
+
     def request(
         self,
         kind: int,
@@ -156,7 +168,7 @@ class Connection:
     ) -> None:
         self.close()
 
-    def await_call(self, call: Call, timeout_s: float | None) -> None:
+    def await_call(self, call: AwaitedCall, timeout_s: float | None) -> None:
         """Return once the call is done (see `Call.wait`). Raises TimeoutError."""
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         if not self._election.elect_unless_done(call, deadline_s):
@@ -170,7 +182,7 @@ class Connection:
             self._session.close_retired()
             self._election.resign()
 
-    def _read_one(self, awaited: Call, deadline_s: float | None) -> None:
+    def _read_one(self, awaited: AwaitedCall, deadline_s: float | None) -> None:
         """Read one reply, of any call; reconnect if the channel broke."""
         stream = self._session.stream
         stream.channel.deadline_s = deadline_s

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from motet.transport.channel import ClientChannel
+from motet.transport.client.burst import Burst
 from motet.transport.client.call import Call
 from motet.transport.frame_reader import FrameReader, PayloadPlace
 from motet.transport.framing import (
     JOIN_BYTES,
     SHARED_PAYLOAD,
+    Piece,
     Reference,
     encode_header,
+    encode_lent_request,
     encode_references,
 )
 from motet.transport.lanes import NO_LANE
@@ -63,6 +68,28 @@ class RequestStream:
                 self.channel.send([b"".join((header, meta)), *call.views])
             finally:
                 self.channel.use_lane(NO_LANE)
+
+    def send_burst(self, operations: Sequence[int], burst: Burst) -> None:
+        """Send these requests of a burst in as few system calls as possible. Raises OSError."""
+        lender, kind = self._lender, burst.kind
+        pieces: list[Piece] = []
+        for operation in operations:
+            request = burst.request(operation)
+            if request is None:
+                continue
+            meta, view = request
+            size = len(view)
+            if lender is not None and size >= lender.lend_from_bytes:
+                place = burst.lend(lender, operation, view)
+                lender.announce((place,))
+                pieces.append(encode_lent_request(kind, operation, place, meta))
+            else:
+                head = encode_header(kind, 0, operation, 0, len(meta), size) + meta
+                pieces += (head + view,) if size <= JOIN_BYTES else (head, view)
+        if len(pieces) > 1 and sum(map(len, pieces)) <= JOIN_BYTES:
+            pieces = [b"".join(pieces)]
+        if pieces:
+            self.channel.send(pieces)
 
     def _send_references(
         self, lender: MemoryLender, operation: int, call: Call, is_lent: bool

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 from motet.domain.errors import AuthenticationFailed, ConnectionLost, MotetError, Unreachable
 from motet.transport.channel import DeadlinePassed
+from motet.transport.client.burst import Burst
 from motet.transport.client.call import Call
 from motet.transport.client.dialler import Dialler
 from motet.transport.client.pinger import Pinger
@@ -46,7 +47,7 @@ class Session:
         self._on_end = on_end
         self._lock = threading.Lock()
         self._operations = itertools.count(1)
-        self._outstanding: dict[int, Call] = {}
+        self._outstanding: dict[int, Call | Burst] = {}
         self._retired: list[RequestStream] = []
         self._closing = threading.Event()
         self._broken_since_s: float | None = None
@@ -88,7 +89,26 @@ class Session:
                 stream.channel.shutdown()
                 raise
 
-    def take(self, operation: int) -> Call | None:
+    def send_burst(self, burst: Burst) -> None:
+        """Send several requests; `take` returns the burst for each. Raises ConnectionLost: all of
+        them fail."""
+        operations = burst.number(self._operations)
+        with self._lock:
+            if self._end is not None:
+                raise self._end
+            for operation in operations:
+                self._outstanding[operation] = burst
+            stream = self.stream
+            try:
+                stream.send_burst(operations, burst)
+            except OSError as error:
+                stream.channel.shutdown()
+                self._reconnect(error, None)
+            except BaseException:  # an interrupt in mid-frame
+                stream.channel.shutdown()
+                raise
+
+    def take(self, operation: int) -> Call | Burst | None:
         """Remove and return the outstanding call that a complete reply belongs to."""
         return self._outstanding.pop(operation, None)
 
@@ -155,7 +175,10 @@ class Session:
         self._retired.append(self.stream)
         self.stream = stream
         for operation, call in list(self._outstanding.items()):
-            stream.send(operation, call)
+            if isinstance(call, Burst):
+                stream.send_burst((operation,), call)
+            else:
+                stream.send(operation, call)
         self._broken_since_s = None
 
     def _first_stream(self, answer_s: float) -> RequestStream:
@@ -196,8 +219,11 @@ class Session:
             self._retired.append(self.stream)
             self.stream.channel.shutdown()
         while self._outstanding:
-            _, call = self._outstanding.popitem()
-            call.fail(self._end)
+            operation, call = self._outstanding.popitem()
+            if isinstance(call, Burst):
+                call.fail(operation, self._end)
+            else:
+                call.fail(self._end)
         self._on_end()
 
     def _lost(self, error: Exception | None) -> ConnectionLost:
