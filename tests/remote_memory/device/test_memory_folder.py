@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,8 @@ def test_a_look_at_a_role_never_refuses_who_claims_it(tmp_path: Path) -> None:
     def look() -> None:
         while not is_over.is_set():
             folder.lender_process()
-            folder.process_of(place)
+            with suppress(BadInput):  # It has not told its number yet.
+                folder.process_of(place)
 
     with ThreadPoolExecutor() as pool:
         looking = pool.submit(look)
@@ -78,6 +80,16 @@ def test_a_holder_that_has_not_told_its_number_holds_the_role(tmp_path: Path) ->
     with folder.claim_lender():
         (tmp_path / "lender.lock").write_bytes(b"")
         assert folder.lender_process() == 0
+
+
+def test_a_device_that_has_not_told_its_number_has_not_ended(tmp_path: Path) -> None:
+    """Else `down` would remove the files of one that starts."""
+    folder, place = MemoryFolder(tmp_path), MemoryFolder(tmp_path).device("swap")
+    with folder.claim_device(place):
+        (tmp_path / "device-swap.lock").write_bytes(b"")
+        with pytest.raises(BadInput, match="starts just now"):
+            folder.process_of(place)
+    assert folder.process_of(place) is None
 
 
 def test_a_lender_that_starts_leaves_no_address_of_one_that_was_killed(tmp_path: Path) -> None:

@@ -123,7 +123,8 @@ def end_device(folder: MemoryFolder, place: DevicePlace) -> None:
 
 
 def kill_device(folder: MemoryFolder, place: DevicePlace) -> None:
-    """End a device that does not answer; who uses it gets I/O errors."""
+    """End a device that does not answer; who uses it gets I/O errors. Raises BadInput: see
+    `MemoryFolder.process_of`."""
     process = folder.process_of(place)
     if process is not None:
         os.kill(process, signal.SIGKILL)

@@ -140,8 +140,12 @@ class MemoryFolder:
         await_end_of_role(self._lock(_role(place)))
 
     def process_of(self, place: DevicePlace) -> int | None:
-        """The process of a device, also if it is stopped; None: it has ended."""
-        return holder_of_role(self._lock(_role(place))) or None
+        """The process of a device, also if it is stopped; None: it has ended. Raises BadInput: it
+        has only begun to start, and has not told its number yet."""
+        found = holder_of_role(self._lock(_role(place)))
+        if found == 0:
+            raise BadInput(f"device {place.name!r} starts just now; try again")
+        return found
 
     def lender_process(self) -> int | None:
         """The process of the lender, also if it is stopped; None: there is none; 0: there is one
