@@ -63,12 +63,11 @@ def improved(
         dissolved += 1
         if trial.worth.sum() > best.worth.sum() + _LEAST_GAIN:
             best, dissolved = trial, 0
-    outside = len(best.counts) - 1
-    group_of = np.where(best.group_of == outside, OUTSIDE, best.group_of)
-    return Candidate(group_of, best.counts[:-1], best.worth.sum() / machines)
+    _renumber(best.group_of, len(best.counts) - 1, OUTSIDE)
+    return Candidate(best.group_of, best.counts[:-1], best.worth.sum() / machines)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _state_of(
     costs: JobCosts, machines: int, start: Candidate, memory_limit: float, cpu_weight: float
 ) -> SearchState:
@@ -76,10 +75,13 @@ def _state_of(
     memory are dissolved.
     """
     groups = len(start.counts)
-    group_of = np.where(start.group_of == OUTSIDE, groups + 1, start.group_of)
-    counts = np.append(start.counts, np.zeros(2, np.int64))
-    counts[-1] = machines - start.counts.sum()
+    group_of = start.group_of.copy()
+    _renumber(group_of, OUTSIDE, groups + 1)
     visits, worth = np.zeros(1, np.int64), np.zeros(groups + 2)
+    counts = np.zeros(groups + 2, np.int64)
+    for group in range(groups):
+        counts[group] = start.counts[group]
+    counts[-1] = machines - start.counts.sum()
     state = SearchState(costs, group_of, counts, worth, visits, memory_limit, cpu_weight)
     for group in range(groups):
         worth[group] = _worth(state, group, counts[group])
@@ -88,10 +90,17 @@ def _state_of(
     return state
 
 
+@njit(cache=True, inline="always")
+def _renumber(group_of: Ints, old: int, new: int) -> None:
+    for job in range(len(group_of)):
+        if group_of[job] == old:
+            group_of[job] = new
+
+
 @njit(cache=True)
 def _dissolve(state: SearchState, group: int) -> None:
     outside = len(state.counts) - 1
-    state.group_of[state.group_of == group] = outside
+    _renumber(state.group_of, group, outside)
     state.counts[outside] += state.counts[group]
     state.counts[group], state.worth[group] = 0, 0.0
 
@@ -114,7 +123,7 @@ def _climb(state: SearchState, most_visits: int) -> None:
                     return
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _move_job(state: SearchState, job: int) -> None:
     """Move a job to each other group in turn if that raises U."""
     for target in range(len(state.counts)):
@@ -125,7 +134,7 @@ def _move_job(state: SearchState, job: int) -> None:
                 state.group_of[job] = source
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _exchange_job(state: SearchState, job: int) -> None:
     """Exchange a job with each job of another group if that raises U."""
     for peer in range(job):
@@ -136,7 +145,7 @@ def _exchange_job(state: SearchState, job: int) -> None:
                 state.group_of[job], state.group_of[peer] = own, others
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _merge(state: SearchState, one: int, other: int) -> None:
     """Move machines between two groups, then merge them, if that raises U."""
     _keeps(state, one, other)

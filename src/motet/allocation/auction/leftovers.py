@@ -156,9 +156,10 @@ def _next_step(drawn: int, takers: _Takers, free: Ints) -> int:
 def _give(drawn: int, takers: _Takers, free: Ints, taken: Ints) -> int:
     """Give GPUs to this able taker; how many takers are able afterwards."""
     row = _row_of(drawn, takers, free)
-    takers.got[row] += taken
-    takers.held[row] += taken.sum()
-    free -= taken
+    for machine in range(len(free)):
+        takers.got[row, machine] += taken[machine]
+        takers.held[row] += taken[machine]
+        free[machine] -= taken[machine]
     return _able(takers, free)
 
 
@@ -166,7 +167,9 @@ def _give(drawn: int, takers: _Takers, free: Ints, taken: Ints) -> int:
 def _give_nearby(drawn: int, takers: _Takers, free: Ints, rack: Ints) -> int:
     """As `_give`, near the machines of the taker."""
     row = _row_of(drawn, takers, free)
-    is_home = takers.is_home[row] | (takers.got[row] > 0)
+    is_home = takers.is_home[row].copy()
+    for machine in range(len(free)):
+        is_home[machine] |= takers.got[row, machine] > 0
     gpus = _step(takers.held[row], takers.least[row])
     return _give(drawn, takers, free, _nearby(free, gpus, is_home, rack))
 
@@ -197,16 +200,21 @@ def _machine_for(left: Ints, lacking: int, rack: Ints, taken: Ints) -> int:
     is_current = np.zeros(rack.max() + 1, np.bool_)
     for machine in range(len(taken)):
         is_current[rack[machine]] |= taken[machine] > 0
-    area = is_current[rack]
-    has_room = left[area].sum() >= lacking
-    if not has_room:
-        area[:] = True
+    area, room = np.ones(len(rack), np.bool_), 0
+    for machine in range(len(rack)):
+        room += left[machine] if is_current[rack[machine]] else 0
+    has_room = room >= lacking
+    if has_room:
+        for machine in range(len(rack)):
+            area[machine] = is_current[rack[machine]]
     tightest = _tightest(left, lacking, area)
     if tightest != UNKNOWN:
         return tightest
     if not has_room:
-        area = rack == _rack_for(left, lacking, rack)
-    return int(np.argmax(np.where(area, left, 0)))
+        chosen = _rack_for(left, lacking, rack)
+        for machine in range(len(rack)):
+            area[machine] = rack[machine] == chosen
+    return _emptiest(left, area)
 
 
 @njit(cache=True)
@@ -221,10 +229,21 @@ def _tightest(room: Ints, lacking: int, area: Bools) -> int:
 
 
 @njit(cache=True)
+def _emptiest(room: Ints, area: Bools) -> int:
+    """The first with the most room."""
+    found, most = 0, 0
+    for place in range(len(room)):
+        if area[place] and room[place] > most:
+            found, most = place, room[place]
+    return found
+
+
+@njit(cache=True)
 def _rack_for(left: Ints, lacking: int, rack: Ints) -> int:
     """The rack with the least room that fits, otherwise the rack with the most room."""
     room = np.zeros(rack.max() + 1, np.int64)
     for machine in range(len(rack)):
         room[rack[machine]] += left[machine]
-    tightest = _tightest(room, lacking, np.ones(len(room), np.bool_))
-    return int(np.argmax(room)) if tightest == UNKNOWN else tightest
+    anywhere = np.ones(len(room), np.bool_)
+    tightest = _tightest(room, lacking, anywhere)
+    return _emptiest(room, anywhere) if tightest == UNKNOWN else tightest

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from motet.cruise.search.problem import SearchProblem, server_counts
+from motet.cruise.search.problem import SearchProblem, server_counts, type_count
 from motet.cruise.search.relaxation import relaxed_epoch
 from motet.cruise.search.whole_blocks import (
     FEW_SPLITS,
@@ -125,7 +125,7 @@ def _best_in_order(
         if bounds_s[place] >= epoch_s:
             break
         read_way(problem.counts, numbers[place], way)
-        types = int((server_counts(problem, way) > 0).sum())
+        types = type_count(server_counts(problem, way))
         splits = int(split_count(problem.model_blocks, types))
         # With up to two server types the relaxed epoch is a bound, too.
         if types <= 2 and splits > _RELAXATION_SPLITS:

@@ -76,7 +76,20 @@ class Links(NamedTuple):
 @njit(cache=True)
 def server_counts(problem: SearchProblem, workers: Ints) -> Ints:
     """Machines per type that can serve, given `workers: (T,)`."""
-    return workers.copy() if problem.is_both else problem.counts - workers
+    servers = workers.copy()
+    if not problem.is_both:
+        for t in range(len(workers)):
+            servers[t] = problem.counts[t] - workers[t]
+    return servers
+
+
+@njit(cache=True)
+def type_count(machines: Ints) -> int:
+    """How many types have some of these machines, `(T,)`."""
+    types = 0
+    for t in range(len(machines)):
+        types += machines[t] > 0
+    return types
 
 
 @njit(cache=True)

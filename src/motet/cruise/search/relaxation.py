@@ -14,7 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from motet.cruise.search.problem import Links, SearchProblem, link_seconds, server_counts
+from motet.cruise.search.problem import (
+    Links,
+    SearchProblem,
+    link_seconds,
+    server_counts,
+    type_count,
+)
 from motet.domain.arrays import Floats, Ints
 
 _DESCENTS = 2
@@ -39,12 +45,17 @@ def relaxed_epoch(problem: SearchProblem, workers: Ints) -> tuple[float, Floats]
     if workers.sum() == 0 or servers.sum() == 0:
         return np.inf, shares
     given = _Given(problem, workers, servers, link_seconds(problem, workers, servers))
-    anchors = [_anchor_split(given, anchor) for anchor in range(len(workers) + 1)]
-    starts_s = np.array([_split_s(given, a) if a.sum() > 0 else np.inf for a in anchors])
+    anchors = np.zeros((len(workers) + 1, len(workers)))
+    starts_s = np.full(len(anchors), np.inf)
+    for anchor in range(len(anchors)):
+        if _put_anchor(given, anchor, anchors[anchor]):
+            starts_s[anchor] = _split_s(given, anchors[anchor])
     best_s = np.inf
     # With up to two server types one line contains every split.
-    for anchor in np.argsort(starts_s)[: 1 if (servers > 0).sum() <= 2 else _DESCENTS]:
+    for _ in range(1 if type_count(servers) <= 2 else _DESCENTS):
+        anchor = np.argmin(starts_s)
         if np.isfinite(starts_s[anchor]):
+            starts_s[anchor] = np.inf
             time_s = _descend(given, anchors[anchor])
             if time_s < best_s:
                 best_s, shares = time_s, anchors[anchor]
@@ -114,27 +125,33 @@ def _finished_by(problem: SearchProblem, workers: Ints, exchange_s: Floats, time
     return finished
 
 
-@njit(cache=True)
-def _anchor_split(given: _Given, anchor: int) -> Floats:
-    """The start of a descent: servers' links equally busy for one worker type, or for all."""
-    weights = given.servers.astype(np.float64)
-    if anchor < len(weights):
-        weights *= given.problem.bandwidth[anchor] * (given.workers[anchor] > 0)
-    total = weights.sum()
-    return weights / total if total > 0 else weights
+@njit(cache=True, inline="always")
+def _put_anchor(given: _Given, anchor: int, split: Floats) -> bool:
+    """Write the start of a descent into `split`: servers' links equally busy for one worker type,
+    or for all. Returns whether it is a split."""
+    total = 0.0
+    for u in range(len(split)):
+        split[u] = given.servers[u]
+        if anchor < len(split):
+            split[u] *= given.problem.bandwidth[anchor, u] * (given.workers[anchor] > 0)
+        total += split[u]
+    for u in range(len(split)):
+        split[u] = split[u] / total if total > 0 else split[u]
+    return total > 0
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _descend(given: _Given, split: Floats) -> float:
     """Improve `split` in place until no line improves it; returns its T."""
-    types = np.flatnonzero(given.servers)
     time_s = _split_s(given, split)
     for _ in range(_SWEEPS):
         before_s = time_s
-        for u in types:
+        for u in range(len(split)):
+            if given.servers[u] == 0:
+                continue
             # Between two types, then between one type and all others in proportion.
-            for v in types:
-                if u < v:
+            for v in range(u + 1, len(split)):
+                if given.servers[v] > 0:
                     line = np.zeros(len(split))
                     line[u], line[v] = 1.0, -1.0
                     time_s = _line_search(given, split, line, time_s)
@@ -150,17 +167,24 @@ def _descend(given: _Given, split: Floats) -> float:
 def _line_search(given: _Given, split: Floats, line: Floats, best_s: float) -> float:
     """The best split on the line through `split`, written there; returns its T."""
     best_at = 0.0
+    there = np.empty(len(split))
     for at in _places(given, split, line):
-        time_s = _split_s(given, np.maximum(split + at * line, 0.0))
+        _put_point(split, line, at, there)
+        time_s = _split_s(given, there)
         if time_s < best_s * (1 - _TINY):
             best_s, best_at = time_s, at
-    # A loop: for an array assigned to a slice, each process compiles an error message.
-    for u in range(len(split)):
-        split[u] = np.maximum(split[u] + best_at * line[u], 0.0)
+    _put_point(split, line, best_at, split)
     return best_s
 
 
 @njit(cache=True)
+def _put_point(split: Floats, line: Floats, at: float, point: Floats) -> None:
+    """Write the split at this position of a line into `point`."""
+    for u in range(len(split)):
+        point[u] = np.maximum(split[u] + at * line[u], 0.0)
+
+
+@njit(cache=True, inline="always")
 def _places(given: _Given, split: Floats, line: Floats) -> Floats:
     """Positions on the line where T can be smallest: its ends and the kinks of exchanges."""
     size = len(split)
@@ -189,7 +213,7 @@ def _places(given: _Given, split: Floats, line: Floats) -> Floats:
     return places[:count]
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _add_kinks(
     given: _Given,
     t: int,

@@ -101,7 +101,7 @@ def earliest_s(problem: SearchProblem, workers: Ints, exchange_s: Floats, limit_
     return high_s
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _alone_s(problem: SearchProblem, workers: Ints, exchange_s: Floats) -> float:
     """A time by which the first worker alone finishes all blocks."""
     first = np.flatnonzero(workers)[0]
@@ -134,7 +134,7 @@ def split_count(blocks: int, types: int) -> float:
     return count
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _best_of_all(
     problem: SearchProblem, workers: Ints, servers: Ints, types: Ints, limit_s: float
 ) -> tuple[float, Ints]:
@@ -163,7 +163,7 @@ def _best_of_all(
     return (best_s if best.sum() > 0 else np.inf), best
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _best_nearby(
     problem: SearchProblem,
     workers: Ints,
