@@ -28,23 +28,25 @@ def assign_jobs(comp_s: Floats, comm_s: Floats, group_count: int) -> Ints:
     """The group of each job, 0 to `group_count` - 1. `comp_s`: COMP at the common DoP of all
     groups, with the CPU time outside of it; there are at least as many jobs as groups.
     """
-    group_of = _filled_evenly(comp_s, comm_s, group_count)
-    _place_remaining(comp_s - comm_s, group_of, group_count)
-    swap_between_groups(comp_s - comm_s, group_of, group_count)
+    difference, shortness_s = np.empty(len(comp_s)), np.empty(len(comp_s))
+    for row in range(len(comp_s)):
+        difference[row] = comp_s[row] - comm_s[row]
+        shortness_s[row] = -(comp_s[row] + comm_s[row])
+    group_of = _filled_evenly(difference, _ascending(shortness_s), group_count)
+    _place_remaining(difference, group_of, group_count)
+    swap_between_groups(difference, group_of, group_count)
     return group_of
 
 
 @njit(cache=True)
-def _filled_evenly(comp_s: Floats, comm_s: Floats, group_count: int) -> Ints:
+def _filled_evenly(difference: Floats, longest_first: Ints, group_count: int) -> Ints:
     """Groups of equal size; -1 for the remaining jobs."""
-    difference = comp_s - comm_s
-    longest_first = _ascending(-(comp_s + comm_s))
-    group_of = np.full(len(comp_s), -1)
+    group_of = np.full(len(difference), -1)
     # The next place in the order, for jobs of any sign, and of one sign.
     places = np.zeros(3, np.int64)
     for group in range(group_count):
         balance = 0.0
-        for _ in range(len(comp_s) // group_count):
+        for _ in range(len(difference) // group_count):
             row = _longest(longest_first, group_of, difference, -np.sign(balance), places)
             if row < 0:
                 row = _longest(longest_first, group_of, difference, 0.0, places)
@@ -71,12 +73,16 @@ def _longest(
 @njit(cache=True)
 def _place_remaining(difference: Floats, group_of: Ints, group_count: int) -> None:
     sums = np.zeros(group_count)
+    remaining, balance, count = np.empty_like(group_of), np.empty_like(difference), 0
     for row in range(len(difference)):
         if group_of[row] >= 0:
             sums[group_of[row]] += difference[row]
-    remaining = np.flatnonzero(group_of < 0)
-    for row in remaining[_ascending(-np.abs(difference[remaining]))]:
-        group = np.argmin(np.abs(difference[row] + sums))
+        else:
+            remaining[count], balance[count] = row, -abs(difference[row])
+            count += 1
+    for place in _ascending(balance[:count]):
+        row = remaining[place]
+        group = _nearest(sums, -difference[row])
         group_of[row] = group
         sums[group] += difference[row]
 
@@ -91,8 +97,8 @@ def swap_between_groups(difference: Floats, group_of: Ints, group_count: int) ->
     for row in range(len(difference)):
         sums[group_of[row]] += difference[row]
     while group_count > 1:
-        one = np.argmax(np.abs(sums))
-        other = np.argmax(np.abs(sums - sums[one]))
+        one = _farthest(sums, 0.0)
+        other = _farthest(sums, sums[one])
         first = members[starts[one] : starts[one + 1]]
         second = members[starts[other] : starts[other + 1]]
         place, peer = _best_swap(difference[first], difference[second], sums[one] - sums[other])
@@ -105,6 +111,26 @@ def swap_between_groups(difference: Floats, group_of: Ints, group_count: int) ->
         group_of[first[place]], group_of[second[peer]] = one, other
         sums[one] -= moved
         sums[other] += moved
+
+
+@njit(cache=True)
+def _farthest(sums: Floats, value: float) -> int:
+    """The first group whose sum differs most from a value."""
+    found = 0
+    for group in range(1, len(sums)):
+        if abs(sums[group] - value) > abs(sums[found] - value):
+            found = group
+    return found
+
+
+@njit(cache=True)
+def _nearest(sums: Floats, value: float) -> int:
+    """The first group whose sum differs least from a value."""
+    found = 0
+    for group in range(1, len(sums)):
+        if abs(sums[group] - value) < abs(sums[found] - value):
+            found = group
+    return found
 
 
 @njit(cache=True)

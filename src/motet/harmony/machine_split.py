@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from motet.domain.arrays import Floats, Ints
-from motet.harmony.problem import JobCosts, alone_of, comm_on, comms_on, machine_worth, work_of
+from motet.harmony.problem import JobCosts, alone_of, comm_on, machine_worth, work_of
 
 
 @njit(cache=True)
@@ -30,9 +30,20 @@ def balanced_group_count(costs: JobCosts, machines: int) -> int:
 
 @njit(cache=True)
 def _imbalance_s(costs: JobCosts, machines: int, group_count: int) -> float:
-    cpu_s = costs.divided_s * group_count / machines + costs.constant_s + costs.outside_s
-    each = np.full(len(cpu_s), machines / group_count)
-    return float(np.abs(cpu_s - comms_on(costs, each)).sum())
+    total_s = 0.0
+    for row in range(len(costs.comm_s)):
+        cpu_s, comm_s = subtasks_in_groups(costs, row, group_count, machines)
+        total_s += abs(cpu_s - comm_s)
+    return total_s
+
+
+@njit(cache=True, inline="always")
+def subtasks_in_groups(
+    costs: JobCosts, row: int, group_count: int, machines: int
+) -> tuple[float, float]:
+    """Seconds of CPU and of COMM of a job, at the common DoP of so many groups."""
+    comp_s = costs.divided_s[row] * group_count / machines + costs.constant_s[row]
+    return comp_s + costs.outside_s[row], comm_on(costs, row, machines / group_count)
 
 
 @njit(cache=True)

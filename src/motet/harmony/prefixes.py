@@ -14,13 +14,17 @@ from numba import njit
 
 from motet.domain.arrays import Ints
 from motet.harmony.assignment import assign_jobs
-from motet.harmony.machine_split import balanced_group_count, split_machines, worths
+from motet.harmony.machine_split import (
+    balanced_group_count,
+    split_machines,
+    subtasks_in_groups,
+    worths,
+)
 from motet.harmony.problem import (
     OUTSIDE,
     Grouping,
     GroupingProblem,
     JobCosts,
-    comms_on,
     grouping_of,
 )
 
@@ -92,9 +96,10 @@ def first_rows(costs: JobCosts, size: int) -> JobCosts:
 @njit(cache=True)
 def assigned(costs: JobCosts, group_count: int, machines: int) -> Ints:
     """The group of each job by Algorithm 2, at the DoP machines / groups."""
-    comp_s = costs.divided_s * group_count / machines + costs.constant_s
-    comm_s = comms_on(costs, np.full(len(comp_s), machines / group_count))
-    return assign_jobs(comp_s + costs.outside_s, comm_s, group_count)
+    comp_s, comm_s = np.empty(len(costs.comm_s)), np.empty(len(costs.comm_s))
+    for row in range(len(comp_s)):
+        comp_s[row], comm_s[row] = subtasks_in_groups(costs, row, group_count, machines)
+    return assign_jobs(comp_s, comm_s, group_count)
 
 
 @njit(cache=True)
