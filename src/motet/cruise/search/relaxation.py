@@ -53,7 +53,7 @@ def relaxed_epoch(problem: SearchProblem, workers: Ints) -> tuple[float, Floats]
     best_s = np.inf
     # With up to two server types one line contains every split.
     for _ in range(1 if type_count(servers) <= 2 else _DESCENTS):
-        anchor = np.argmin(starts_s)
+        anchor = int(np.argmin(starts_s))
         if np.isfinite(starts_s[anchor]):
             starts_s[anchor] = np.inf
             time_s = _descend(given, anchors[anchor])
