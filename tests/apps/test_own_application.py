@@ -19,6 +19,8 @@ from motet.apps.estimator import Estimator
 from motet.apps.inputs.arrays import as_dataset
 from motet.datasets import open_dataset
 from motet.domain.errors import BadInput, JobFailed
+from motet.interfaces.training_arguments import epochs_of
+from motet.interfaces.training_settings.settings import default_epochs
 from placement import assert_placement_independent
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "poisson_regression.py"
@@ -134,6 +136,18 @@ def test_epochs_of_the_constructor_that_are_no_number_are_refused(tmp_path: Path
     )
     with pytest.raises(BadInput, match="epochs='many': must be a whole number"):
         motet.train(str(own), "diabetes")
+
+
+@pytest.mark.parametrize("default", ["", "=None"])
+def test_without_a_default_of_the_constructor_the_class_s_epochs_count(
+    tmp_path: Path, default: str
+) -> None:
+    own = tmp_path / "own.py"
+    source = EXAMPLE.read_text().replace("self, l2", "self, *, l2")
+    own.write_text(source.replace("epochs=20", f"epochs{default}"))
+    app_class = load_application(str(own))
+    assert default_epochs(app_class) == app_class.default_epochs
+    assert epochs_of(app_class(epochs=None), None) == app_class.default_epochs
 
 
 def test_a_constructor_without_epochs_is_named(tmp_path: Path) -> None:

@@ -246,7 +246,8 @@ def observers_of(callbacks: Iterable[Callback] | Callback) -> list[TrainObserver
 def epochs_of(app: Estimator, epochs: int | None) -> int:
     """The number of epochs; None: the application's. Raises BadInput."""
     if epochs is None:
-        epochs = getattr(app, "epochs", app.default_epochs)
+        epochs = getattr(app, "epochs", None)
+        epochs = app.default_epochs if epochs is None else epochs
     return require_whole("epochs", epochs)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -48,8 +49,9 @@ def default_epochs(app_class: type[Estimator]) -> int:
     Raises BadInput: that is no whole number of at least 1.
     """
     parameter = constructor_parameters(app_class).get("epochs")
-    epochs = None if parameter is None else parameter.default
-    return app_class.default_epochs if epochs is None else require_whole("epochs", epochs)
+    if parameter is None or parameter.default in (None, inspect.Parameter.empty):
+        return app_class.default_epochs
+    return require_whole("epochs", parameter.default)
 
 
 def settable_parameters(app_class: type[Estimator]) -> dict[str, Parameter]:
