@@ -132,7 +132,7 @@ def _harmony(testbed: Record, schedules: Record, grouping: Record, spilling: Rec
             f"{schedules.ratio('grouping: regrouping'):.1%} "
             f"({schedules.peer('grouping: regrouping')}), one run",
             schedules.made["command"],
-            "A start takes as long as such a job trains; hosts have 0.2 CPUs.",
+            "A start took as long as such a job trains; hosts have 0.2 CPUs.",
         ),
         Claim(
             "the model errs by less than 5 %",
