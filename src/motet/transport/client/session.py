@@ -75,32 +75,25 @@ class Session:
     def send(self, call: Call) -> None:
         """Send a request; `take` returns the call by operation number. Raises ConnectionLost."""
         operation = next(self._operations)
-        with self._lock:
-            if self._end is not None:
-                raise self._end
-            self._outstanding[operation] = call
-            stream = self.stream
-            try:
-                stream.send(operation, call)
-            except OSError as error:
-                stream.channel.shutdown()
-                self._reconnect(error, None)
-            except BaseException:  # an interrupt in mid-frame
-                stream.channel.shutdown()
-                raise
+        self._send([operation], call, lambda stream: stream.send(operation, call))
 
     def send_burst(self, burst: Burst) -> None:
         """Send several requests; `take` returns the burst for each. Raises ConnectionLost: all of
         them fail."""
         operations = burst.number(self._operations)
+        self._send(operations, burst, lambda stream: stream.send_burst(operations, burst))
+
+    def _send(
+        self, operations: Sequence[int], call: Call | Burst, send: Callable[[RequestStream], None]
+    ) -> None:
         with self._lock:
             if self._end is not None:
                 raise self._end
             for operation in operations:
-                self._outstanding[operation] = burst
+                self._outstanding[operation] = call
             stream = self.stream
             try:
-                stream.send_burst(operations, burst)
+                send(stream)
             except OSError as error:
                 stream.channel.shutdown()
                 self._reconnect(error, None)
