@@ -59,7 +59,8 @@ class RemoteOptimizer:
         """Autograd has accumulated the gradient of a parameter.
 
         It is sent after as many calls of `backward` as the step before had; after fewer, `step`
-        sends it, after more, the last one counts.
+        sends it, after more, the last one counts. After values or state were loaded `step` sends
+        it, too: an upload before would write into parameters that `backward` still needs.
         """
         if not slot.is_stepped:
             return
@@ -67,7 +68,7 @@ class RemoteOptimizer:
         self._ready[number] += 1
         self._sent.discard(number)
         slot.note_gradient()
-        if self.is_paused or self._ready[number] < self._expected[number]:
+        if self.is_paused or self._is_loaded or self._ready[number] < self._expected[number]:
             return
         bucket = self._buckets.of.get(number)
         if bucket is None:
@@ -80,7 +81,8 @@ class RemoteOptimizer:
         """Run the step on the Aggregators; the program's own finds no gradients."""
         self._values.settle()
         self._refuse_changes()
-        self._upload_if_loaded()
+        if self._is_loaded:
+            self.upload()
         self._push_rest()
         self._outgoing.flush()
         self._service.finish_step(group_options([self._optimizer]))
@@ -134,14 +136,17 @@ class RemoteOptimizer:
         for slot in self._slots:
             slot.forget_gradient()
 
+    @property
+    def _is_loaded(self) -> bool:
+        """Whether rank 0's parameters or state are to be uploaded."""
+        return self._is_state_local or self._is_value_local
+
     def _push(self, slot: Slot) -> None:
-        self._upload_if_loaded()
         slot.note_gradient()
         self._outgoing.push(slot)
         self._sent.add(slot.number)
 
     def _push_bucket(self, bucket: SlotBucket, numbers: tuple[int, ...]) -> None:
-        self._upload_if_loaded()
         bucket.push(numbers)
         self._sent.update(numbers)
 
@@ -172,10 +177,6 @@ class RemoteOptimizer:
             slot.forget_gradient()
         for bucket in self._buckets.every:
             bucket.forget_gradients()
-
-    def _upload_if_loaded(self) -> None:
-        if self._is_state_local or self._is_value_local:
-            self.upload()
 
     def _refuse_changes(self) -> None:
         for options in self._optimizer.param_groups:
