@@ -52,11 +52,24 @@ class Layers(nn.Module):
         return numbers
 
 
+class Own(nn.Parameter):
+    """Its first use cannot be seen."""
+
+
+class LayersWithOwn(Layers):
+    def __init__(self) -> None:
+        super().__init__()
+        layer = self.layers[2]
+        layer.weight = Own(layer.weight.detach())
+
+
 class Training:
     """A model on Aggregators, and a copy that trains without them."""
 
-    def __init__(self, agent: NumpyAgent, mode: Any, **options: Any) -> None:
-        self.model, self.agent = Layers(), agent
+    def __init__(
+        self, agent: NumpyAgent, mode: Any, kind: type[Layers] = Layers, **options: Any
+    ) -> None:
+        self.model, self.agent = kind(), agent
         self.alone = copy.deepcopy(self.model)
         self.optimizers = [
             torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
@@ -162,6 +175,15 @@ def test_the_first_use_of_a_parameter_brings_the_values_of_all(agent: CountingAg
         assert kinds != {nn.Parameter}
         training.model.layers[3].weight.sum()
         assert {type(each) for each in training.model.parameters()} == {nn.Parameter}
+    assert training.is_same
+
+
+def test_a_subclass_of_parameter_brings_the_values_of_all_at_once(agent: CountingAgent) -> None:
+    training = Training(agent, "aggregators", LayersWithOwn, overlap=True)
+    for _ in range(3):
+        training.backward()
+        training.step()
+        assert {type(each) for each in training.model.parameters()} == {nn.Parameter, Own}
     assert training.is_same
 
 

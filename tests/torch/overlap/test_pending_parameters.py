@@ -24,7 +24,7 @@ class Outstanding:
         self.module = module
         self.arrived: list[str] = []
         for name, parameter in module.named_parameters():
-            make_pending(parameter, self._arrival(name, parameter))
+            make_pending([parameter], self._arrival(name, parameter))
 
     def _arrival(self, name: str, parameter: nn.Parameter) -> Callable[[], None]:
         def arrive() -> None:
@@ -110,7 +110,7 @@ def test_a_value_that_did_not_come_stays_outstanding() -> None:
         if error := answers.pop(0):
             raise error
 
-    make_pending(module.weight, arrive)
+    make_pending([module.weight], arrive)
     with pytest.raises(TimeoutError, match="late"):
         module(torch.ones(1))
     await_value(module.weight)
@@ -122,5 +122,7 @@ def test_a_subclass_of_parameter_waits_at_once() -> None:
         pass
 
     called = []
-    make_pending(Own(torch.ones(1)), lambda: called.append(1))
+    plain = nn.Parameter(torch.ones(1))
+    make_pending([plain, Own(torch.ones(1))], lambda: called.append(1))
     assert called == [1]
+    assert type(plain) is nn.Parameter

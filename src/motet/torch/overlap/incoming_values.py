@@ -52,8 +52,7 @@ class IncomingValues:
             self._outstanding = {part.numbers: part for part, _ in pending}
             for part, each in pending:
                 arrival = partial(self._arrive, part, each)
-                for parameter in part.parameters:
-                    make_pending(parameter, arrival)
+                make_pending(part.parameters, arrival)
         else:
             self._outstanding = {part.numbers: part for part, _ in pending}
             for part, each in pending:

@@ -66,13 +66,15 @@ class PendingParameter(torch.nn.Parameter):
         return self.__reduce_ex__(protocol)
 
 
-def make_pending(parameter: torch.nn.Parameter, arrival: ValueArrival) -> None:
-    """The value of a parameter is outstanding; a subclass of Parameter waits for it at once."""
-    if type(parameter) is not torch.nn.Parameter:
+def make_pending(parameters: Sequence[torch.nn.Parameter], arrival: ValueArrival) -> None:
+    """The values of these parameters are outstanding, and arrive together. They are waited for at
+    once if one of them is of a subclass of Parameter: its first use cannot be seen."""
+    if any(type(each) is not torch.nn.Parameter for each in parameters):
         arrival()
         return
-    _ARRIVALS[id(parameter)] = arrival
-    parameter.__class__ = PendingParameter
+    for each in parameters:
+        _ARRIVALS[id(each)] = arrival
+        each.__class__ = PendingParameter
 
 
 def await_value(parameter: torch.Tensor) -> None:
