@@ -34,6 +34,7 @@ class CountingAgent(NumpyAgent):
 
     def push_bucket(self, memory: BucketMemory, tensors: tuple[int, ...]) -> None:
         self.buckets.append(tensors)
+        self.latest = memory.bucket
         super().push_bucket(memory, tensors)
 
 
@@ -185,6 +186,25 @@ def test_a_subclass_of_parameter_brings_the_values_of_all_at_once(agent: Countin
         training.step()
         assert {type(each) for each in training.model.parameters()} == {nn.Parameter, Own}
     assert training.is_same
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_gradients_lie_as_they_are_sent_after_some_have_moved(mode: str) -> None:
+    """From the next step on in which the worker knows it."""
+    with AggregatorPool(2) as pool:
+        agent = CountingAgent(pool.table, 0, 1)
+        training = Training(agent, mode)
+        before = agent.bucket(tuple(range(2 * LAYERS)))
+        for step in range(4):
+            training.backward()
+            training.step()
+            if step == 0:
+                assert agent.latest is before
+                pool.aggregators[0].move(1, pool.table.on(0)[:1], pool.peer(1))
+        assert agent.latest is not before
+        assert agent.latest is agent.bucket(tuple(range(2 * LAYERS)))
+        assert training.is_same
+        agent.close()
 
 
 def test_a_changed_gradient_is_an_error(agent: CountingAgent) -> None:

@@ -20,8 +20,9 @@ from motet.torch.slots import Slot
 class SlotBucket:
     """Parameters on the CPU, of one type and one parameter group.
 
-    Gradients are copied to memory that stays as it is until those of the next step but one: the
-    service may send them again. `numbers`: of the slots, ascending.
+    Gradients are copied to memory that stays as it is until those of the next step but one after
+    `forget_gradients`: the service may send them again (see `Slot.begin_outgoing`). `numbers`: of
+    the slots, ascending.
     """
 
     def __init__(self, service: GradientService, slots: Sequence[Slot]) -> None:
@@ -56,8 +57,8 @@ class SlotBucket:
         gradients = [slot.dense_gradient() for slot in self._slots(numbers)]
         if gradients[0].device.type != "cpu":
             raise moved_to(gradients[0].device, "cpu")
-        if self._outgoing is None:
-            self._outgoing = self._free_memory()
+        free = self._free_memory() if self._outgoing is None else self._outgoing
+        self._outgoing = self._current(free, self.slots[0].wire_dtype)
         with torch.no_grad():
             torch._foreach_copy_(self._outgoing.tensors(numbers), gradients)
         self._service.push_bucket(self._outgoing.memory, numbers)
@@ -111,12 +112,12 @@ class SlotBucket:
             return self.slots
         return [self._by_number[number] for number in numbers]
 
-    def _free_memory(self) -> FlatTensors:
-        """That of the step before the last one, if tensors still lie best as they do there."""
-        free = self._sent.pop(0) if len(self._sent) > 1 else None
-        return self._current(free, self.slots[0].wire_dtype)
+    def _free_memory(self) -> FlatTensors | None:
+        """That of the step before the last one."""
+        return self._sent.pop(0) if len(self._sent) > 1 else None
 
     def _current(self, known: FlatTensors | None, dtype: torch.dtype) -> FlatTensors:
+        """This memory, if tensors still lie best as they do there."""
         bucket = self._bucket()
         if known is not None and known.memory.bucket is bucket:
             return known
