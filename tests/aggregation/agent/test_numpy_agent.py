@@ -146,6 +146,28 @@ def test_what_an_aggregator_gets_of_a_bucket_is_one_piece_of_memory(
     agent.close()
 
 
+def test_buckets_that_are_more_than_a_message_travel_apart(received: Received) -> None:
+    """The first one leaves while `backward` goes on, and each is one piece of memory."""
+    training = replace(SGD, shapes=((20_000,),) * 16, workers=1)
+    halves = [tuple(range(8)), tuple(range(8, 16))]
+    with AggregatorPool(1) as pool:
+        agent = NumpyAgent(pool.table, 0, 1)
+        agent.initialise(training.specs, training.spec, training.initial())
+        received.clear()
+        memories = [
+            BucketMemory(bucket, np.zeros(bucket.size, np.float32))
+            for bucket in map(agent.bucket, halves)
+        ]
+        for memory in memories:
+            agent.push_bucket(memory, memory.bucket.numbers)
+        agent.finish_step([training.options_in(1)])
+        for pending in [agent.pull_bucket(each, each.bucket.numbers) for each in memories]:
+            pending.wait(30)
+        agent.close()
+    assert tensors_of(received, "PUSH") == halves
+    assert tensors_of(received, "PULL") == halves
+
+
 def test_single_tensors_of_a_bucket_and_whole_ones_mix_in_a_step(pool: AggregatorPool) -> None:
     """The last push of a tensor counts, as one or with others; means are those of all workers."""
     training = replace(SGD, shapes=((3,),) * 5, workers=1)

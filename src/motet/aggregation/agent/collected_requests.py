@@ -95,6 +95,12 @@ class TensorBatch:
         """Whether it has one of these tensors."""
         return bool(self.tensors) and not self.tensors.keys().isdisjoint(tensors)
 
+    def takes(self, tensors: Sequence[int], added_bytes: int, most_bytes: int) -> bool:
+        """Whether it has none of these tensors, and a message holds them and its own."""
+        if not self.tensors:
+            return True
+        return self.size_bytes + added_bytes <= most_bytes and not self.has_any(tensors)
+
 
 class Settling(Protocol):
     """The Agent whose answers are pending."""

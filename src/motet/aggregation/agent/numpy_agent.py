@@ -159,7 +159,7 @@ class NumpyAgent:
     def push_bucket(self, memory: BucketMemory, tensors: tuple[int, ...]) -> None:
         """See GradientService."""
         self._note_push(tensors, memory)
-        if self._push_batch.has_any(tensors):
+        if not self._push_batch.takes(tensors, memory.array.nbytes, PUSH_BATCH_BYTES):
             self._flush_pushes()
         self._push_batch_for(tensors[0], memory.array).add_all(tensors, memory)
         self._flush_full_pushes()
@@ -332,17 +332,17 @@ class NumpyAgent:
         self, kind: AggregatorRequest, tensors: tuple[int, ...], memory: BucketMemory
     ) -> BatchAnswer:
         key = kind, is_halved(self._specs[tensors[0]], memory.array)
-        batch, answer = self._waiting_for(key, tensors)
+        batch, answer = self._waiting_for(key, tensors, memory.array.nbytes)
         batch.add_all(tensors, memory)
         self._flush_full(key, batch)
         return answer
 
     def _waiting_for(
-        self, key: AnswerKind, tensors: tuple[int, ...]
+        self, key: AnswerKind, tensors: tuple[int, ...], added_bytes: int = 0
     ) -> tuple[TensorBatch, BatchAnswer]:
         """The batch to which these tensors can be added."""
         found = self._waiting.get(key)
-        if found is not None and found[0].has_any(tensors):
+        if found is not None and not found[0].takes(tensors, added_bytes, PULL_BATCH_BYTES):
             self._flush_waiting(key)
             found = None
         if found is None:
