@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
 
@@ -98,6 +98,22 @@ def test_a_job_that_waits_for_a_thread_is_cancelled_at_once() -> None:
         with pytest.raises(Interrupted, match="the job was cancelled"):
             second.result()
         release.set()
+
+
+def test_a_job_that_is_cancelled_when_the_time_ends_was_cancelled() -> None:
+    class Late(Future[Any]):
+        """Cancelled after `result` has waited."""
+
+        def result(self, timeout: float | None = None) -> Any:
+            if timeout is not None:
+                assert self.cancel()
+                raise TimeoutError
+            return super().result()
+
+    job = TrainingJob("late")
+    job._future = Late()
+    with pytest.raises(Interrupted, match="the job was cancelled"):
+        job.result(timeout=0.5)
 
 
 def test_a_job_that_is_cancelled_while_it_reads_data_does_not_train() -> None:

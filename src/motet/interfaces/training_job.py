@@ -63,14 +63,9 @@ class TrainingJob:
         raised.
         """
         try:
-            return self._future.result(timeout)
+            return self._result(timeout)
         except CancelledError:
             raise Interrupted(_CANCELLED) from None
-        except TimeoutError:
-            if self._future.done():  # It has just ended, or a callback raised the error.
-                return self._future.result()
-            message = f"{self._title}: not trained within timeout={timeout:g} s; it goes on"
-            raise TimeoutError(message) from None
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """Wait as `result` does; the error that it raises, or None. Raises TimeoutError."""
@@ -90,6 +85,15 @@ class TrainingJob:
     def cancelled(self) -> bool:
         """Whether `cancel` ended it."""
         return self._future.done() and isinstance(self.exception(), Interrupted)
+
+    def _result(self, timeout: float | None) -> TrainedModel:
+        try:
+            return self._future.result(timeout)
+        except TimeoutError:
+            if self._future.done():  # It has just ended, or a callback raised the error.
+                return self._future.result()
+            message = f"{self._title}: not trained within timeout={timeout:g} s; it goes on"
+            raise TimeoutError(message) from None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self._title}, {self._state}>"
