@@ -97,6 +97,11 @@ def test_a_refused_request_is_an_error_in_its_place(secret: bytes) -> None:
     assert stored.deliveries == [(b"0", b""), (b"2", b"")]
 
 
+def test_a_burst_of_no_requests_is_done(secret: bytes) -> None:
+    with Server(Stored(), secret) as server, Connection(server.endpoint, secret) as connection:
+        assert not connection.submit_burst(STORE, []).wait(timeout_s=0.0)
+
+
 def test_a_call_beside_a_burst_gets_its_own_reply(secret: bytes) -> None:
     with Server(Stored(), secret) as server, Connection(server.endpoint, secret) as connection:
         burst = connection.submit_burst(STORE, requests_of([1, 2, 3]))

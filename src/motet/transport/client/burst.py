@@ -44,7 +44,7 @@ class Burst:
         self._errors: dict[int, MotetError] = {}
         self._lender: MemoryLender | None = None
         self._leases: dict[int, PayloadLease] = {}
-        self.is_done = False
+        self.is_done = not requests
 
     def number(self, operations: Iterator[int]) -> Sequence[int]:
         """Take a number for each request, and return them."""
