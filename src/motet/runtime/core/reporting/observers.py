@@ -43,7 +43,8 @@ class TrainObserver:
 
     def freed(self) -> None:
         """Training is over and executors have been told to end, so that other jobs may have their
-        machines; the fitted model is yet to be made, here."""
+        machines; the fitted model is yet to be made, here. Not called for a job that failed, was
+        cancelled or was suspended before its training ended."""
 
 
 class Observers(TrainObserver):
