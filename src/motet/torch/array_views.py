@@ -35,6 +35,14 @@ def moved_to(device: torch.device, before: torch.device | str) -> BadInput:
     )
 
 
+def converted_to(dtype: torch.dtype, before: torch.dtype) -> BadInput:
+    """What is raised for a parameter that was of another type at `attach`."""
+    return BadInput(
+        f"a parameter is of {dtype}, and was of {before} when the model was attached; convert it "
+        "before attach, or close the attachment, convert it and attach again"
+    )
+
+
 def tensor_of(array: NDArray[Any]) -> torch.Tensor:
     """A tensor with a copy of an array; uint16 is bfloat16."""
     own = np.array(array)

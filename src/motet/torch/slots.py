@@ -12,7 +12,7 @@ from motet.aggregation.agent.collected_requests import PUSH_BATCH_BYTES
 from motet.aggregation.agent.gradient_service import GradientService, Pending
 from motet.aggregation.wire.tensor_spec import TensorSpec
 from motet.domain.errors import BadInput
-from motet.torch.array_views import DTYPES, array_of
+from motet.torch.array_views import DTYPES, array_of, converted_to
 from motet.torch.staging.devices import staging_of
 from motet.torch.staging.host_copy import HostCopy
 from motet.torch.staging.host_memory import AlternatingMemory, HostMemory
@@ -53,7 +53,7 @@ class Slot:
         self._value: HostCopy | None = None
         self._mean: HostCopy | None = None
         self._value_version = parameter._version
-        self.wire_dtype = parameter.dtype
+        self.dtype = self.wire_dtype = parameter.dtype
         self.numbers = (number,)
         self.parameters = [parameter]
         self.received_mean: torch.Tensor | None = None
@@ -140,7 +140,10 @@ class Slot:
         return array_of(self._outgoing)
 
     def pull(self, service: GradientService, *, keeps_order: bool) -> Pending:
-        """Receive the value of the current version; to be followed by `values_came`."""
+        """Receive the value of the current version; to be followed by `values_came`. Raises
+        BadInput: the parameter is of another type now."""
+        if self.parameter.dtype != self.dtype:
+            raise converted_to(self.parameter.dtype, self.dtype)
         return service.pull(self.number, self.incoming_value(), keeps_order=keeps_order)
 
     def values_came(self) -> None:

@@ -15,6 +15,7 @@ from motet.aggregation.agent.numpy_agent import NumpyAgent
 from motet.aggregation.agent.tensor_bucket import BucketMemory
 from motet.domain.errors import BadInput, MotetError
 from motet.torch import attach
+from motet.torch.slots import Slot
 
 MODES = ["averaged", "aggregators"]
 LAYERS = 6
@@ -213,6 +214,33 @@ def test_a_changed_gradient_is_an_error(agent: CountingAgent) -> None:
     training.model.layers[1].bias.grad.mul_(0.5)  # type: ignore[union-attr]
     with pytest.raises(MotetError, match=r"'layers.1.bias' was changed between backward"):
         training.optimizers[0].step()
+
+
+@pytest.mark.parametrize("converted", [slice(3, 4), slice(None)], ids=["one", "all"])
+def test_parameters_that_are_converted_are_an_error(agent: CountingAgent, converted: slice) -> None:
+    """Else they would get values that are rounded to the type of before."""
+    training = Training(agent, "aggregators")
+    training.backward()
+    training.step()
+    for parameter in [*training.model.parameters()][converted]:
+        parameter.data = parameter.data.double()
+    with pytest.raises(BadInput, match=r"is of torch.float64, and was of torch.float32"):
+        training.optimizers[0].step()
+
+
+def test_a_gradient_on_another_device_is_an_error(
+    agent: CountingAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if it is not the first of its bucket."""
+    training = Training(agent, "averaged")
+    dense = Slot.dense_gradient
+
+    def moved(slot: Slot) -> torch.Tensor:
+        return dense(slot).to("meta" if slot.name == "layers.1.bias" else "cpu")
+
+    monkeypatch.setattr(Slot, "dense_gradient", moved)
+    with pytest.raises(BadInput, match="the model is on meta, and was on cpu"):
+        training.backward()
 
 
 def test_a_sparse_gradient_is_an_error(agent: CountingAgent) -> None:

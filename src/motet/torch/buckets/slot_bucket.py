@@ -12,7 +12,7 @@ import torch
 
 from motet.aggregation.agent.gradient_service import GradientService, Pending
 from motet.aggregation.agent.tensor_bucket import TensorBucket
-from motet.torch.array_views import moved_to
+from motet.torch.array_views import converted_to, moved_to
 from motet.torch.buckets.flat_tensors import FlatTensors
 from motet.torch.slots import Slot
 
@@ -55,8 +55,9 @@ class SlotBucket:
         """Send gradients of these parameters."""
         self._ready.clear()
         gradients = [slot.dense_gradient() for slot in self._slots(numbers)]
-        if gradients[0].device.type != "cpu":
-            raise moved_to(gradients[0].device, "cpu")
+        for gradient in gradients:
+            if not gradient.is_cpu:
+                raise moved_to(gradient.device, "cpu")
         free = self._free_memory() if self._outgoing is None else self._outgoing
         self._outgoing = self._current(free, self.slots[0].wire_dtype)
         with torch.no_grad():
@@ -95,8 +96,13 @@ class SlotBucket:
             slot.received_mean = None
 
     def pull(self, service: GradientService, *, keeps_order: bool) -> Pending:
-        """Receive the values of the current version; to be followed by `values_came`."""
-        self._values = self._current(self._values, self.slots[0].parameter.dtype)
+        """Receive the values of the current version; to be followed by `values_came`. Raises
+        BadInput: a parameter is of another type now."""
+        dtype = self.slots[0].dtype
+        for parameter in self.parameters:
+            if parameter.dtype != dtype:
+                raise converted_to(parameter.dtype, dtype)
+        self._values = self._current(self._values, dtype)
         return service.pull_bucket(self._values.memory, self.numbers, keeps_order=keeps_order)
 
     def values_came(self) -> None:
