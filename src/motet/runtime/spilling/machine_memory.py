@@ -49,7 +49,7 @@ class MachineMemory:
     def state(self) -> MemoryState:
         """As it is now."""
         text = self._memory.read()
-        found = [(_needed(text, "MemTotal:") * 1024, _needed(text, "MemAvailable:") * 1024)]
+        found = [(_needed(text, b"MemTotal:") * 1024, _needed(text, b"MemAvailable:") * 1024)]
         for level in self._levels:
             limit = level.limit_bytes()
             if limit < found[0][0]:
@@ -60,7 +60,7 @@ class MachineMemory:
     def limited_by(self) -> tuple[int, int]:
         """The same for processes with the same limit: device and inode of their control group;
         zeros: the machine."""
-        total = _needed(self._memory.read(), "MemTotal:") * 1024
+        total = _needed(self._memory.read(), b"MemTotal:") * 1024
         limits = [(level.limit_bytes(), level.folder) for level in self._levels]
         limit, folder = min(limits, key=lambda each: each[0], default=(total, Path()))
         if limit >= total:
@@ -89,7 +89,7 @@ class _Level:
     """A control group. `counted`: the fields of memory.stat that the kernel cannot give up."""
 
     def __init__(self, folder: Path, limit_file: str, counted: tuple[str, ...]) -> None:
-        self.folder, self._counted = folder, tuple(f"{name} " for name in counted)
+        self.folder, self._counted = folder, tuple(f"{name} ".encode() for name in counted)
         self._limit = _KernelFile(folder / limit_file)
         self._stat = _KernelFile(folder / "memory.stat")
         self._kernel = _KernelFile(folder / _KERNEL_1)
@@ -132,18 +132,16 @@ def _levels(groups: Path, own_groups: Path) -> Iterator[_Level]:
             folder = folder.parent
 
 
-def _needed(text: bytes, name: str) -> int:
+def _needed(text: bytes, name: bytes) -> int:
     """Like `_field`. Raises KeyError."""
     found = _field(text, name)
     if found is None:
-        raise KeyError(name)
+        raise KeyError(name.decode())
     return found
 
 
-def _field(text: bytes, name: str) -> int | None:
+def _field(text: bytes, name: bytes) -> int | None:
     """The number of the line that begins with this name."""
-    key = name.encode()
-    if not text.startswith(key):
-        key = b"\n" + key
+    key = name if text.startswith(name) else b"\n" + name
     start = text.find(key)
     return int(text[start + len(key) :].split(None, 1)[0]) if start >= 0 else None
