@@ -37,7 +37,7 @@ JOIN_BYTES = 1 << 14
 
 _HEADER = struct.Struct("<IBBHIIQQ")
 _REFERENCE = struct.Struct("<IQQ")
-_LENT_HEAD = struct.Struct("<IBBHIIQQIQQ")
+_LENT_HEAD = struct.Struct(_HEADER.format + _REFERENCE.format.removeprefix("<"))
 HEADER_BYTES = _HEADER.size
 REFERENCE_BYTES = _REFERENCE.size
 _MAX_CODE = 0xFFFF
@@ -143,10 +143,8 @@ def encode_references(references: Iterable[Reference]) -> bytes:
 
 def encode_lent_request(code: int, operation: int, payload: Reference, meta: bytes) -> bytes:
     """A request whose payload lies in lent memory. The fields have passed `check_limits`."""
-    segment, offset, length = payload
     head = _LENT_HEAD.pack(
-        *(MAGIC, SHARED_PAYLOAD, 1, code, 0, len(meta), operation, length),
-        *(segment, offset, length),
+        *(MAGIC, SHARED_PAYLOAD, 1, code, 0, len(meta), operation, payload.length), *payload
     )
     return head + meta
 
