@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import torch
 
 from motet.aggregation.agent.gradient_service import GradientService, Pending
-from motet.aggregation.agent.tensor_bucket import TensorBucket
 from motet.torch.array_views import converted_to, moved_to
 from motet.torch.buckets.flat_tensors import FlatTensors
 from motet.torch.slots import Slot
@@ -124,10 +123,7 @@ class SlotBucket:
 
     def _current(self, known: FlatTensors | None, dtype: torch.dtype) -> FlatTensors:
         """This memory, if tensors still lie best as they do there."""
-        bucket = self._bucket()
+        bucket = self._service.bucket(self.numbers)
         if known is not None and known.memory.bucket is bucket:
             return known
         return FlatTensors(self._service, bucket, self._shapes, dtype)
-
-    def _bucket(self) -> TensorBucket:
-        return self._service.bucket(self.numbers)

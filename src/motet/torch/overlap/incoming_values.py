@@ -49,13 +49,11 @@ class IncomingValues:
         pending = [(part, part.pull(self._service, keeps_order=overlap)) for part in self._order]
         if overlap:
             self._service.flush()
-            self._outstanding = {part.numbers: part for part, _ in pending}
-            for part, each in pending:
-                arrival = partial(self._arrive, part, each)
-                make_pending(part.parameters, arrival)
-        else:
-            self._outstanding = {part.numbers: part for part, _ in pending}
-            for part, each in pending:
+        self._outstanding = {part.numbers: part for part, _ in pending}
+        for part, each in pending:
+            if overlap:
+                make_pending(part.parameters, partial(self._arrive, part, each))
+            else:
                 self._arrive(part, each)
 
     def settle(self) -> None:
