@@ -78,6 +78,17 @@ def mean_share(jobs: list[SpillState]) -> float:
     return on_disk / sum(job.sections * job.section_bytes for job in jobs)
 
 
+def train_in_turns(
+    jobs: list[SpillState], others: float, loads: EpochLoads, epochs: int, random: Random
+) -> None:
+    """The jobs end their epochs in any order, and know of each other."""
+    for _ in range(epochs):
+        for place in random.sample(range(len(jobs)), len(jobs)):
+            jobs[place] = relieved(jobs[place], machine(jobs, others))
+            memory, mean = machine(jobs, others), mean_share(jobs)
+            jobs[place] = after_epoch(jobs[place], memory, loads, mean)
+
+
 @settings(max_examples=examples(100))
 @given(st.integers(2, 6), st.integers(0, 300), st.randoms(use_true_random=False))
 def test_jobs_that_know_of_each_other_end_with_about_the_same_share(
@@ -91,11 +102,7 @@ def test_jobs_that_know_of_each_other_end_with_about_the_same_share(
         in_memory = min(int(room), sections)
         room -= in_memory
         jobs.append(SpillState(sections, 10.0, sections - in_memory))
-    for _ in range(30):
-        for place in random.sample(range(count), count):
-            jobs[place] = relieved(jobs[place], machine(jobs, others))
-            memory, mean = machine(jobs, others), mean_share(jobs)
-            jobs[place] = after_epoch(jobs[place], memory, FREE_LOADS, mean)
+    train_in_turns(jobs, others, FREE_LOADS, 30, random)
     shares = [job.share for job in jobs]
     assert max(shares) - min(shares) <= 0.25
     memory = machine(jobs, others)
@@ -125,11 +132,7 @@ def test_jobs_on_a_slow_disk_share_the_memory_that_reading_asks_for(
     each = min(int(room / (count - 1)), sections)
     jobs = [SpillState(sections, 10.0, sections - each) for _ in range(count - 1)]
     jobs.append(SpillState(sections, 10.0, sections))
-    for _ in range(40):
-        for place in random.sample(range(count), count):
-            jobs[place] = relieved(jobs[place], machine(jobs, others))
-            memory, mean = machine(jobs, others), mean_share(jobs)
-            jobs[place] = after_epoch(jobs[place], memory, slow, mean)
+    train_in_turns(jobs, others, slow, 40, random)
     shares = [job.share for job in jobs]
     assert max(shares) - min(shares) <= 0.2
     memory = machine(jobs, others)
